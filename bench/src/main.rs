@@ -1,0 +1,3 @@
+//! Benchmark driver and reference server.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The only thing a door can see: catalog, routing, documents.

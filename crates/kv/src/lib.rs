@@ -1,0 +1,1 @@
+//! Ordered bytes: ranges and batches over a storage engine.

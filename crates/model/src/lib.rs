@@ -1,0 +1,1 @@
+//! Ids, definitions, partition keys, faults, continuations: what the floors agree on.

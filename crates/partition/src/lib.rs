@@ -1,0 +1,1 @@
+//! Physical partition: records, log and the one writer of a hash range.

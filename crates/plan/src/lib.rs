@@ -1,0 +1,1 @@
+//! What is wanted: mutations and transactions.

@@ -1,0 +1,1 @@
+//! Documents and values: encoding, JSON, key code, paths, patch.

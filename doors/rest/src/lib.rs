@@ -1,0 +1,1 @@
+//! The REST door of the NoSQL API.

@@ -1,0 +1,3 @@
+//! The program: settings, listeners, TLS, logs, metrics.
+
+fn main() {}

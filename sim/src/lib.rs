@@ -1,0 +1,1 @@
+//! Seeded simulations of partitions and engine against a model.

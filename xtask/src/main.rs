@@ -1,0 +1,3 @@
+//! Tasks of the project: test, tidy, bench, fuzz.
+
+fn main() {}
