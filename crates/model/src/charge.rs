@@ -1,0 +1,104 @@
+//! Request units: the deterministic price of a request.
+//!
+//! A published model with two fixed points per operation (1 KB and 100 KB) and a straight line between them.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+/// Request units in hundredths, so that sums are exact and the same everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Charge(u64);
+
+/// Hundredths of a request unit that a KB beyond the first adds to a read: 1 RU at 1 KB, 10 RU at 100 KB.
+const READ_SLOPE: u64 = 900;
+/// The same for a write: 5 RU at 1 KB, 50 RU at 100 KB.
+const WRITE_SLOPE: u64 = 4500;
+/// Distance of the two published points in KB.
+const SLOPE_KB: u64 = 99;
+
+impl Charge {
+    /// Nothing was charged.
+    pub const NONE: Charge = Charge(0);
+    /// The least any request on data costs; also what a refused one costs.
+    pub const MINIMUM: Charge = Charge(100);
+
+    /// A charge of `hundredths` of a request unit.
+    pub const fn from_hundredths(hundredths: u64) -> Charge {
+        Charge(hundredths)
+    }
+
+    /// Price of reading one document of `size_bytes`.
+    pub fn read(size_bytes: usize) -> Charge {
+        Charge(100 + line(size_bytes, READ_SLOPE))
+    }
+
+    /// Price of creating one document of `size_bytes` with the default index.
+    pub fn create(size_bytes: usize) -> Charge {
+        Charge(529 + line(size_bytes, WRITE_SLOPE))
+    }
+
+    /// Price of replacing one document: the old version leaves the index, the new one enters it.
+    pub fn replace(size_bytes_old: usize, size_bytes_new: usize) -> Charge {
+        Charge(529 + 500 + (line(size_bytes_old, WRITE_SLOPE) + line(size_bytes_new, WRITE_SLOPE)) / 2)
+    }
+
+    /// Price of deleting one document of `size_bytes`.
+    pub fn delete(size_bytes: usize) -> Charge {
+        Charge(529 + line(size_bytes, WRITE_SLOPE))
+    }
+
+    /// The charge in hundredths of a request unit.
+    pub fn hundredths(self) -> u64 {
+        self.0
+    }
+}
+
+/// What the bytes beyond the first KB add.
+fn line(size_bytes: usize, slope: u64) -> u64 {
+    (size_bytes as u64).saturating_sub(1024) * slope / SLOPE_KB / 1024
+}
+
+impl Add for Charge {
+    type Output = Charge;
+
+    fn add(self, other: Charge) -> Charge {
+        Charge(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Charge {
+    fn add_assign(&mut self, other: Charge) {
+        self.0 += other.0;
+    }
+}
+
+impl Sum for Charge {
+    fn sum<I: Iterator<Item = Charge>>(charges: I) -> Charge {
+        charges.fold(Charge::NONE, Add::add)
+    }
+}
+
+impl fmt::Display for Charge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{:02}", self.0 / 100, self.0 % 100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_points_are_met() {
+        assert_eq!(Charge::read(1024).to_string(), "1.00");
+        assert_eq!(Charge::read(100 * 1024).to_string(), "10.00");
+        assert_eq!(Charge::create(1024).to_string(), "5.29");
+        assert_eq!(Charge::create(100 * 1024).hundredths() - Charge::create(1024).hundredths(), 4500);
+    }
+
+    #[test]
+    fn a_small_document_costs_as_much_as_one_kilobyte() {
+        assert_eq!(Charge::read(10), Charge::read(1024));
+    }
+}

@@ -1,0 +1,342 @@
+//! Everything that can go wrong with a request, by family, with the data that names cause and culprit.
+//!
+//! Knows no wire codes: each door maps a fault to its protocol in one exhaustive match.
+
+use crate::Etag;
+use thiserror::Error;
+
+/// A refused or failed request.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Fault {
+    /// The request itself is wrong; the same request can never succeed.
+    #[error(transparent)]
+    Request(#[from] RequestFault),
+    /// The caller may not do this.
+    #[error(transparent)]
+    Access(#[from] AccessFault),
+    /// What the request names is not there.
+    #[error(transparent)]
+    Missing(#[from] MissingFault),
+    /// The request collides with what is there.
+    #[error(transparent)]
+    Conflict(#[from] ConflictFault),
+    /// A condition that the client set does not hold.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionFault),
+    /// A published bound is exceeded.
+    #[error(transparent)]
+    Limit(#[from] LimitFault),
+    /// The store cannot do it now.
+    #[error(transparent)]
+    Storage(#[from] StorageFault),
+    /// Our own bug; the text is for the log and the report.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+/// The client sent something that makes no sense.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum RequestFault {
+    /// The body is not JSON, or not JSON that can be stored.
+    #[error("the request body is not valid JSON: {reason}")]
+    BadJson {
+        /// What the parser said, with the place.
+        reason: String,
+    },
+    /// The body is JSON of the wrong shape.
+    #[error("the request body is invalid: {reason}")]
+    BadBody {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A property of an item has a value that the service does not allow.
+    #[error("the property \"{property}\" is invalid: {reason}")]
+    BadProperty {
+        /// The property.
+        property: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A name of a database or container breaks the naming rules.
+    #[error("the name \"{name}\" is invalid: {reason}")]
+    BadName {
+        /// The name.
+        name: String,
+        /// The broken rule.
+        reason: String,
+    },
+    /// A definition of a container or one of its policies is wrong.
+    #[error("the field \"{field}\" of the definition is invalid: {reason}")]
+    BadDefinition {
+        /// The field.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A header has a value that cannot be understood.
+    #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
+    BadHeader {
+        /// The header.
+        name: &'static str,
+        /// What was sent.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The value at a partition key path is an object or array.
+    #[error("the value at partition key path \"{path}\" must be a string, number, boolean or null")]
+    BadPartitionKeyValue {
+        /// The path.
+        path: String,
+    },
+    /// The partition key header is no list of scalars.
+    #[error("the partition key header \"{text}\" is invalid: {reason}")]
+    BadPartitionKeyHeader {
+        /// What was sent.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The partition key has the wrong number of components.
+    #[error("the partition key has {given} components, the container's definition has {expected}")]
+    PartitionKeyLength {
+        /// Components sent.
+        given: usize,
+        /// Components of the definition.
+        expected: usize,
+    },
+    /// A string in the partition key is too long.
+    #[error("a partition key string of {bytes} bytes exceeds the limit of {limit}")]
+    PartitionKeyTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
+    /// The operation needs a partition key and none was sent.
+    #[error("PartitionKey value must be supplied for this operation.")]
+    PartitionKeyRequired,
+    /// Header and document disagree on the partition key.
+    #[error("PartitionKey extracted from document doesn't match the one specified in the header")]
+    PartitionKeyMismatch,
+    /// A replace or patch would move the document to another partition key or id.
+    #[error("the property \"{property}\" of a stored item cannot be changed")]
+    ImmutableProperty {
+        /// The property.
+        property: String,
+    },
+    /// A patch cannot be applied to the document it names.
+    #[error("the patch operation {index} cannot be applied: {reason}")]
+    BadPatch {
+        /// Which operation, from 0.
+        index: usize,
+        /// Why not.
+        reason: String,
+    },
+    /// The container was created anew since the client looked.
+    #[error("the container's resource id is \"{actual}\", the request was meant for \"{intended}\"")]
+    ContainerChanged {
+        /// What the client expects.
+        intended: String,
+        /// What is there.
+        actual: String,
+    },
+    /// The continuation is not one of ours, or not of this request.
+    #[error("the continuation token is invalid: {reason}")]
+    BadContinuation {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The session token cannot be read.
+    #[error("the session token \"{text}\" is invalid")]
+    BadSessionToken {
+        /// What was sent.
+        text: String,
+    },
+    /// The client asks for a consistency that the account does not give.
+    #[error("the consistency level \"{asked}\" is stronger than the account's level \"{offered}\"")]
+    ConsistencyTooStrong {
+        /// What was asked.
+        asked: String,
+        /// What the account has.
+        offered: &'static str,
+    },
+    /// The request is well-formed, but what it asks for is not built.
+    #[error("{feature} is not supported")]
+    NotSupported {
+        /// What was asked for.
+        feature: String,
+    },
+}
+
+/// The caller is not known or not allowed.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum AccessFault {
+    /// No credential was sent.
+    #[error("Required Header authorization is missing. Ensure a valid Authorization token is passed.")]
+    CredentialMissing,
+    /// The credential cannot be read.
+    #[error("the authorization header is malformed: {reason}")]
+    CredentialMalformed {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// No key makes this signature. The string to sign helps its sender and reveals nothing else.
+    #[error(
+        "The input authorization token can't serve the request. Please check that the expected payload is built as \
+         per the protocol, and check the key being used. Server used the following payload to sign: '{payload}'"
+    )]
+    SignatureMismatch {
+        /// What the server signed.
+        payload: String,
+    },
+    /// The date of the request cannot be read.
+    #[error("the request date \"{date}\" is not an RFC 1123 date")]
+    DateMalformed {
+        /// What was sent.
+        date: String,
+    },
+    /// The date of the request is too far from now.
+    #[error(
+        "the authorization token is not valid at the current time: request date '{date}', server time '{server_time}', \
+         {skew_seconds} seconds apart, 900 allowed"
+    )]
+    DateOutOfWindow {
+        /// What was sent.
+        date: String,
+        /// What time it is here.
+        server_time: String,
+        /// How far apart they are.
+        skew_seconds: u64,
+    },
+    /// The credential is good, but not for this.
+    #[error("the given credential does not permit this operation: {needed}")]
+    NotPermitted {
+        /// What would be needed.
+        needed: &'static str,
+    },
+}
+
+/// What is named is not there.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum MissingFault {
+    /// No route has this path.
+    #[error("no resource has the path \"{path}\"")]
+    Route {
+        /// The path.
+        path: String,
+    },
+    /// The route exists but not for this verb.
+    #[error("the verb {verb} is not allowed on this resource")]
+    Verb {
+        /// The verb.
+        verb: String,
+    },
+    /// The database or container that owns the resource is absent.
+    #[error("Owner resource does not exist")]
+    Owner,
+    /// The resource itself is absent.
+    #[error("Entity with the specified id does not exist in the system.")]
+    Resource,
+    /// The partition key range never existed.
+    #[error("the partition key range \"{id}\" does not exist")]
+    Range {
+        /// The id the client sent.
+        id: String,
+    },
+    /// The client has seen more than this store has.
+    #[error("The read session is not available for the input session token.")]
+    Session,
+}
+
+/// The request collides with what is there.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ConflictFault {
+    /// Another resource has this id.
+    #[error("Entity with the specified id already exists in the system.")]
+    Id,
+    /// Another item has these values under a unique key.
+    #[error("Unique index constraint violation.")]
+    UniqueKey {
+        /// Which constraint of the policy, from 0.
+        constraint: usize,
+    },
+}
+
+/// A condition of the client does not hold.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum PreconditionFault {
+    /// The resource has another version.
+    #[error("One of the specified pre-condition is not met.")]
+    EtagMismatch {
+        /// The version that is there.
+        current: Etag,
+    },
+    /// The resource exists and the client wanted it not to.
+    #[error("One of the specified pre-condition is not met.")]
+    Exists,
+}
+
+/// A published bound is exceeded.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum LimitFault {
+    /// The body or item is too large.
+    #[error("Request size is too large: {bytes} bytes, {limit} allowed")]
+    TooLarge {
+        /// Its size; what was counted when the limit was met.
+        bytes: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
+    /// Too many operations in one request.
+    #[error("{given} operations in one request, {limit} allowed")]
+    TooManyOperations {
+        /// Operations sent.
+        given: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
+    /// Numbers, LSNs or ordinals of a container ran out.
+    #[error("the container has used up its {what}")]
+    Exhausted {
+        /// What ran out.
+        what: &'static str,
+    },
+    /// The partition's queue is full: try again soon.
+    #[error("Request rate is large. More Request Units may be needed, so no changes were made.")]
+    Busy {
+        /// When to try again.
+        retry_after_ms: u64,
+    },
+}
+
+/// The store cannot do it now.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum StorageFault {
+    /// The disk is nearly full: growing writes are refused, reads and deletes go on.
+    #[error("the disk is nearly full ({free_bytes} bytes free, {reserve_bytes} kept in reserve): no changes were made")]
+    Full {
+        /// Bytes free.
+        free_bytes: u64,
+        /// Bytes that are kept free.
+        reserve_bytes: u64,
+    },
+    /// The write may or may not have happened; reading tells.
+    #[error("the outcome of the write is unknown: {cause}")]
+    Uncertain {
+        /// What the storage said.
+        cause: String,
+    },
+    /// The store does not serve at the moment; nothing was changed.
+    #[error("the store is not available: {cause}")]
+    Unavailable {
+        /// Why not.
+        cause: String,
+    },
+    /// Stored bytes are not what was written.
+    #[error("stored data is damaged: {what}")]
+    Damaged {
+        /// Which data.
+        what: String,
+    },
+}

@@ -1,0 +1,136 @@
+//! Numbers that travel between floors, each a type of its own so that none is taken for another.
+
+use std::fmt;
+
+/// Number of a database in its account. Never reused, never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct DatabaseNumber(pub u32);
+
+/// Number of a container in its account. Never reused, never 0; at most 31 bits, see the RID layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct ContainerNumber(pub u32);
+
+/// Number of an offer in its account: 24 bits, since its RID has three bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct OfferNumber(pub u32);
+
+/// Number of a physical partition inside its container: 20 bits, never reused. On the wire it is the id of a
+/// partition key range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct PartitionOrdinal(pub u32);
+
+impl PartitionOrdinal {
+    /// The largest ordinal that fits a document number.
+    pub const MAX: PartitionOrdinal = PartitionOrdinal((1 << 20) - 1);
+}
+
+impl fmt::Display for PartitionOrdinal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Position in one partition's history; the first change has LSN 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lsn(pub u64);
+
+impl Lsn {
+    /// The position behind this one.
+    #[must_use]
+    pub fn next(self) -> Lsn {
+        Lsn(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// The number of a document, fixed at creation: which partition made it, and its count there.
+///
+/// It grows with insertion order inside a partition and is the tie-break of every order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocumentNumber(u64);
+
+const COUNTER_BITS: u32 = 40;
+
+impl DocumentNumber {
+    /// The largest count a partition can reach.
+    pub const COUNTER_MAX: u64 = (1 << COUNTER_BITS) - 1;
+
+    /// The number of the `counter`-th document that partition `ordinal` made; `None` when either is too large.
+    pub fn new(ordinal: PartitionOrdinal, counter: u64) -> Option<DocumentNumber> {
+        let fits = ordinal <= PartitionOrdinal::MAX && counter <= DocumentNumber::COUNTER_MAX;
+        fits.then_some(DocumentNumber(u64::from(ordinal.0) << COUNTER_BITS | counter))
+    }
+
+    /// Takes a stored or foreign number; `None` when it has more than 60 bits.
+    pub fn from_raw(raw: u64) -> Option<DocumentNumber> {
+        (raw >> 60 == 0).then_some(DocumentNumber(raw))
+    }
+
+    /// The 60 bits.
+    pub fn raw(self) -> u64 {
+        self.0
+    }
+
+    /// Count inside the partition that made the document.
+    pub fn counter(self) -> u64 {
+        self.0 & DocumentNumber::COUNTER_MAX
+    }
+}
+
+impl fmt::Debug for DocumentNumber {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DocumentNumber({}.{})", self.0 >> COUNTER_BITS, self.counter())
+    }
+}
+
+/// Version mark of a resource: which partition wrote it at which LSN, so it can never repeat in a container.
+///
+/// Catalog resources have ordinal 0 and the catalog's own change count as LSN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Etag {
+    /// The partition that wrote this version.
+    pub ordinal: PartitionOrdinal,
+    /// The LSN of this version there.
+    pub lsn: Lsn,
+}
+
+impl fmt::Display for Etag {
+    /// The quoted text that clients compare, in the shape of the service's.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lsn = self.lsn.0;
+        write!(
+            formatter,
+            "\"{:08x}-{:04x}-{:04x}-0000-{:012x}\"",
+            lsn & 0xFFFF_FFFF,
+            lsn >> 32 & 0xFFFF,
+            lsn >> 48,
+            self.ordinal.0
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_number_keeps_both_parts_and_their_order() {
+        let number = DocumentNumber::new(PartitionOrdinal(3), 7).unwrap();
+        assert_eq!(format!("{number:?}"), "DocumentNumber(3.7)");
+        assert!(number < DocumentNumber::new(PartitionOrdinal(3), 8).unwrap());
+        assert_eq!(DocumentNumber::new(PartitionOrdinal(1 << 20), 0), None);
+        assert_eq!(DocumentNumber::new(PartitionOrdinal(0), 1 << 40), None);
+        assert_eq!(DocumentNumber::from_raw(1 << 60), None);
+    }
+
+    #[test]
+    fn an_etag_is_a_quoted_guid_shape() {
+        let etag = Etag { ordinal: PartitionOrdinal(2), lsn: Lsn(0x0001_0002_0000_0003) };
+        assert_eq!(etag.to_string(), "\"00000003-0002-0001-0000-000000000002\"");
+    }
+}

@@ -1,0 +1,40 @@
+//! Bounds that the service publishes, by name. Each has a test on both sides where it is enforced.
+
+/// Largest item in bytes of JSON text.
+pub const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Largest request body in bytes.
+pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Largest page of a feed in bytes of JSON text.
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest item id in bytes.
+pub const ID_BYTES_MAX: usize = 1023;
+/// Longest name of a database or container in characters.
+pub const NAME_CHARS_MAX: usize = 255;
+/// Longest string in a partition key in bytes.
+pub const KEY_STRING_BYTES_MAX: usize = 2048;
+/// Longest string in a partition key of the first hash version in bytes.
+pub const KEY_STRING_BYTES_MAX_V1: usize = 101;
+/// Most paths of a hierarchical partition key.
+pub const KEY_PATHS_MAX: usize = 3;
+/// Most operations of a batch.
+pub const BATCH_OPERATIONS_MAX: usize = 100;
+/// Largest batch body in bytes.
+pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Most operations of one patch.
+pub const PATCH_OPERATIONS_MAX: usize = 10;
+/// Most unique key constraints of a container.
+pub const UNIQUE_KEYS_MAX: usize = 10;
+/// Most paths of one unique key constraint.
+pub const UNIQUE_KEY_PATHS_MAX: usize = 16;
+/// Most items of one page, whatever the client asks for.
+pub const PAGE_ITEMS_MAX: usize = 1000;
+/// Items of a page when the client leaves it to the server.
+pub const PAGE_ITEMS_DEFAULT: usize = 100;
+/// Least and most request units per second of a container.
+pub const THROUGHPUT_MIN: u64 = 400;
+/// See [`THROUGHPUT_MIN`].
+pub const THROUGHPUT_MAX: u64 = 1_000_000;
+/// Steps of a manually set throughput.
+pub const THROUGHPUT_STEP: u64 = 100;
+/// Least maximum of an autoscale throughput, and its step.
+pub const AUTOSCALE_MIN: u64 = 1000;

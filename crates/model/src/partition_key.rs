@@ -1,0 +1,246 @@
+//! Partition keys: how a container defines them and what value a document has.
+//!
+//! The hash of a value, its effective key, is computed next door in `effective`.
+
+use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
+use crate::RequestFault;
+use serde::{Deserialize, Serialize};
+use value::{Document, Kind, PropertyPath, Value, ValueRef};
+
+/// How the hash of a key is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionKeyKind {
+    /// One path, first hash: 32 bits with the truncated value behind it.
+    HashV1,
+    /// One path, second hash: 128 bits of the whole value.
+    HashV2,
+    /// One to three paths, hashed one by one.
+    MultiHash,
+}
+
+/// Where the partition key of a container's documents is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionKeyDefinition {
+    kind: PartitionKeyKind,
+    paths: Vec<PropertyPath>,
+    texts: Vec<String>,
+    system_key: bool,
+}
+
+/// The wire and catalog form; `version` missing means 1.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawPartitionKeyDefinition {
+    paths: Vec<String>,
+    #[serde(default = "hash_kind")]
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system_key: Option<bool>,
+}
+
+fn hash_kind() -> String {
+    "Hash".to_owned()
+}
+
+impl PartitionKeyDefinition {
+    /// Reads the wire form of a definition.
+    pub fn from_json(json: &serde_json::Value) -> Result<PartitionKeyDefinition, RequestFault> {
+        let bad = |reason: String| RequestFault::BadDefinition { field: "partitionKey".to_owned(), reason };
+        let raw: RawPartitionKeyDefinition =
+            serde_json::from_value(json.clone()).map_err(|error| bad(error.to_string()))?;
+        let version = raw.version.unwrap_or(1);
+        let kind = match (raw.kind.as_str(), version) {
+            ("Hash", 1) => PartitionKeyKind::HashV1,
+            ("Hash", 2) => PartitionKeyKind::HashV2,
+            ("MultiHash", 2) => PartitionKeyKind::MultiHash,
+            ("MultiHash", _) => return Err(bad("kind \"MultiHash\" needs version 2".to_owned())),
+            ("Hash", other) => return Err(bad(format!("version {other} is not 1 or 2"))),
+            (other, _) => return Err(bad(format!("kind \"{other}\" is neither \"Hash\" nor \"MultiHash\""))),
+        };
+        let paths_max = if kind == PartitionKeyKind::MultiHash { KEY_PATHS_MAX } else { 1 };
+        if raw.paths.is_empty() || raw.paths.len() > paths_max {
+            return Err(bad(format!("{} paths given, 1 to {paths_max} allowed", raw.paths.len())));
+        }
+        let mut paths = Vec::with_capacity(raw.paths.len());
+        for text in &raw.paths {
+            let path = PropertyPath::parse(text).map_err(|error| bad(error.to_string()))?;
+            if paths.contains(&path) {
+                return Err(bad(format!("path \"{text}\" is given twice")));
+            }
+            paths.push(path);
+        }
+        Ok(PartitionKeyDefinition { kind, paths, texts: raw.paths, system_key: raw.system_key.unwrap_or(false) })
+    }
+
+    /// The wire form.
+    pub fn to_json(&self) -> serde_json::Value {
+        let (kind, version) = match self.kind {
+            PartitionKeyKind::HashV1 => ("Hash", None),
+            PartitionKeyKind::HashV2 => ("Hash", Some(2)),
+            PartitionKeyKind::MultiHash => ("MultiHash", Some(2)),
+        };
+        let mut json = serde_json::json!({ "paths": self.texts, "kind": kind });
+        if let Some(version) = version {
+            json["version"] = version.into();
+        }
+        if self.system_key {
+            json["systemKey"] = true.into();
+        }
+        json
+    }
+
+    /// How values are hashed.
+    pub fn kind(&self) -> PartitionKeyKind {
+        self.kind
+    }
+
+    /// The paths, one per level.
+    pub fn paths(&self) -> &[PropertyPath] {
+        &self.paths
+    }
+
+    /// Whether this is a container of an old client that has no key of its own.
+    pub fn is_system_key(&self) -> bool {
+        self.system_key
+    }
+
+    /// The key of `document`: a missing property is undefined; an object or array there is refused.
+    pub fn extract(&self, document: &Document) -> Result<PartitionKey, RequestFault> {
+        let component = |path: &PropertyPath| match document.get(path) {
+            None => Ok(KeyComponent::Undefined),
+            Some(value) => KeyComponent::from_value(value)
+                .ok_or_else(|| RequestFault::BadPartitionKeyValue { path: path.to_string() }),
+        };
+        let components = self.paths.iter().map(component).collect::<Result<_, _>>()?;
+        self.check(PartitionKey { components })
+    }
+
+    /// Reads a header: a JSON array with one element per path, fewer for a prefix of a hierarchical key.
+    ///
+    /// `{}` stands for undefined, and `[]` for the key of a container that has none.
+    pub fn parse_header(&self, text: &str) -> Result<PartitionKey, RequestFault> {
+        let bad = |reason: &str| RequestFault::BadPartitionKeyHeader { text: text.to_owned(), reason: reason.to_owned() };
+        let Ok(Value::Array(elements)) = Value::from_json(text.as_bytes()) else {
+            return Err(bad("not a JSON array"));
+        };
+        if elements.is_empty() && self.system_key {
+            return Ok(PartitionKey { components: vec![KeyComponent::Undefined] });
+        }
+        if elements.is_empty() || elements.len() > self.paths.len() {
+            return Err(RequestFault::PartitionKeyLength { given: elements.len(), expected: self.paths.len() });
+        }
+        let components = elements
+            .into_iter()
+            .map(|element| KeyComponent::from_element(element).ok_or_else(|| bad("an element is not a scalar")))
+            .collect::<Result<_, _>>()?;
+        self.check(PartitionKey { components })
+    }
+
+    /// Whether `key` has a value for every path, so that it names one logical partition.
+    pub fn is_complete(&self, key: &PartitionKey) -> bool {
+        key.components.len() == self.paths.len()
+    }
+
+    fn check(&self, key: PartitionKey) -> Result<PartitionKey, RequestFault> {
+        let limit = match self.kind {
+            PartitionKeyKind::HashV1 => KEY_STRING_BYTES_MAX_V1,
+            PartitionKeyKind::HashV2 | PartitionKeyKind::MultiHash => KEY_STRING_BYTES_MAX,
+        };
+        for component in &key.components {
+            match component {
+                KeyComponent::String(text) if text.len() > limit => {
+                    return Err(RequestFault::PartitionKeyTooLong { bytes: text.len(), limit });
+                }
+                KeyComponent::Undefined
+                | KeyComponent::Null
+                | KeyComponent::Bool(_)
+                | KeyComponent::Number(_)
+                | KeyComponent::String(_) => {}
+            }
+        }
+        Ok(key)
+    }
+}
+
+/// The value of a partition key, one component per path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionKey {
+    /// The components, in the order of the definition's paths.
+    pub components: Vec<KeyComponent>,
+}
+
+impl PartitionKey {
+    /// Appends the order-preserving code of all components.
+    pub fn encode_key(&self, out: &mut Vec<u8>) {
+        for component in &self.components {
+            match component {
+                KeyComponent::Undefined => value::encode_undefined(out),
+                KeyComponent::Null => value::encode_key_value(&Value::Null, out),
+                KeyComponent::Bool(flag) => value::encode_key_value(&Value::Bool(*flag), out),
+                KeyComponent::Number(number) => value::encode_key_value(&Value::Double(*number), out),
+                KeyComponent::String(text) => value::encode_key_str(text, out),
+            }
+        }
+    }
+}
+
+/// One level of a partition key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeyComponent {
+    /// The document has no such property.
+    Undefined,
+    /// null
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A number; keys know doubles only, so that `1` and `1.0` are one key. Never NaN, never -0.
+    Number(f64),
+    /// A string.
+    String(String),
+}
+
+impl KeyComponent {
+    fn number(number: f64) -> Option<KeyComponent> {
+        // Adding zero turns -0 into 0.
+        (!number.is_nan()).then_some(KeyComponent::Number(number + 0.0))
+    }
+
+    /// The component a document's value makes; `None` for what cannot be a key.
+    pub fn from_value(value: ValueRef<'_>) -> Option<KeyComponent> {
+        match value.kind() {
+            Kind::Null => Some(KeyComponent::Null),
+            Kind::Bool => value.as_bool().map(KeyComponent::Bool),
+            Kind::Int32 | Kind::Int64 | Kind::Double => value.as_f64().and_then(KeyComponent::number),
+            Kind::String => value.as_str().map(|text| KeyComponent::String(text.to_owned())),
+            Kind::Decimal
+            | Kind::Binary
+            | Kind::Date
+            | Kind::Guid
+            | Kind::ObjectId
+            | Kind::Array
+            | Kind::Object => None,
+        }
+    }
+
+    /// The component a header element makes.
+    fn from_element(element: Value) -> Option<KeyComponent> {
+        match element {
+            Value::Null => Some(KeyComponent::Null),
+            Value::Bool(flag) => Some(KeyComponent::Bool(flag)),
+            Value::Int32(number) => KeyComponent::number(f64::from(number)),
+            Value::Int64(number) => KeyComponent::number(number as f64),
+            Value::Double(number) => KeyComponent::number(number),
+            Value::String(text) => Some(KeyComponent::String(text)),
+            Value::Object(members) if members.is_empty() => Some(KeyComponent::Undefined),
+            Value::Decimal(_)
+            | Value::Binary { .. }
+            | Value::Date(_)
+            | Value::Guid(_)
+            | Value::ObjectId(_)
+            | Value::Array(_)
+            | Value::Object(_) => None,
+        }
+    }
+}
