@@ -1,1 +1,18 @@
-//! The only thing a door can see: catalog, routing, documents.
+//! The engine: the only thing a door can see.
+//!
+//! Checks the pass, finds the partition, hands over the change or read, and counts the charge. Knows nothing of
+//! HTTP or any other wire, and nothing of bytes on disk.
+
+mod access;
+mod catalog;
+mod documents;
+mod engine;
+mod feed;
+mod jobs;
+mod router;
+
+pub use access::{Access, AccountKey, AdminPass, CatalogPass, Principal, ReadPass, WritePass};
+pub use catalog::{Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed};
+pub use documents::{BatchReceipt, DocumentAddress, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt};
+pub use engine::{Engine, EngineOptions};
+pub use feed::{FeedPage, FeedRequest, FeedScope};

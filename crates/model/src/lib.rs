@@ -10,6 +10,7 @@ mod ids;
 pub mod limits;
 mod partition_key;
 mod session;
+mod throughput;
 
 pub use ambient::Ambient;
 pub use charge::Charge;
@@ -23,3 +24,4 @@ pub use fault::{
 pub use ids::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 pub use session::SessionToken;
+pub use throughput::Throughput;

@@ -1,1 +1,11 @@
-//! What is wanted: mutations and transactions.
+//! What is wanted and what came of it: every change of every door ends as one of these types.
+//!
+//! Pure data. Knows nothing of how or where a change is carried out.
+
+mod item;
+mod mutation;
+mod receipt;
+
+pub use item::{Item, SYSTEM_PROPERTIES, Ttl};
+pub use mutation::{Condition, LogicalKey, Mutation, Operation, Target, Transaction};
+pub use receipt::{Outcome, StepFault, StoredDocument};

@@ -1,0 +1,112 @@
+//! A document that may be stored: its id and its own time to live are checked.
+
+use model::RequestFault;
+use model::limits::ID_BYTES_MAX;
+use value::{Document, ValueRef};
+
+/// Properties that the server owns: dropped on the way in, added on the way out.
+pub const SYSTEM_PROPERTIES: [&str; 6] = ["_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"];
+
+/// A document's own word on expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ttl {
+    /// As the container says.
+    Inherit,
+    /// Never.
+    Never,
+    /// So many seconds after its last write.
+    Seconds(u32),
+}
+
+/// A document with a valid id and a valid time to live.
+#[derive(Clone, Debug)]
+pub struct Item {
+    id: String,
+    ttl: Ttl,
+    document: Document,
+}
+
+impl Item {
+    /// Checks what the service asks of every item. System properties must have been dropped before.
+    pub fn new(document: Document) -> Result<Item, RequestFault> {
+        let root = document.root();
+        let id = checked_id(root.member("id"))?.to_owned();
+        let ttl = checked_ttl(root.member("ttl"))?;
+        Ok(Item { id, ttl, document })
+    }
+
+    /// The id, unique in its logical partition.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The document's own time to live.
+    pub fn ttl(&self) -> Ttl {
+        self.ttl
+    }
+
+    /// The document.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+}
+
+fn checked_id(id: Option<ValueRef<'_>>) -> Result<&str, RequestFault> {
+    let bad = |reason: &str| RequestFault::BadProperty { property: "id".to_owned(), reason: reason.to_owned() };
+    let id = id.ok_or_else(|| bad("it is missing"))?;
+    let id = id.as_str().ok_or_else(|| bad("it must be a string"))?;
+    if id.is_empty() {
+        return Err(bad("it is empty"));
+    }
+    if id.len() > ID_BYTES_MAX {
+        return Err(bad("it is longer than 1023 bytes"));
+    }
+    if id.contains(['/', '\\', '?', '#']) {
+        return Err(bad("the characters '/', '\\', '?' and '#' are not allowed"));
+    }
+    Ok(id)
+}
+
+fn checked_ttl(ttl: Option<ValueRef<'_>>) -> Result<Ttl, RequestFault> {
+    let Some(ttl) = ttl.filter(|ttl| !ttl.is_null()) else { return Ok(Ttl::Inherit) };
+    let whole = ttl.as_i64().or_else(|| ttl.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64));
+    match whole {
+        Some(-1) => Ok(Ttl::Never),
+        Some(seconds @ 1..=0x7FFF_FFFF) => Ok(Ttl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX))),
+        Some(_) | None => Err(RequestFault::BadProperty {
+            property: "ttl".to_owned(),
+            reason: "it must be -1 or a whole number from 1 to 2147483647".to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(json: &str) -> Result<Item, RequestFault> {
+        Item::new(Document::from_json(json.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn ids_are_checked_on_both_sides_of_the_bound() {
+        assert_eq!(item(r#"{"id":"a b"}"#).unwrap().id(), "a b");
+        assert!(item(&format!(r#"{{"id":"{}"}}"#, "x".repeat(1023))).is_ok());
+        assert!(item(&format!(r#"{{"id":"{}"}}"#, "x".repeat(1024))).is_err());
+        for json in [r#"{}"#, r#"{"id":1}"#, r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":"a/b"}"#, r#"{"id":"a#"}"#] {
+            assert!(item(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_time_to_live_is_minus_one_or_positive() {
+        let ttl = |text: &str| item(&format!(r#"{{"id":"a","ttl":{text}}}"#)).map(|item| item.ttl());
+        assert_eq!(ttl("-1").unwrap(), Ttl::Never);
+        assert_eq!(ttl("null").unwrap(), Ttl::Inherit);
+        assert_eq!(ttl("5.0").unwrap(), Ttl::Seconds(5));
+        assert_eq!(ttl("2147483647").unwrap(), Ttl::Seconds(2_147_483_647));
+        for text in ["0", "-2", "2147483648", "1.5", "\"1\"", "true", "[]"] {
+            assert!(ttl(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Wanted changes: one to one document, or several in one logical partition as one commit.
+
+use crate::Item;
+use model::{DocumentNumber, EffectiveKey, PartitionKey};
+use value::patch::PatchOperation;
+
+/// A complete partition key with its hash: the name of one logical partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogicalKey {
+    /// The values.
+    pub partition_key: PartitionKey,
+    /// Their hash.
+    pub effective: EffectiveKey,
+}
+
+/// Which document of a logical partition is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The one with this id.
+    Id(String),
+    /// The one with this number, from its RID.
+    Number(DocumentNumber),
+}
+
+/// What must be true of the stored version for the operation to go ahead.
+///
+/// ETags are compared as the client sent them: text that is no ETag of ours matches nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// Anything goes.
+    #[default]
+    None,
+    /// The stored version has this ETag.
+    IfMatch(String),
+    /// There is a stored version.
+    IfExists,
+    /// The stored version has another ETag; on a read, equality means "not modified".
+    IfNoneMatch(String),
+    /// There is no stored version.
+    IfAbsent,
+}
+
+/// A wanted change to one document.
+#[derive(Clone, Debug)]
+pub enum Mutation {
+    /// Store a document whose id is free.
+    Create {
+        /// The new document.
+        item: Item,
+        /// Usually none; `IfAbsent` is what a create means anyway.
+        condition: Condition,
+    },
+    /// Store a document, whether or not its id is free.
+    Upsert {
+        /// The new document or version.
+        item: Item,
+        /// Checked only when the id is taken, except [`Condition::IfExists`].
+        condition: Condition,
+    },
+    /// Store a new version of a document that is there.
+    Replace {
+        /// Which document.
+        target: Target,
+        /// The new version; its id must be the target's.
+        item: Item,
+        /// Of the stored version.
+        condition: Condition,
+    },
+    /// Change parts of a document that is there.
+    Patch {
+        /// Which document.
+        target: Target,
+        /// The changes, in order, all or nothing.
+        operations: Vec<PatchOperation>,
+        /// Of the stored version.
+        condition: Condition,
+    },
+    /// Remove a document that is there.
+    Delete {
+        /// Which document.
+        target: Target,
+        /// Of the stored version.
+        condition: Condition,
+    },
+    /// Remove a document if it has expired; not an error if it has not or is gone. Sent by the expiry job.
+    Expire {
+        /// Which document.
+        number: DocumentNumber,
+    },
+}
+
+/// A step of a transaction.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// Change a document.
+    Write(Mutation),
+    /// Read a document as the steps before have left it.
+    Read {
+        /// Which document.
+        target: Target,
+        /// `IfNoneMatch` answers "not modified".
+        condition: Condition,
+    },
+}
+
+/// Several steps in one logical partition: one commit, all or nothing. A single change is a transaction of one.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    /// The logical partition.
+    pub key: LogicalKey,
+    /// The steps, in order.
+    pub operations: Vec<Operation>,
+}
