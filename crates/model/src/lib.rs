@@ -4,24 +4,31 @@
 
 mod ambient;
 mod charge;
+mod continuation;
 mod definition;
+mod effective;
 mod fault;
 mod ids;
 pub mod limits;
+mod murmur;
 mod partition_key;
+mod rid;
 mod session;
 mod throughput;
 
 pub use ambient::Ambient;
 pub use charge::Charge;
+pub use continuation::ContinuationKey;
 pub use definition::{
     checked_name, name_of,
     ContainerDefinition, DefaultTtl, UniqueKey, UniqueKeyPolicy,
 };
+pub use effective::{EffectiveKey, EffectiveRange};
 pub use fault::{
     AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, StorageFault,
 };
 pub use ids::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
+pub use rid::{Rid, RidText};
 pub use session::SessionToken;
 pub use throughput::Throughput;
