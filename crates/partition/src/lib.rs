@@ -18,7 +18,7 @@ mod view;
 mod writer;
 
 pub use log::{LogEntry, LogKind};
-pub use partition::{Executed, PartitionOptions, PartitionSpec, PhysicalPartition, new_partition_rows};
+pub use partition::{Executed, PartitionCounts, PartitionOptions, PartitionSpec, PhysicalPartition, new_partition_rows};
 pub use shape::ContainerShape;
-pub use storage::storage_fault;
+pub use storage::{commit_fault, read_fault};
 pub use view::{PartitionView, RecordPage, RecordScan};
