@@ -1,0 +1,372 @@
+//! A document: an encoded object, shared by reference from the store up to the socket.
+//!
+//! Knows nothing of ids, system properties or where a document is kept. The bytes are drawn in `format`.
+
+use std::fmt;
+
+use bytes::Bytes;
+use thiserror::Error;
+
+use crate::encode::{Container, EncodeError, Encoder};
+use crate::format::Frame;
+use crate::json::{read, write};
+use crate::reference::decode_bytes;
+use crate::{Decoded, JSON_DEPTH_MAX, JsonError, Kind, PropertyPath, Value, ValueRef};
+
+/// Stored bytes that are not what an encoder wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("damaged encoding")]
+pub struct Damaged;
+
+/// A value that cannot be a document.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DocumentError {
+    /// Documents are objects.
+    #[error("a document must be an object, not {kind:?}")]
+    NotAnObject {
+        /// What the value is instead.
+        kind: Kind,
+    },
+    /// More levels of arrays and objects than [`JSON_DEPTH_MAX`].
+    #[error("value nested deeper than {JSON_DEPTH_MAX} levels")]
+    TooDeep,
+    /// More than 4 GiB in encoded form.
+    #[error("value too large")]
+    TooLarge,
+}
+
+impl From<EncodeError> for DocumentError {
+    fn from(error: EncodeError) -> DocumentError {
+        match error {
+            EncodeError::TooLarge => DocumentError::TooLarge,
+            EncodeError::TooDeep => DocumentError::TooDeep,
+        }
+    }
+}
+
+/// An encoded object. Cloning shares the bytes.
+///
+/// Equality is that of the bytes: same members in the same order with the same kinds.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Document {
+    bytes: Bytes,
+}
+
+impl Document {
+    /// Reads the JSON text of an object.
+    pub fn from_json(text: &[u8]) -> Result<Document, JsonError> {
+        Document::from_json_without(text, &[])
+    }
+
+    /// As [`from_json`](Self::from_json), leaving out members of the root whose names are in `skip`.
+    pub fn from_json_without(text: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
+        Ok(Document {
+            bytes: Bytes::from(read::encode_object(text, skip)?),
+        })
+    }
+
+    /// Encodes a tree. Of equal names in an object the first place and the last value count.
+    pub fn from_value(value: &Value) -> Result<Document, DocumentError> {
+        Document::from_value_ref(ValueRef::from(value))
+    }
+
+    /// Encodes any object, a part of another document among them.
+    pub fn from_value_ref(value: ValueRef<'_>) -> Result<Document, DocumentError> {
+        if value.kind() != Kind::Object {
+            return Err(DocumentError::NotAnObject { kind: value.kind() });
+        }
+        let mut encoder = Encoder::with_capacity(value.encoded_bytes().map_or(256, <[u8]>::len));
+        encoder.value(value, JSON_DEPTH_MAX)?;
+        Ok(Document {
+            bytes: Bytes::from(encoder.into_bytes()),
+        })
+    }
+
+    /// Takes back bytes that [`bytes`](Self::bytes) gave out.
+    ///
+    /// Looks only at the outer frame, so that a read of one property stays cheap. Damage inside shows as a
+    /// missing or null value, never as a panic; whoever has no checksum over the bytes calls
+    /// [`validate`](Self::validate) too.
+    pub fn from_stored(bytes: Bytes) -> Result<Document, Damaged> {
+        match Frame::object(&bytes) {
+            Some(frame) if frame.is_filled() => Ok(Document { bytes }),
+            Some(_) | None => Err(Damaged),
+        }
+    }
+
+    /// Checks every byte: frames, UTF-8, sizes of scalars, name hashes and depth.
+    pub fn validate(&self) -> Result<(), Damaged> {
+        validate(&self.bytes, JSON_DEPTH_MAX).ok_or(Damaged)
+    }
+
+    /// The encoded bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The object itself.
+    pub fn root(&self) -> ValueRef<'_> {
+        ValueRef::encoded(&self.bytes)
+    }
+
+    /// The value at `path`, found without decoding the rest. Paths do not lead into arrays.
+    pub fn get(&self, path: &PropertyPath) -> Option<ValueRef<'_>> {
+        path.lookup(self.root())
+    }
+
+    /// The owned tree.
+    pub fn to_value(&self) -> Value {
+        self.root().to_value()
+    }
+
+    /// A copy that lacks the members of the root called as in `names`.
+    pub fn without(&self, names: &[&str]) -> Document {
+        let mut builder = DocumentBuilder::with_capacity(self.bytes.len());
+        for (name, value) in self.root().members().filter(|(name, _)| !names.contains(name)) {
+            builder.member_encoded(name, value);
+        }
+        // Less than a document that was neither too large nor too deep.
+        builder.finish().unwrap_or_else(|_| self.clone())
+    }
+
+    /// Appends the JSON text of the document.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        self.root().write_json(out);
+    }
+
+    /// Appends the JSON text of the document without its closing brace, for members to be added behind.
+    ///
+    /// Answers whether the object has members: if so, a comma must precede the first one that is added.
+    /// The caller ends with `}`:
+    ///
+    /// ```
+    /// # let document = value::Document::from_json(br#"{"id":"1"}"#).unwrap();
+    /// let mut text = Vec::new();
+    /// if document.write_json_open(&mut text) {
+    ///     text.push(b',');
+    /// }
+    /// text.extend_from_slice(br#""_ts":1}"#);
+    /// assert_eq!(text, br#"{"id":"1","_ts":1}"#);
+    /// ```
+    pub fn write_json_open(&self, out: &mut Vec<u8>) -> bool {
+        write::write_open(self.root().members(), out)
+    }
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.root().fmt(f)
+    }
+}
+
+/// Puts a document together member by member.
+pub struct DocumentBuilder {
+    encoder: Encoder,
+    error: Option<DocumentError>,
+}
+
+impl DocumentBuilder {
+    /// A document without members.
+    pub fn new() -> DocumentBuilder {
+        DocumentBuilder::with_capacity(256)
+    }
+
+    fn with_capacity(size: usize) -> DocumentBuilder {
+        let mut encoder = Encoder::with_capacity(size);
+        encoder.begin(Container::Object);
+        DocumentBuilder { encoder, error: None }
+    }
+
+    /// Adds a member. A name that was there already keeps its place and takes the new value.
+    pub fn member(&mut self, name: &str, value: ValueRef<'_>) -> &mut DocumentBuilder {
+        self.encoder.name(name);
+        if let Err(error) = self.encoder.value(value, JSON_DEPTH_MAX - 1) {
+            self.error.get_or_insert(error.into());
+        }
+        self
+    }
+
+    /// Adds a member whose value comes from a document at the same depth, by copying its bytes.
+    fn member_encoded(&mut self, name: &str, value: ValueRef<'_>) {
+        match value.encoded_bytes() {
+            Some(bytes) => {
+                self.encoder.name(name);
+                self.encoder.encoded(bytes);
+            }
+            None => {
+                self.member(name, value);
+            }
+        }
+    }
+
+    /// The finished document, or what stood against one of its members.
+    pub fn finish(mut self) -> Result<Document, DocumentError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        self.encoder.end().map_err(EncodeError::from)?;
+        Ok(Document {
+            bytes: Bytes::from(self.encoder.into_bytes()),
+        })
+    }
+}
+
+impl Default for DocumentBuilder {
+    fn default() -> DocumentBuilder {
+        DocumentBuilder::new()
+    }
+}
+
+fn validate(value: &[u8], levels_left: usize) -> Option<()> {
+    match decode_bytes(value)? {
+        Decoded::Null | Decoded::Bool(_) => (value.len() == 1).then_some(()),
+        Decoded::Int32(_)
+        | Decoded::Int64(_)
+        | Decoded::Double(_)
+        | Decoded::Decimal(_)
+        | Decoded::String(_)
+        | Decoded::Binary { .. }
+        | Decoded::Date(_)
+        | Decoded::Guid(_)
+        | Decoded::ObjectId(_) => Some(()),
+        Decoded::Array(_) => {
+            let frame = Frame::array(value).filter(Frame::is_filled)?;
+            let levels_left = levels_left.checked_sub(1)?;
+            (0..frame.count()).try_for_each(|index| validate(frame.entry(index)?, levels_left))
+        }
+        Decoded::Object(_) => {
+            let frame = Frame::object(value).filter(Frame::is_filled)?;
+            let levels_left = levels_left.checked_sub(1)?;
+            (0..frame.count()).try_for_each(|index| validate(frame.checked_member(index)?, levels_left))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(text: &str) -> Document {
+        let document = Document::from_json(text.as_bytes()).unwrap();
+        document.validate().unwrap();
+        assert_eq!(Document::from_stored(document.bytes().clone()).unwrap(), document);
+        document
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let mut written = Vec::new();
+        document(text).write_json(&mut written);
+        assert_eq!(String::from_utf8(written).unwrap(), expected);
+    }
+
+    #[test]
+    fn text_comes_back() {
+        for text in [
+            "{}",
+            r#"{"a":1,"b":[true,false,null,{},[],""],"c":{"d":-1.5,"e":1e+300}}"#,
+            r#"{"":{"":0}}"#,
+        ] {
+            check(text, text);
+        }
+    }
+
+    #[test]
+    fn repeated_names_keep_first_place_and_last_value() {
+        check(r#"{"a":1,"b":2,"a":[3],"c":4,"b":5}"#, r#"{"a":[3],"b":5,"c":4}"#);
+        let many: Vec<String> = (0..100)
+            .chain(50..60)
+            .map(|name| format!(r#""n{name}":{name}"#))
+            .collect();
+        let document = document(&format!("{{{}}}", many.join(",")));
+        assert_eq!(document.root().len(), 100);
+        assert_eq!(document.root().member("n55").and_then(ValueRef::as_i64), Some(55));
+    }
+
+    #[test]
+    fn names_are_left_out_at_the_root_only() {
+        let text = br#"{"_ts":{"x":[1]},"a":{"_ts":2},"_rid":"r","b":3}"#;
+        let document = Document::from_json_without(text, &["_ts", "_rid"]).unwrap();
+        assert_eq!(format!("{document:?}"), r#"{"a":{"_ts":2},"b":3}"#);
+        assert_eq!(
+            Document::from_json(text).unwrap().without(&["_ts", "_rid"]),
+            document
+        );
+        assert_eq!(
+            Document::from_json_without(br#"{"_ts":1}"#, &["_ts"])
+                .unwrap()
+                .root()
+                .len(),
+            0
+        );
+    }
+
+    #[test]
+    fn an_open_object_can_be_continued() {
+        let mut text = Vec::new();
+        assert!(!document("{}").write_json_open(&mut text));
+        assert_eq!(text, b"{");
+        text.clear();
+        assert!(document(r#"{"a":{}}"#).write_json_open(&mut text));
+        assert_eq!(text, br#"{"a":{}"#);
+    }
+
+    #[test]
+    fn trees_are_checked_before_they_become_documents() {
+        assert_eq!(
+            Document::from_value(&Value::Null),
+            Err(DocumentError::NotAnObject { kind: Kind::Null })
+        );
+        let nested = |levels| {
+            (0..levels).fold(Value::Null, |inner, _| {
+                Value::Object(vec![("a".to_owned(), inner)])
+            })
+        };
+        assert!(Document::from_value(&nested(JSON_DEPTH_MAX)).is_ok());
+        assert_eq!(
+            Document::from_value(&nested(JSON_DEPTH_MAX + 1)),
+            Err(DocumentError::TooDeep)
+        );
+        let mut builder = DocumentBuilder::new();
+        builder.member("deep", nested(JSON_DEPTH_MAX).as_ref());
+        assert_eq!(builder.finish(), Err(DocumentError::TooDeep));
+    }
+
+    #[test]
+    fn every_width_of_table_is_found_in() {
+        for count in [0, 1, 40, 5_000, 20_000] {
+            let members = (0..count)
+                .map(|index| (format!("name{index}"), Value::Int64(index)))
+                .collect();
+            let document = Document::from_value(&Value::Object(members)).unwrap();
+            document.validate().unwrap();
+            for index in [0, count / 2, count - 1]
+                .into_iter()
+                .filter(|index| (0..count).contains(index))
+            {
+                let found = document.root().member(&format!("name{index}"));
+                assert_eq!(found.and_then(ValueRef::as_i64), Some(index));
+            }
+            assert!(document.root().member(&format!("name{count}")).is_none());
+        }
+    }
+
+    #[test]
+    fn damage_is_reported() {
+        for bytes in [
+            &b""[..],
+            &[0],
+            &[0x20],
+            &[0x20, 1],
+            &[0x10, 0],
+            &[0x20, 7, 0],
+            &[0x22, 0xff, 0xff, 0xff, 0xff],
+        ] {
+            assert_eq!(
+                Document::from_stored(Bytes::copy_from_slice(bytes)),
+                Err(Damaged),
+                "{bytes:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! The one writer of encoded values: a stack of open containers over one growing byte string.
+//!
+//! Callers announce values in document order; nothing is written twice unless an object repeats a name.
+//! The caller bounds the depth.
+
+use crate::format::{self, Tag, Width};
+use crate::{Decimal128, Decoded, ValueRef};
+
+/// Up to this many members, names are compared pairwise behind their hashes; above, they are sorted.
+const PAIRWISE_MEMBERS_MAX: usize = 32;
+
+/// A container outgrew the four bytes of a table field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLarge;
+
+/// A value was nested deeper than allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EncodeError {
+    TooLarge,
+    TooDeep,
+}
+
+impl From<TooLarge> for EncodeError {
+    fn from(_: TooLarge) -> EncodeError {
+        EncodeError::TooLarge
+    }
+}
+
+/// Kinds of containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Container {
+    Array,
+    Object,
+}
+
+/// A container whose end has not come yet.
+struct Open {
+    container: Container,
+    /// Where its tag stands in `out`.
+    tag_position: usize,
+    /// Where its entries begin in the list shared by all open containers.
+    entries_first: usize,
+}
+
+/// An entry of an open container.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Position in `out`.
+    start: usize,
+    /// Hash of the name; zero in arrays.
+    hash: u8,
+}
+
+/// Writes one value.
+pub(crate) struct Encoder {
+    out: Vec<u8>,
+    open: Vec<Open>,
+    entries: Vec<Entry>,
+}
+
+impl Encoder {
+    /// Room for about `size` bytes of output.
+    pub(crate) fn with_capacity(size: usize) -> Encoder {
+        Encoder {
+            out: Vec::with_capacity(size),
+            open: Vec::with_capacity(8),
+            entries: Vec::with_capacity(64),
+        }
+    }
+
+    /// The finished bytes.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.out
+    }
+
+    /// Number of containers that wait for their end.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The container the next value goes into.
+    pub(crate) fn innermost(&self) -> Option<Container> {
+        self.open.last().map(|open| open.container)
+    }
+
+    /// Begins a member of the innermost object; its value must follow.
+    pub(crate) fn name(&mut self, name: &str) {
+        self.entries.push(Entry {
+            start: self.out.len(),
+            hash: format::name_hash(name.as_bytes()),
+        });
+        format::write_name(name, &mut self.out);
+    }
+
+    /// Takes the last member of the innermost object back.
+    pub(crate) fn drop_last_member(&mut self) {
+        if let Some(entry) = self.entries.pop() {
+            self.out.truncate(entry.start);
+        }
+    }
+
+    pub(crate) fn null(&mut self) {
+        self.tag(Tag::Null);
+    }
+
+    pub(crate) fn bool(&mut self, value: bool) {
+        self.tag(if value { Tag::True } else { Tag::False });
+    }
+
+    pub(crate) fn int32(&mut self, value: i32) {
+        self.tag(Tag::Int32);
+        self.narrow(i64::from(value));
+    }
+
+    pub(crate) fn int64(&mut self, value: i64) {
+        self.tag(Tag::Int64);
+        self.narrow(value);
+    }
+
+    pub(crate) fn double(&mut self, value: f64) {
+        self.tag(Tag::Double);
+        #[allow(clippy::cast_possible_truncation)] // Used only when it loses nothing.
+        let single = value as f32;
+        if f64::from(single).to_bits() == value.to_bits() {
+            self.out.extend_from_slice(&single.to_le_bytes());
+        } else {
+            self.out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn string(&mut self, value: &str) {
+        self.tag(Tag::String);
+        self.out.extend_from_slice(value.as_bytes());
+    }
+
+    /// Begins a string whose pieces the caller appends; they must be UTF-8 together.
+    pub(crate) fn begin_string(&mut self) -> &mut Vec<u8> {
+        self.tag(Tag::String);
+        &mut self.out
+    }
+
+    /// Appends a value that is encoded already.
+    pub(crate) fn encoded(&mut self, value: &[u8]) {
+        if self.innermost() == Some(Container::Array) {
+            self.entries.push(Entry {
+                start: self.out.len(),
+                hash: 0,
+            });
+        }
+        self.out.extend_from_slice(value);
+    }
+
+    fn decimal(&mut self, value: Decimal128) {
+        self.tag(Tag::Decimal);
+        self.out.extend_from_slice(&value.0);
+    }
+
+    fn binary(&mut self, subtype: u8, bytes: &[u8]) {
+        self.tag(Tag::Binary);
+        self.out.push(subtype);
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// Begins an array or object; its entries follow, then [`end`](Self::end).
+    pub(crate) fn begin(&mut self, container: Container) {
+        // The width is not known yet; `end` writes the true tag.
+        let tag = match container {
+            Container::Array => Tag::Array(Width::One),
+            Container::Object => Tag::Object(Width::One),
+        };
+        self.tag(tag);
+        let tag_position = self.out.len() - 1;
+        self.open.push(Open {
+            container,
+            tag_position,
+            entries_first: self.entries.len(),
+        });
+    }
+
+    /// Ends the innermost container by writing its table.
+    pub(crate) fn end(&mut self) -> Result<(), TooLarge> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let body_start = open.tag_position + 1;
+        if open.container == Container::Object && self.has_repeated_name(open.entries_first) {
+            self.merge_repeated_names(open.entries_first, body_start);
+        }
+        let body_end = self.out.len();
+        let width = Width::for_body(body_end - body_start).ok_or(TooLarge)?;
+        let tag = match open.container {
+            Container::Array => Tag::Array(width),
+            Container::Object => Tag::Object(width),
+        };
+        self.out[open.tag_position] = tag.to_byte();
+        let entries = &self.entries[open.entries_first..];
+        if open.container == Container::Object {
+            self.out.extend(entries.iter().map(|entry| entry.hash));
+        }
+        for next in entries.iter().skip(1) {
+            width.write(next.start - body_start, &mut self.out);
+        }
+        if !entries.is_empty() {
+            width.write(body_end - body_start, &mut self.out);
+        }
+        width.write(entries.len(), &mut self.out);
+        self.entries.truncate(open.entries_first);
+        Ok(())
+    }
+
+    /// Appends a value with everything below it, at most `levels_left` containers deep.
+    pub(crate) fn value(&mut self, value: ValueRef<'_>, levels_left: usize) -> Result<(), EncodeError> {
+        match value.decode() {
+            Decoded::Null => self.null(),
+            Decoded::Bool(value) => self.bool(value),
+            Decoded::Int32(value) => self.int32(value),
+            Decoded::Int64(value) => self.int64(value),
+            Decoded::Double(value) => self.double(value),
+            Decoded::Decimal(value) => self.decimal(value),
+            Decoded::String(value) => self.string(value),
+            Decoded::Binary { subtype, bytes } => self.binary(subtype, bytes),
+            Decoded::Date(value) => self.fixed(Tag::Date, &value.to_le_bytes()),
+            Decoded::Guid(value) => self.fixed(Tag::Guid, &value),
+            Decoded::ObjectId(value) => self.fixed(Tag::ObjectId, &value),
+            Decoded::Array(elements) => {
+                let levels_left = levels_left.checked_sub(1).ok_or(EncodeError::TooDeep)?;
+                self.begin(Container::Array);
+                for element in elements {
+                    self.value(element, levels_left)?;
+                }
+                self.end()?;
+            }
+            Decoded::Object(members) => {
+                let levels_left = levels_left.checked_sub(1).ok_or(EncodeError::TooDeep)?;
+                self.begin(Container::Object);
+                for (name, member) in members {
+                    self.name(name);
+                    self.value(member, levels_left)?;
+                }
+                self.end()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a value. In an object its entry was begun by the name.
+    #[inline]
+    fn tag(&mut self, tag: Tag) {
+        if self.innermost() == Some(Container::Array) {
+            self.entries.push(Entry {
+                start: self.out.len(),
+                hash: 0,
+            });
+        }
+        self.out.push(tag.to_byte());
+    }
+
+    fn fixed(&mut self, tag: Tag, payload: &[u8]) {
+        self.tag(tag);
+        self.out.extend_from_slice(payload);
+    }
+
+    fn narrow(&mut self, value: i64) {
+        if let Ok(value) = i8::try_from(value) {
+            self.out.extend_from_slice(&value.to_le_bytes());
+        } else if let Ok(value) = i16::try_from(value) {
+            self.out.extend_from_slice(&value.to_le_bytes());
+        } else if let Ok(value) = i32::try_from(value) {
+            self.out.extend_from_slice(&value.to_le_bytes());
+        } else {
+            self.out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+
+    /// The name of an entry of the innermost object.
+    fn entry_name(&self, entry: Entry) -> &[u8] {
+        self.out
+            .get(entry.start..)
+            .and_then(format::split_member)
+            .map_or(&[], |(name, _)| name)
+    }
+
+    fn has_repeated_name(&self, entries_first: usize) -> bool {
+        let entries = &self.entries[entries_first..];
+        if entries.len() <= PAIRWISE_MEMBERS_MAX {
+            return entries.iter().enumerate().any(|(index, entry)| {
+                let earlier = entries[..index]
+                    .iter()
+                    .filter(|earlier| earlier.hash == entry.hash);
+                earlier
+                    .into_iter()
+                    .any(|earlier| self.entry_name(*earlier) == self.entry_name(*entry))
+            });
+        }
+        // Sorting names, not hashes: nobody can make this quadratic by choosing names whose hashes agree.
+        let mut names: Vec<&[u8]> = entries.iter().map(|entry| self.entry_name(*entry)).collect();
+        names.sort_unstable();
+        names.windows(2).any(|pair| pair[0] == pair[1])
+    }
+
+    /// Rewrites the innermost object so that each name stands once: at its first place, with its last value.
+    fn merge_repeated_names(&mut self, entries_first: usize, body_start: usize) {
+        let old_body = self.out.split_off(body_start);
+        let old_entries = self.entries.split_off(entries_first);
+        let ends = old_entries
+            .iter()
+            .skip(1)
+            .map(|entry| entry.start - body_start)
+            .chain([old_body.len()]);
+        let members = old_entries
+            .iter()
+            .zip(ends)
+            .map(|(entry, end)| (*entry, &old_body[entry.start - body_start..end]));
+        let mut places = std::collections::HashMap::new();
+        let mut kept: Vec<(Entry, &[u8])> = Vec::with_capacity(old_entries.len());
+        for (entry, member) in members {
+            let name = format::split_member(member).map(|(name, _)| name);
+            let place = *places.entry(name).or_insert(kept.len());
+            match kept.get_mut(place) {
+                Some(earlier) => earlier.1 = member,
+                None => kept.push((entry, member)),
+            }
+        }
+        for (entry, member) in kept {
+            self.entries.push(Entry {
+                start: self.out.len(),
+                hash: entry.hash,
+            });
+            self.out.extend_from_slice(member);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The structure of JSON text: one pass from text to encoded bytes, without recursion.
+//!
+//! Written by hand rather than on a SIMD parser crate: that one lost the sign of `-0.0` and needed a pass of
+//! its own in front to bound the depth. `examples/measure.rs` compares the speed.
+//!
+//! A name that comes twice keeps its first place and its last value.
+
+use super::scan::{Cursor, JsonNumber};
+use super::{JsonError, JsonErrorKind};
+use crate::JSON_DEPTH_MAX;
+use crate::encode::{Container, Encoder, TooLarge};
+
+/// Encodes text of any value.
+pub(crate) fn encode_value(text: &[u8]) -> Result<Vec<u8>, JsonError> {
+    let mut reader = Reader::new(text, &[])?;
+    reader.document()?;
+    Ok(reader.encoder.into_bytes())
+}
+
+/// Encodes text of an object, leaving out the members of the root called as in `skip`.
+pub(crate) fn encode_object(text: &[u8], skip: &[&str]) -> Result<Vec<u8>, JsonError> {
+    let mut reader = Reader::new(text, skip)?;
+    reader.cursor.skip_white_space();
+    let start = reader.cursor.position;
+    reader.document()?;
+    if text.get(start) != Some(&b'{') {
+        return Err(JsonError {
+            kind: JsonErrorKind::NotAnObject,
+            offset: start,
+        });
+    }
+    Ok(reader.encoder.into_bytes())
+}
+
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    encoder: Encoder,
+    /// Names of root members to leave out.
+    skip: &'a [&'a str],
+    /// Whether the root member being read is one of them.
+    skipping: bool,
+    /// Names with escapes are put together here.
+    name: Vec<u8>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a [u8], skip: &'a [&'a str]) -> Result<Reader<'a>, JsonError> {
+        // Checked once for the whole text: every slice between ASCII bytes is then UTF-8 too.
+        if let Err(error) = str::from_utf8(text) {
+            return Err(JsonError {
+                kind: JsonErrorKind::InvalidUtf8,
+                offset: error.valid_up_to(),
+            });
+        }
+        let encoder = Encoder::with_capacity(text.len() + text.len() / 8 + 16);
+        Ok(Reader {
+            cursor: Cursor::new(text),
+            encoder,
+            skip,
+            skipping: false,
+            name: Vec::new(),
+        })
+    }
+
+    /// Reads the one value the text must be.
+    fn document(&mut self) -> Result<(), JsonError> {
+        self.cursor.skip_white_space();
+        if self.cursor.peek().is_none() {
+            return Err(self.cursor.error(JsonErrorKind::Empty));
+        }
+        // Each turn reads one scalar or opens one container; the encoder's stack replaces recursion.
+        loop {
+            let opened = self.value()?;
+            if !opened && !self.after_value()? {
+                break;
+            }
+        }
+        self.cursor.skip_white_space();
+        match self.cursor.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.cursor.error(JsonErrorKind::TrailingText)),
+        }
+    }
+
+    /// Reads up to the next place where a value must stand; false when the root has ended.
+    fn after_value(&mut self) -> Result<bool, JsonError> {
+        loop {
+            if self.skipping && self.encoder.depth() == 1 {
+                self.encoder.drop_last_member();
+                self.skipping = false;
+            }
+            let Some(container) = self.encoder.innermost() else {
+                return Ok(false);
+            };
+            self.cursor.skip_white_space();
+            match (container, self.cursor.peek()) {
+                (Container::Array, Some(b',')) => {
+                    self.cursor.position += 1;
+                    return Ok(true);
+                }
+                (Container::Object, Some(b',')) => {
+                    self.cursor.position += 1;
+                    self.cursor.skip_white_space();
+                    self.member_name("a member name")?;
+                    return Ok(true);
+                }
+                (Container::Array, Some(b']')) | (Container::Object, Some(b'}')) => {
+                    self.cursor.position += 1;
+                    self.end_container()?;
+                }
+                (_, None) => return Err(self.cursor.error(JsonErrorKind::UnexpectedEnd)),
+                (Container::Array, Some(_)) => return Err(self.cursor.expected("',' or ']'")),
+                (Container::Object, Some(_)) => return Err(self.cursor.expected("',' or '}'")),
+            }
+        }
+    }
+
+    /// Reads a scalar, an empty container, or the opening of one; true when a value must follow inside it.
+    fn value(&mut self) -> Result<bool, JsonError> {
+        self.cursor.skip_white_space();
+        match self.cursor.peek() {
+            Some(b'"') => {
+                self.cursor.position += 1;
+                self.cursor.unescape(self.encoder.begin_string())?;
+            }
+            Some(b'-' | b'0'..=b'9') => match self.cursor.number()? {
+                JsonNumber::Integer(integer) => self.encoder.int64(integer),
+                JsonNumber::Double(double) => self.encoder.double(double),
+            },
+            Some(b'{') => return self.open_object(),
+            Some(b'[') => return self.open_array(),
+            Some(b't') => {
+                self.cursor.literal(b"true")?;
+                self.encoder.bool(true);
+            }
+            Some(b'f') => {
+                self.cursor.literal(b"false")?;
+                self.encoder.bool(false);
+            }
+            Some(b'n') => {
+                self.cursor.literal(b"null")?;
+                self.encoder.null();
+            }
+            Some(_) => return Err(self.cursor.expected("a value")),
+            None => return Err(self.cursor.error(JsonErrorKind::UnexpectedEnd)),
+        }
+        Ok(false)
+    }
+
+    fn open_object(&mut self) -> Result<bool, JsonError> {
+        self.open(Container::Object)?;
+        if self.cursor.peek() == Some(b'}') {
+            self.cursor.position += 1;
+            self.end_container()?;
+            return Ok(false);
+        }
+        self.member_name("a member name or '}'")?;
+        Ok(true)
+    }
+
+    fn open_array(&mut self) -> Result<bool, JsonError> {
+        self.open(Container::Array)?;
+        if self.cursor.peek() == Some(b']') {
+            self.cursor.position += 1;
+            self.end_container()?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn open(&mut self, container: Container) -> Result<(), JsonError> {
+        let depth = self.encoder.depth() + 1;
+        if depth > JSON_DEPTH_MAX {
+            return Err(self.cursor.error(JsonErrorKind::TooDeep { depth }));
+        }
+        self.encoder.begin(container);
+        self.cursor.position += 1;
+        self.cursor.skip_white_space();
+        Ok(())
+    }
+
+    fn end_container(&mut self) -> Result<(), JsonError> {
+        self.encoder
+            .end()
+            .map_err(|TooLarge| self.cursor.error(JsonErrorKind::TooLarge))
+    }
+
+    /// Reads a name and the colon behind it.
+    fn member_name(&mut self, expected: &'static str) -> Result<(), JsonError> {
+        match self.cursor.peek() {
+            Some(b'"') => self.cursor.position += 1,
+            Some(_) => return Err(self.cursor.expected(expected)),
+            None => return Err(self.cursor.error(JsonErrorKind::UnexpectedEnd)),
+        }
+        let name = self.cursor.text(&mut self.name)?;
+        self.skipping |= self.encoder.depth() == 1 && self.skip.contains(&name);
+        self.encoder.name(name);
+        self.cursor.skip_white_space();
+        match self.cursor.peek() {
+            Some(b':') => self.cursor.position += 1,
+            Some(_) => return Err(self.cursor.expected("':'")),
+            None => return Err(self.cursor.error(JsonErrorKind::UnexpectedEnd)),
+        }
+        Ok(())
+    }
+}

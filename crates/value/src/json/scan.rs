@@ -1,0 +1,273 @@
+//! The tokens of JSON text: white space, strings, numbers, literals.
+//!
+//! Strict RFC 8259. The text is known to be UTF-8; which token may stand where is known to `read`.
+
+use super::{JsonError, JsonErrorKind};
+
+/// A number as the document keeps it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum JsonNumber {
+    /// Written without point and exponent, and within 64 bits.
+    Integer(i64),
+    /// Any other: the nearest double. `-0` is one, because no integer can be a negative zero.
+    Double(f64),
+}
+
+/// A place in the text.
+pub(super) struct Cursor<'a> {
+    text: &'a [u8],
+    pub(super) position: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Cursor<'a> {
+        Cursor { text, position: 0 }
+    }
+
+    /// A string from behind its opening quote to behind its closing one; `joined` is room for one with escapes.
+    pub(super) fn text<'b>(&mut self, joined: &'b mut Vec<u8>) -> Result<&'b str, JsonError>
+    where
+        'a: 'b,
+    {
+        let start = self.position;
+        let rest = self.rest();
+        let (plain, behind) = rest.split_at(plain_run(rest));
+        let text = if behind.first() == Some(&b'"') {
+            self.position += plain.len() + 1;
+            plain
+        } else {
+            joined.clear();
+            self.unescape(joined)?;
+            joined
+        };
+        str::from_utf8(text).map_err(|_| JsonError {
+            kind: JsonErrorKind::InvalidUtf8,
+            offset: start,
+        })
+    }
+
+    /// Appends a string's characters, from behind its opening quote to behind its closing one.
+    pub(super) fn unescape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+        loop {
+            let rest = self.rest();
+            let run = plain_run(rest);
+            out.extend_from_slice(&rest[..run]);
+            self.position += run;
+            match self.peek() {
+                Some(b'"') => {
+                    self.position += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => self.escape(out)?,
+                Some(_) => return Err(self.error(JsonErrorKind::ControlCharacter)),
+                None => return Err(self.error(JsonErrorKind::UnexpectedEnd)),
+            }
+        }
+    }
+
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+        let byte = match self.text.get(self.position + 1) {
+            Some(b'u') => return self.unicode_escape(out),
+            Some(byte @ (b'"' | b'\\' | b'/')) => *byte,
+            Some(b'b') => 0x08,
+            Some(b'f') => 0x0c,
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(_) => return Err(self.error(JsonErrorKind::InvalidEscape)),
+            None => {
+                return Err(JsonError {
+                    kind: JsonErrorKind::UnexpectedEnd,
+                    offset: self.text.len(),
+                });
+            }
+        };
+        out.push(byte);
+        self.position += 2;
+        Ok(())
+    }
+
+    /// Reads `\uXXXX`, or two of them that form a surrogate pair.
+    fn unicode_escape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+        let first = self.code_unit(self.position)?;
+        let (code_point, size) = match first {
+            0xd800..=0xdbff => {
+                let second = match self.text.get(self.position + 6..self.position + 8) {
+                    Some(b"\\u") => self.code_unit(self.position + 6)?,
+                    _ => 0,
+                };
+                if !(0xdc00..=0xdfff).contains(&second) {
+                    return Err(self.error(JsonErrorKind::LoneSurrogate));
+                }
+                (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 12)
+            }
+            _ => (first, 6),
+        };
+        // Only a low surrogate that comes first is left without a character.
+        let Some(character) = char::from_u32(code_point) else {
+            return Err(self.error(JsonErrorKind::LoneSurrogate));
+        };
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        self.position += size;
+        Ok(())
+    }
+
+    /// The four hexadecimal digits of the `\u` that begins at `start`.
+    fn code_unit(&self, start: usize) -> Result<u32, JsonError> {
+        let invalid = JsonError {
+            kind: JsonErrorKind::InvalidEscape,
+            offset: start,
+        };
+        let digits = self
+            .text
+            .get(start + 2..start + 6)
+            .ok_or_else(|| invalid.clone())?;
+        digits.iter().try_fold(0, |acc, digit| {
+            let digit = char::from(*digit).to_digit(16).ok_or_else(|| invalid.clone())?;
+            Ok(acc << 4 | digit)
+        })
+    }
+
+    pub(super) fn number(&mut self) -> Result<JsonNumber, JsonError> {
+        let start = self.position;
+        let negative = self.peek() == Some(b'-');
+        self.position += usize::from(negative);
+        let (magnitude, fits) = self.integer_digits()?;
+        let fraction = self.peek() == Some(b'.');
+        if fraction {
+            self.position += 1;
+            self.digits()?;
+        }
+        let exponent = matches!(self.peek(), Some(b'e' | b'E'));
+        if exponent {
+            self.position += 1;
+            self.position += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        if !fraction && !exponent && fits {
+            let integer = if negative {
+                0i64.checked_sub_unsigned(magnitude)
+            } else {
+                i64::try_from(magnitude).ok()
+            };
+            // Only a double has a negative zero.
+            if let Some(integer) = integer.filter(|integer| !negative || *integer != 0) {
+                return Ok(JsonNumber::Integer(integer));
+            }
+        }
+        let invalid = JsonError {
+            kind: JsonErrorKind::InvalidNumber,
+            offset: start,
+        };
+        let text = str::from_utf8(&self.text[start..self.position]).map_err(|_| invalid.clone())?;
+        // The standard parser rounds to the nearest double, ties to even, whatever the length.
+        let double: f64 = text.parse().map_err(|_| invalid)?;
+        if double.is_infinite() {
+            return Err(JsonError {
+                kind: JsonErrorKind::NumberOutOfRange,
+                offset: start,
+            });
+        }
+        Ok(JsonNumber::Double(double))
+    }
+
+    /// Reads the digits before the point: their number, and whether it fits 64 bits.
+    fn integer_digits(&mut self) -> Result<(u64, bool), JsonError> {
+        let start = self.position;
+        let mut magnitude = 0u64;
+        let mut fits = true;
+        while let Some(byte @ b'0'..=b'9') = self.peek() {
+            let next = magnitude
+                .checked_mul(10)
+                .and_then(|tens| tens.checked_add(u64::from(byte - b'0')));
+            fits &= next.is_some();
+            magnitude = next.unwrap_or(0);
+            self.position += 1;
+        }
+        let count = self.position - start;
+        if count == 0 || (count > 1 && self.text[start] == b'0') {
+            return Err(JsonError {
+                kind: JsonErrorKind::InvalidNumber,
+                offset: start,
+            });
+        }
+        Ok((magnitude, fits))
+    }
+
+    /// Passes over one digit or more.
+    fn digits(&mut self) -> Result<(), JsonError> {
+        let count = self
+            .rest()
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        if count == 0 {
+            return Err(self.error(JsonErrorKind::InvalidNumber));
+        }
+        self.position += count;
+        Ok(())
+    }
+
+    pub(super) fn literal(&mut self, literal: &[u8]) -> Result<(), JsonError> {
+        if !self.rest().starts_with(literal) {
+            return Err(self.expected("a value"));
+        }
+        self.position += literal.len();
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn skip_white_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.position += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.get(self.position).copied()
+    }
+
+    #[inline]
+    fn rest(&self) -> &'a [u8] {
+        self.text.get(self.position..).unwrap_or_default()
+    }
+
+    pub(super) fn error(&self, kind: JsonErrorKind) -> JsonError {
+        JsonError {
+            kind,
+            offset: self.position,
+        }
+    }
+
+    pub(super) fn expected(&self, expected: &'static str) -> JsonError {
+        self.error(JsonErrorKind::Unexpected { expected })
+    }
+}
+
+/// Number of bytes before the first that a JSON string cannot hold as it is: quote, backslash, control.
+///
+/// Eight bytes at a time. Each test below marks the high bit of bytes that match; a borrow can mark a byte
+/// wrongly only above a true match, and only the lowest mark is used.
+#[inline]
+pub(super) fn plain_run(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quote = word ^ (ONES * u64::from(b'"'));
+        let backslash = word ^ (ONES * u64::from(b'\\'));
+        let marks = (quote.wrapping_sub(ONES) & !quote)
+            | (backslash.wrapping_sub(ONES) & !backslash)
+            | (word.wrapping_sub(ONES * 0x20) & !word);
+        let marks = marks & HIGHS;
+        if marks != 0 {
+            return index * 8 + marks.trailing_zeros() as usize / 8;
+        }
+    }
+    let in_tail = tail
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    words.len() * 8 + in_tail.unwrap_or(tail.len())
+}

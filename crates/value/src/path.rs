@@ -1,0 +1,192 @@
+//! Property paths as definitions write them: `/address/city`, `/"department name"/x`.
+//!
+//! Wildcards of indexing policies and steps into arrays are not paths to a property; this file refuses them.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::{ValueRef, format};
+
+/// A path from the root of a document to a property, at least one name long.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PropertyPath {
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Segment {
+    name: Box<str>,
+    /// Kept so that a lookup need not compute it.
+    hash: u8,
+}
+
+impl Segment {
+    fn new(name: &str) -> Segment {
+        Segment {
+            name: name.into(),
+            hash: format::name_hash(name.as_bytes()),
+        }
+    }
+}
+
+/// Text that is no property path.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{kind} at byte {offset} of a path")]
+pub struct PathError {
+    /// What is wrong.
+    pub kind: PathErrorKind,
+    /// Where, in bytes from the start of the path.
+    pub offset: usize,
+}
+
+/// What can be wrong with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum PathErrorKind {
+    /// A path begins with a slash, and so does every name behind a quoted one.
+    #[error("missing '/'")]
+    MissingSlash,
+    /// Nothing between two slashes or at the end.
+    #[error("empty name")]
+    EmptyName,
+    /// A quote without its partner.
+    #[error("unclosed quote")]
+    UnclosedQuote,
+    /// A quote inside a name that does not begin with one.
+    #[error("quote inside a name")]
+    StrayQuote,
+    /// A backslash or tilde followed by something that has no meaning behind it.
+    #[error("invalid escape")]
+    InvalidEscape,
+    /// `*`, `?` or `[]`, which stand for many properties.
+    #[error("wildcard")]
+    Wildcard,
+}
+
+impl PropertyPath {
+    /// Reads a path. A name in double quotes may hold anything; in it, `\"`, `\\`, `\/`, `\b`, `\f`, `\n`, `\r`
+    /// and `\t` are escapes as in JSON.
+    pub fn parse(text: &str) -> Result<PropertyPath, PathError> {
+        let mut segments = Vec::new();
+        let mut rest = text;
+        loop {
+            let offset = text.len() - rest.len();
+            let Some(behind_slash) = rest.strip_prefix('/') else {
+                return Err(PathError {
+                    kind: PathErrorKind::MissingSlash,
+                    offset,
+                });
+            };
+            let (name, behind_name) = match behind_slash.strip_prefix('"') {
+                Some(quoted) => read_quoted(quoted, offset + 2)?,
+                None => read_plain(behind_slash, offset + 1)?,
+            };
+            segments.push(Segment::new(&name));
+            rest = behind_name;
+            if rest.is_empty() {
+                return Ok(PropertyPath { segments });
+            }
+        }
+    }
+
+    /// A path of names that are taken as they are; nothing when there are none.
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<PropertyPath> {
+        let segments: Vec<Segment> = names.into_iter().map(Segment::new).collect();
+        (!segments.is_empty()).then_some(PropertyPath { segments })
+    }
+
+    /// The names from the root down.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        self.segments.iter().map(|segment| &*segment.name)
+    }
+
+    /// The value this path leads to from `root`.
+    pub fn lookup<'a>(&self, root: ValueRef<'a>) -> Option<ValueRef<'a>> {
+        self.segments.iter().try_fold(root, |value, segment| {
+            value.member_hashed(&segment.name, segment.hash)
+        })
+    }
+}
+
+impl fmt::Display for PropertyPath {
+    /// Text that reads back to the same path; names are quoted only where they must be.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.segments().try_for_each(|name| {
+            if is_plain(name) {
+                write!(f, "/{name}")
+            } else {
+                write_quoted(name, f)
+            }
+        })
+    }
+}
+
+/// Reads a name without quotes up to the next slash.
+fn read_plain(text: &str, offset: usize) -> Result<(String, &str), PathError> {
+    let end = text.find('/').unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let kind = match name {
+        "" => PathErrorKind::EmptyName,
+        "*" | "?" | "[]" => PathErrorKind::Wildcard,
+        _ if name.contains('"') => PathErrorKind::StrayQuote,
+        _ => return Ok((name.to_owned(), rest)),
+    };
+    Err(PathError { kind, offset })
+}
+
+/// Reads a name from behind its opening quote; `offset` is where it begins.
+fn read_quoted(text: &str, offset: usize) -> Result<(String, &str), PathError> {
+    let mut name = String::new();
+    let mut characters = text.char_indices();
+    while let Some((index, character)) = characters.next() {
+        match character {
+            '"' => return Ok((name, characters.as_str())),
+            '\\' => match characters.next().and_then(|(_, escaped)| unescape(escaped)) {
+                Some(character) => name.push(character),
+                None => {
+                    return Err(PathError {
+                        kind: PathErrorKind::InvalidEscape,
+                        offset: offset + index,
+                    });
+                }
+            },
+            _ => name.push(character),
+        }
+    }
+    Err(PathError {
+        kind: PathErrorKind::UnclosedQuote,
+        offset: offset - 1,
+    })
+}
+
+fn unescape(character: char) -> Option<char> {
+    match character {
+        '"' | '\\' | '/' => Some(character),
+        'b' => Some('\u{8}'),
+        'f' => Some('\u{c}'),
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        _ => None,
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    let special = |character: char| {
+        matches!(character, '/' | '"' | '\\' | '*' | '?' | '[' | ']')
+            || character.is_whitespace()
+            || character.is_control()
+    };
+    !name.is_empty() && !name.contains(special)
+}
+
+fn write_quoted(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("/\"")?;
+    for character in name.chars() {
+        if matches!(character, '"' | '\\') {
+            f.write_str("\\")?;
+        }
+        write!(f, "{character}")?;
+    }
+    f.write_str("\"")
+}

@@ -1,0 +1,469 @@
+//! One read interface over encoded bytes and owned trees.
+//!
+//! Order, key code, JSON text and encoding are written once, against [`ValueRef`]. Reading an encoded value
+//! touches only the bytes it needs. Bytes that make no sense read as null or as missing, never as a panic;
+//! telling damage from data is the business of the checksum above and of `Document::validate`.
+
+use std::fmt;
+use std::slice;
+
+use crate::format::{self, Frame, Tag};
+use crate::json::write;
+use crate::{Decimal128, Kind, Value, WALK_DEPTH_MAX};
+
+/// A borrowed value.
+#[derive(Clone, Copy)]
+pub struct ValueRef<'a> {
+    source: Source<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// Exactly the bytes of one encoded value.
+    Encoded(&'a [u8]),
+    Tree(&'a Value),
+}
+
+/// A value opened one level: scalars as they are, containers as iterators.
+#[allow(missing_docs)] // Each variant is the one of `Value` with the same name.
+pub enum Decoded<'a> {
+    Null,
+    Bool(bool),
+    Int32(i32),
+    Int64(i64),
+    Double(f64),
+    Decimal(Decimal128),
+    String(&'a str),
+    Binary { subtype: u8, bytes: &'a [u8] },
+    Date(i64),
+    Guid([u8; 16]),
+    ObjectId([u8; 12]),
+    Array(Elements<'a>),
+    Object(Members<'a>),
+}
+
+impl<'a> ValueRef<'a> {
+    pub(crate) fn encoded(bytes: &'a [u8]) -> ValueRef<'a> {
+        ValueRef {
+            source: Source::Encoded(bytes),
+        }
+    }
+
+    pub(crate) fn tree(value: &'a Value) -> ValueRef<'a> {
+        ValueRef {
+            source: Source::Tree(value),
+        }
+    }
+
+    /// The encoded bytes, when this value is encoded.
+    pub(crate) fn encoded_bytes(self) -> Option<&'a [u8]> {
+        match self.source {
+            Source::Encoded(bytes) => Some(bytes),
+            Source::Tree(_) => None,
+        }
+    }
+
+    /// Kind of the value.
+    pub fn kind(self) -> Kind {
+        match self.source {
+            Source::Encoded(bytes) => match bytes.first().and_then(|byte| Tag::from_byte(*byte)) {
+                None | Some(Tag::Null) => Kind::Null,
+                Some(Tag::False | Tag::True) => Kind::Bool,
+                Some(Tag::Int32) => Kind::Int32,
+                Some(Tag::Int64) => Kind::Int64,
+                Some(Tag::Double) => Kind::Double,
+                Some(Tag::Decimal) => Kind::Decimal,
+                Some(Tag::Date) => Kind::Date,
+                Some(Tag::Guid) => Kind::Guid,
+                Some(Tag::ObjectId) => Kind::ObjectId,
+                Some(Tag::String) => Kind::String,
+                Some(Tag::Binary) => Kind::Binary,
+                Some(Tag::Array(_)) => Kind::Array,
+                Some(Tag::Object(_)) => Kind::Object,
+            },
+            Source::Tree(value) => match value {
+                Value::Null => Kind::Null,
+                Value::Bool(_) => Kind::Bool,
+                Value::Int32(_) => Kind::Int32,
+                Value::Int64(_) => Kind::Int64,
+                Value::Double(_) => Kind::Double,
+                Value::Decimal(_) => Kind::Decimal,
+                Value::String(_) => Kind::String,
+                Value::Binary { .. } => Kind::Binary,
+                Value::Date(_) => Kind::Date,
+                Value::Guid(_) => Kind::Guid,
+                Value::ObjectId(_) => Kind::ObjectId,
+                Value::Array(_) => Kind::Array,
+                Value::Object(_) => Kind::Object,
+            },
+        }
+    }
+
+    /// Opens the value one level, for a match over all kinds.
+    pub fn decode(self) -> Decoded<'a> {
+        match self.source {
+            Source::Encoded(bytes) => decode_bytes(bytes).unwrap_or(Decoded::Null),
+            Source::Tree(value) => decode_tree(value),
+        }
+    }
+
+    /// Whether this is null.
+    pub fn is_null(self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    /// The text, when this is a string.
+    pub fn as_str(self) -> Option<&'a str> {
+        match self.source {
+            Source::Encoded([tag, text @ ..]) if *tag == Tag::String.to_byte() => str::from_utf8(text).ok(),
+            Source::Tree(Value::String(text)) => Some(text),
+            Source::Encoded(_) | Source::Tree(_) => None,
+        }
+    }
+
+    /// The truth value, when this is one.
+    pub fn as_bool(self) -> Option<bool> {
+        match self.source {
+            Source::Encoded([tag]) if *tag == Tag::True.to_byte() => Some(true),
+            Source::Encoded([tag]) if *tag == Tag::False.to_byte() => Some(false),
+            Source::Tree(Value::Bool(value)) => Some(*value),
+            Source::Encoded(_) | Source::Tree(_) => None,
+        }
+    }
+
+    /// The integer, when this is a number of any kind that equals one: `3.0` gives 3, `3.5` nothing.
+    pub fn as_i64(self) -> Option<i64> {
+        match self.number()? {
+            Number::Integer(value) => Some(value),
+            Number::Double(value) => double_to_i64_exact(value),
+            Number::Decimal(value) => value.to_i64_exact(),
+        }
+    }
+
+    /// The nearest double, when this is a number of any kind.
+    pub fn as_f64(self) -> Option<f64> {
+        match self.number()? {
+            #[allow(clippy::cast_precision_loss)] // The nearest double is what was asked for.
+            Number::Integer(value) => Some(value as f64),
+            Number::Double(value) => Some(value),
+            Number::Decimal(value) => Some(value.to_f64()),
+        }
+    }
+
+    /// The number behind the four numeric kinds.
+    pub(crate) fn number(self) -> Option<Number> {
+        match self.decode() {
+            Decoded::Int32(value) => Some(Number::Integer(i64::from(value))),
+            Decoded::Int64(value) => Some(Number::Integer(value)),
+            Decoded::Double(value) => Some(Number::Double(value)),
+            Decoded::Decimal(value) => Some(Number::Decimal(value)),
+            Decoded::Null
+            | Decoded::Bool(_)
+            | Decoded::String(_)
+            | Decoded::Binary { .. }
+            | Decoded::Date(_)
+            | Decoded::Guid(_)
+            | Decoded::ObjectId(_)
+            | Decoded::Array(_)
+            | Decoded::Object(_) => None,
+        }
+    }
+
+    /// The member called `name`, when this is an object that has it.
+    pub fn member(self, name: &str) -> Option<ValueRef<'a>> {
+        self.member_hashed(name, format::name_hash(name.as_bytes()))
+    }
+
+    /// As [`member`](Self::member), for callers that keep the hash of the name.
+    #[inline]
+    pub(crate) fn member_hashed(self, name: &str, hash: u8) -> Option<ValueRef<'a>> {
+        match self.source {
+            Source::Encoded(bytes) => Frame::object(bytes)?
+                .member(name.as_bytes(), hash)
+                .map(ValueRef::encoded),
+            Source::Tree(value) => value.member(name).map(ValueRef::tree),
+        }
+    }
+
+    /// The element at `index`, when this is an array that long.
+    pub fn element(self, index: usize) -> Option<ValueRef<'a>> {
+        match self.source {
+            Source::Encoded(bytes) => {
+                let frame = Frame::array(bytes)?;
+                if index < frame.count() {
+                    frame.entry(index).map(ValueRef::encoded)
+                } else {
+                    None
+                }
+            }
+            Source::Tree(Value::Array(elements)) => elements.get(index).map(ValueRef::tree),
+            Source::Tree(_) => None,
+        }
+    }
+
+    /// The members in document order; none unless this is an object.
+    pub fn members(self) -> Members<'a> {
+        let source = match self.source {
+            Source::Encoded(bytes) => match Frame::object(bytes) {
+                Some(frame) => MembersSource::Encoded { frame, next: 0 },
+                None => MembersSource::Tree([].iter()),
+            },
+            Source::Tree(Value::Object(members)) => MembersSource::Tree(members.iter()),
+            Source::Tree(_) => MembersSource::Tree([].iter()),
+        };
+        Members { source }
+    }
+
+    /// The elements in order; none unless this is an array.
+    pub fn elements(self) -> Elements<'a> {
+        let source = match self.source {
+            Source::Encoded(bytes) => match Frame::array(bytes) {
+                Some(frame) => ElementsSource::Encoded { frame, next: 0 },
+                None => ElementsSource::Tree([].iter()),
+            },
+            Source::Tree(Value::Array(elements)) => ElementsSource::Tree(elements.iter()),
+            Source::Tree(_) => ElementsSource::Tree([].iter()),
+        };
+        Elements { source }
+    }
+
+    /// Number of elements or members; zero for scalars.
+    pub fn len(self) -> usize {
+        match self.source {
+            Source::Encoded(bytes) => Frame::object(bytes)
+                .or_else(|| Frame::array(bytes))
+                .map_or(0, |frame| frame.count()),
+            Source::Tree(Value::Array(elements)) => elements.len(),
+            Source::Tree(Value::Object(members)) => members.len(),
+            Source::Tree(_) => 0,
+        }
+    }
+
+    /// Whether [`len`](Self::len) is zero.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The owned tree of this value.
+    pub fn to_value(self) -> Value {
+        to_value(self, WALK_DEPTH_MAX)
+    }
+
+    /// Appends the JSON text of the value.
+    ///
+    /// Integers are digits. A double is the shortest text that reads back to the same bits and always has a
+    /// point or an exponent, so that it reads back as a double. What JSON lacks is written as follows:
+    ///
+    /// | value | text |
+    /// |---|---|
+    /// | NaN, infinities (double, decimal) | `"NaN"`, `"Infinity"`, `"-Infinity"` |
+    /// | decimal | a number with all its digits |
+    /// | date | `"2024-02-29T12:00:00.000Z"`; years beyond four digits as `"+012345-…"` |
+    /// | guid | `"00112233-4455-6677-8899-aabbccddeeff"` |
+    /// | object id | 24 hexadecimal digits |
+    /// | binary | base64 with padding, without the subtype |
+    pub fn write_json(self, out: &mut Vec<u8>) {
+        write::write_value(self, out);
+    }
+}
+
+impl<'a> From<&'a Value> for ValueRef<'a> {
+    fn from(value: &'a Value) -> ValueRef<'a> {
+        ValueRef::tree(value)
+    }
+}
+
+impl fmt::Debug for ValueRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::new();
+        self.write_json(&mut text);
+        f.write_str(&String::from_utf8_lossy(&text))
+    }
+}
+
+/// The number behind a value of a numeric kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Number {
+    Integer(i64),
+    Double(f64),
+    Decimal(Decimal128),
+}
+
+/// The integer a double is, when it is one and fits.
+pub(crate) fn double_to_i64_exact(value: f64) -> Option<i64> {
+    // 2^63 itself is a double and does not fit.
+    let in_range = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
+    #[allow(clippy::cast_possible_truncation)] // Integral and in range, so nothing is cut off.
+    let integer = value as i64;
+    (in_range && value.fract() == 0.0).then_some(integer)
+}
+
+/// Members of an object; see [`ValueRef::members`].
+#[derive(Clone)]
+pub struct Members<'a> {
+    source: MembersSource<'a>,
+}
+
+#[derive(Clone)]
+enum MembersSource<'a> {
+    Encoded { frame: Frame<'a>, next: usize },
+    Tree(slice::Iter<'a, (String, Value)>),
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a str, ValueRef<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.source {
+            MembersSource::Encoded { frame, next } => {
+                if *next >= frame.count() {
+                    return None;
+                }
+                let (name, value) = format::split_member(frame.entry(*next)?)?;
+                *next += 1;
+                Some((str::from_utf8(name).ok()?, ValueRef::encoded(value)))
+            }
+            MembersSource::Tree(members) => members
+                .next()
+                .map(|(name, value)| (name.as_str(), ValueRef::tree(value))),
+        }
+    }
+}
+
+/// Elements of an array; see [`ValueRef::elements`].
+#[derive(Clone)]
+pub struct Elements<'a> {
+    source: ElementsSource<'a>,
+}
+
+#[derive(Clone)]
+enum ElementsSource<'a> {
+    Encoded { frame: Frame<'a>, next: usize },
+    Tree(slice::Iter<'a, Value>),
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = ValueRef<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.source {
+            ElementsSource::Encoded { frame, next } => {
+                if *next >= frame.count() {
+                    return None;
+                }
+                let element = frame.entry(*next)?;
+                *next += 1;
+                Some(ValueRef::encoded(element))
+            }
+            ElementsSource::Tree(elements) => elements.next().map(ValueRef::tree),
+        }
+    }
+}
+
+/// Opens an encoded value; `None` when its bytes make no sense.
+pub(crate) fn decode_bytes(bytes: &[u8]) -> Option<Decoded<'_>> {
+    let (tag, payload) = bytes.split_first()?;
+    Some(match Tag::from_byte(*tag)? {
+        Tag::Null => Decoded::Null,
+        Tag::False => Decoded::Bool(false),
+        Tag::True => Decoded::Bool(true),
+        Tag::Int32 => Decoded::Int32(i32::try_from(read_integer(payload)?).ok()?),
+        Tag::Int64 => Decoded::Int64(read_integer(payload)?),
+        Tag::Double => Decoded::Double(read_double(payload)?),
+        Tag::Decimal => Decoded::Decimal(Decimal128(payload.try_into().ok()?)),
+        Tag::Date => Decoded::Date(i64::from_le_bytes(payload.try_into().ok()?)),
+        Tag::Guid => Decoded::Guid(payload.try_into().ok()?),
+        Tag::ObjectId => Decoded::ObjectId(payload.try_into().ok()?),
+        Tag::String => Decoded::String(str::from_utf8(payload).ok()?),
+        Tag::Binary => {
+            let (subtype, bytes) = payload.split_first()?;
+            Decoded::Binary {
+                subtype: *subtype,
+                bytes,
+            }
+        }
+        Tag::Array(_) => {
+            let frame = Frame::array(bytes)?;
+            Decoded::Array(Elements {
+                source: ElementsSource::Encoded { frame, next: 0 },
+            })
+        }
+        Tag::Object(_) => {
+            let frame = Frame::object(bytes)?;
+            Decoded::Object(Members {
+                source: MembersSource::Encoded { frame, next: 0 },
+            })
+        }
+    })
+}
+
+fn read_integer(payload: &[u8]) -> Option<i64> {
+    Some(match *payload {
+        [byte] => i64::from(i8::from_le_bytes([byte])),
+        [a, b] => i64::from(i16::from_le_bytes([a, b])),
+        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
+        _ => i64::from_le_bytes(payload.try_into().ok()?),
+    })
+}
+
+fn read_double(payload: &[u8]) -> Option<f64> {
+    Some(match *payload {
+        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+        _ => f64::from_le_bytes(payload.try_into().ok()?),
+    })
+}
+
+fn decode_tree(value: &Value) -> Decoded<'_> {
+    match value {
+        Value::Null => Decoded::Null,
+        Value::Bool(value) => Decoded::Bool(*value),
+        Value::Int32(value) => Decoded::Int32(*value),
+        Value::Int64(value) => Decoded::Int64(*value),
+        Value::Double(value) => Decoded::Double(*value),
+        Value::Decimal(value) => Decoded::Decimal(*value),
+        Value::String(value) => Decoded::String(value),
+        Value::Binary { subtype, bytes } => Decoded::Binary {
+            subtype: *subtype,
+            bytes,
+        },
+        Value::Date(value) => Decoded::Date(*value),
+        Value::Guid(value) => Decoded::Guid(*value),
+        Value::ObjectId(value) => Decoded::ObjectId(*value),
+        Value::Array(elements) => Decoded::Array(Elements {
+            source: ElementsSource::Tree(elements.iter()),
+        }),
+        Value::Object(members) => Decoded::Object(Members {
+            source: MembersSource::Tree(members.iter()),
+        }),
+    }
+}
+
+fn to_value(value: ValueRef<'_>, levels_left: usize) -> Value {
+    match value.decode() {
+        Decoded::Null => Value::Null,
+        Decoded::Bool(value) => Value::Bool(value),
+        Decoded::Int32(value) => Value::Int32(value),
+        Decoded::Int64(value) => Value::Int64(value),
+        Decoded::Double(value) => Value::Double(value),
+        Decoded::Decimal(value) => Value::Decimal(value),
+        Decoded::String(value) => Value::String(value.to_owned()),
+        Decoded::Binary { subtype, bytes } => Value::Binary {
+            subtype,
+            bytes: bytes.to_vec(),
+        },
+        Decoded::Date(value) => Value::Date(value),
+        Decoded::Guid(value) => Value::Guid(value),
+        Decoded::ObjectId(value) => Value::ObjectId(value),
+        Decoded::Array(_) | Decoded::Object(_) if levels_left == 0 => Value::Null,
+        Decoded::Array(elements) => Value::Array(
+            elements
+                .map(|element| to_value(element, levels_left - 1))
+                .collect(),
+        ),
+        Decoded::Object(members) => Value::Object(
+            members
+                .map(|(name, member)| (name.to_owned(), to_value(member, levels_left - 1)))
+                .collect(),
+        ),
+    }
+}
