@@ -1,0 +1,344 @@
+//! Master keys: which text a request must have signed, and whether one of the account's keys signed it.
+//!
+//! Builds the candidates and leaves keys and comparison to the engine. Says nothing about what exists: a caller
+//! without a good signature learns only what he sent.
+//!
+//! Links are signed by name or, when the client holds a `_self` link, by the lower-case RID of the addressed resource.
+//! A database may be named like a RID, so the path cannot tell which was meant: both are tried, names first.
+
+use crate::route::{Path, percent_decoded};
+use crate::wire::names;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use engine::{Access, Principal};
+use http::header::{AUTHORIZATION, DATE};
+use http::{HeaderMap, Method};
+use model::{AccessFault, Rid};
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How far the date of a request may be from now, either way.
+const WINDOW: Duration = Duration::from_secs(15 * 60);
+/// Bytes of an HMAC-SHA256.
+const SIGNATURE_BYTES: usize = 32;
+
+/// What a request signs besides its headers.
+pub(crate) struct Signed<'a> {
+    pub(crate) verb: &'a Method,
+    pub(crate) path: &'a Path<'a>,
+    pub(crate) headers: &'a HeaderMap,
+}
+
+/// Finds out who sent the request. `now_seconds` is the server's time.
+pub(crate) fn authenticate(
+    access: &Access,
+    now_seconds: u64,
+    signed: &Signed<'_>,
+) -> Result<Principal, AccessFault> {
+    let signature = signature(signed.headers)?;
+    let date = SignedDate::of(signed.headers)?;
+    let principal = verify(access, signed, &date, &signature)?;
+    // Only a caller with a key learns that his clock is wrong.
+    date.check(now_seconds)?;
+    Ok(principal)
+}
+
+/// The signature in the `authorization` header: `type=master&ver=1.0&sig=<base64>`, percent-encoded as a whole.
+fn signature(headers: &HeaderMap) -> Result<[u8; SIGNATURE_BYTES], AccessFault> {
+    let malformed = |reason| AccessFault::CredentialMalformed { reason };
+    let value = headers.get(AUTHORIZATION).ok_or(AccessFault::CredentialMissing)?;
+    if value.is_empty() {
+        return Err(AccessFault::CredentialMissing);
+    }
+    let encoded = str::from_utf8(value.as_bytes()).map_err(|_| malformed("it is not UTF-8"))?;
+    let text = percent_decoded(encoded).ok_or(malformed("its percent-encoding is broken"))?;
+    let [mut kind, mut version, mut signature] = [None; 3];
+    for field in text.split('&') {
+        let (name, value) = field.split_once('=').ok_or(malformed("a field has no \"=\""))?;
+        let place = match name {
+            "type" => &mut kind,
+            "ver" => &mut version,
+            "sig" => &mut signature,
+            _ => continue,
+        };
+        if place.replace(value).is_some() {
+            return Err(malformed("a field is given twice"));
+        }
+    }
+    if kind.ok_or(malformed("\"type\" is missing"))? != "master" {
+        return Err(malformed("only the type \"master\" is accepted"));
+    }
+    if version.ok_or(malformed("\"ver\" is missing"))? != "1.0" {
+        return Err(malformed("only the version \"1.0\" is accepted"));
+    }
+    let signature = signature.ok_or(malformed("\"sig\" is missing"))?;
+    let mut bytes = [0; SIGNATURE_BYTES + 1];
+    match BASE64_STANDARD.decode_slice(signature, &mut bytes) {
+        Ok(SIGNATURE_BYTES) => {}
+        Ok(_) | Err(_) => return Err(malformed("\"sig\" is not the base64 of 32 bytes")),
+    }
+    let (signature, _) = bytes.split_first_chunk().ok_or(malformed("\"sig\" is too short"))?;
+    Ok(*signature)
+}
+
+/// The date that was signed: `x-ms-date`, or `date` when there is none.
+struct SignedDate<'a> {
+    text: &'a str,
+    time: SystemTime,
+    own_header: bool,
+}
+
+impl<'a> SignedDate<'a> {
+    fn of(headers: &'a HeaderMap) -> Result<SignedDate<'a>, AccessFault> {
+        let (value, own_header) = match headers.get(&names::X_MS_DATE) {
+            Some(value) => (Some(value), true),
+            None => (headers.get(DATE), false),
+        };
+        let malformed = |date: Cow<'_, str>| AccessFault::DateMalformed { date: date.into_owned() };
+        let bytes = value.map_or(&[][..], |value| value.as_bytes());
+        let text = str::from_utf8(bytes).map_err(|_| malformed(String::from_utf8_lossy(bytes)))?;
+        let time = httpdate::parse_http_date(text).map_err(|_| malformed(text.into()))?;
+        Ok(SignedDate { text, time, own_header })
+    }
+
+    fn check(&self, now_seconds: u64) -> Result<(), AccessFault> {
+        let now = UNIX_EPOCH + Duration::from_secs(now_seconds);
+        let skew = match now.duration_since(self.time) {
+            Ok(behind) => behind,
+            Err(ahead) => ahead.duration(),
+        };
+        if skew <= WINDOW {
+            return Ok(());
+        }
+        Err(AccessFault::DateOutOfWindow {
+            date: self.text.to_owned(),
+            server_time: httpdate::fmt_http_date(now),
+            skew_seconds: skew.as_secs(),
+        })
+    }
+}
+
+fn verify(
+    access: &Access,
+    signed: &Signed<'_>,
+    date: &SignedDate<'_>,
+    signature: &[u8; SIGNATURE_BYTES],
+) -> Result<Principal, AccessFault> {
+    let subject = Subject::of(signed.path);
+    let first = payload(signed.verb, subject.kind, subject.link, date);
+    if let Some(principal) = access.verify_signature(&first, signature) {
+        return Ok(principal);
+    }
+    if let Some(link) = subject.other_link {
+        let second = payload(signed.verb, subject.kind, link, date);
+        if let Some(principal) = access.verify_signature(&second, signature) {
+            return Ok(principal);
+        }
+    }
+    Err(AccessFault::SignatureMismatch { payload: String::from_utf8_lossy(&first).replace('\n', "\\n") })
+}
+
+/// The text to sign: verb, kind and date in lower case, and the link.
+fn payload(verb: &Method, kind: &str, link: Link<'_>, date: &SignedDate<'_>) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(256);
+    push_lower(verb.as_str(), &mut payload);
+    payload.push(b'\n');
+    push_lower(kind, &mut payload);
+    payload.push(b'\n');
+    link.push(&mut payload);
+    payload.push(b'\n');
+    if !date.own_header {
+        payload.push(b'\n');
+    }
+    push_lower(date.text, &mut payload);
+    payload.push(b'\n');
+    if date.own_header {
+        payload.push(b'\n');
+    }
+    payload
+}
+
+fn push_lower(text: &str, payload: &mut Vec<u8>) {
+    payload.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));
+}
+
+/// How a resource is named in the signed text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link<'a> {
+    /// By its whole path, decoded, in the case it was sent in.
+    Path(&'a [Cow<'a, str>]),
+    /// By its RID alone, in lower case.
+    Rid(&'a str),
+}
+
+impl Link<'_> {
+    fn push(self, payload: &mut Vec<u8>) {
+        match self {
+            Link::Path(segments) => {
+                for (index, segment) in segments.iter().enumerate() {
+                    if index > 0 {
+                        payload.push(b'/');
+                    }
+                    payload.extend_from_slice(segment.as_bytes());
+                }
+            }
+            Link::Rid(rid) => push_lower(rid, payload),
+        }
+    }
+}
+
+/// What a request is signed as: a kind of resource and a link, with a second reading of the link if there is one.
+#[derive(Debug, PartialEq, Eq)]
+struct Subject<'a> {
+    kind: &'a str,
+    link: Link<'a>,
+    other_link: Option<Link<'a>>,
+}
+
+impl<'a> Subject<'a> {
+    fn of(path: &'a Path<'a>) -> Subject<'a> {
+        match path.segments() {
+            [] => Subject { kind: "", link: Link::Path(&[]), other_link: None },
+            // An offer has no name: its RID comes first here.
+            segments @ [kind, rid] if kind == "offers" => {
+                Subject { kind, link: Link::Rid(rid), other_link: Some(Link::Path(segments)) }
+            }
+            // An operation on a container is signed as the container.
+            [owner @ .., operations, _] if operations == "operations" => Subject::new("colls", owner),
+            // A single resource: the path ends with its id.
+            segments @ [.., kind, _] if segments.len().is_multiple_of(2) => Subject::new(kind, segments),
+            // A feed is signed by its owner.
+            [owner @ .., kind] => Subject::new(kind, owner),
+        }
+    }
+
+    fn new(kind: &'a str, link: &'a [Cow<'a, str>]) -> Subject<'a> {
+        let other_link = match link {
+            [_, database, ..] if matches!(Rid::parse(database), Some(Rid::Database(_))) => {
+                link.last().map(|rid| Link::Rid(rid))
+            }
+            _ => None,
+        };
+        Subject { kind, link: Link::Path(link), other_link }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::AccountKey;
+    use http::HeaderValue;
+
+    const EMULATOR_KEY: &str =
+        "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+    const OTHER_KEY: &str =
+        "dsZQi3KtZmCv1ljt3VNWNm7sQUF1y5rJfC6kv5JiwvW0EndXdDku/dkKBp8/ufDToSxLzR4y+O/0H/t4bQtVNw==";
+    const DATE_TEXT: &str = "Thu, 27 Apr 2017 00:51:12 GMT";
+    const NOW: u64 = 1_493_254_272;
+
+    fn access(key: &str) -> Access {
+        Access::new(vec![AccountKey::new(&BASE64_STANDARD.decode(key).unwrap())])
+    }
+
+    fn credential(signature: &str) -> String {
+        format!("type=master&ver=1.0&sig={signature}").replace('+', "%2b").replace('=', "%3D").replace('&', "%26")
+    }
+
+    fn headers(authorization: &str, date: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, HeaderValue::from_str(authorization).unwrap());
+        headers.insert(&names::X_MS_DATE, HeaderValue::from_str(date).unwrap());
+        headers
+    }
+
+    fn outcome(key: &str, verb: &Method, path: &str, headers: &HeaderMap, now: u64) -> Result<(), AccessFault> {
+        let path = Path::parse(path).unwrap();
+        authenticate(&access(key), now, &Signed { verb, path: &path, headers }).map(drop)
+    }
+
+    #[test]
+    fn the_recorded_signatures_are_accepted() {
+        for (key, verb, path, signature) in [
+            (OTHER_KEY, Method::GET, "/dbs/ToDoList", "c09PEVJrgp2uQRkr934kFbTqhByc7TVr3OHyqlu+c+c="),
+            (EMULATOR_KEY, Method::GET, "/", "gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc="),
+            (EMULATOR_KEY, Method::GET, "/dbs/ToDoList/", "mM0rMK/7o1MZhQwDitGRoGisPRPx09os/86Jk0YwquY="),
+            (EMULATOR_KEY, Method::POST, "/dbs/Db1/colls/C1/docs", "4YZ8f+Qzq5jvHQVGlVcll+L6fdhNCmdosLymuH7KWys="),
+            (
+                EMULATOR_KEY,
+                Method::GET,
+                "/dbs/Db1/colls/C1/docs/Item%201",
+                "6bDtWPCXUCjvm2nN1ZPCCBHUyXcbBhkI6bB0VqpUcwk=",
+            ),
+            (EMULATOR_KEY, Method::PUT, "/offers/O1aA", "lzF2aF+9lNJitx97V2py3IkQrs54X336UhXLOXVben8="),
+        ] {
+            let headers = headers(&credential(signature), DATE_TEXT);
+            assert_eq!(outcome(key, &verb, path, &headers, NOW), Ok(()), "{path}");
+            let mismatch = outcome(key, &Method::DELETE, path, &headers, NOW);
+            assert!(matches!(mismatch, Err(AccessFault::SignatureMismatch { .. })), "{path}");
+        }
+    }
+
+    fn signed_text(verb: Method, path: &str, other: bool) -> Option<String> {
+        let path = Path::parse(path).unwrap();
+        let subject = Subject::of(&path);
+        let date = SignedDate { text: "D", time: UNIX_EPOCH, own_header: true };
+        let link = if other { subject.other_link? } else { subject.link };
+        Some(String::from_utf8(payload(&verb, subject.kind, link, &date)).unwrap())
+    }
+
+    #[test]
+    fn links_are_named_as_clients_sign_them() {
+        let by_name = |path| signed_text(Method::POST, path, false).unwrap();
+        assert_eq!(by_name("/dbs"), "post\ndbs\n\nd\n\n");
+        assert_eq!(by_name("/dbs/D/colls/C/pkranges"), "post\npkranges\ndbs/D/colls/C\nd\n\n");
+        assert_eq!(by_name("/dbs/D/colls/C/operations/partitionkeydelete"), "post\ncolls\ndbs/D/colls/C\nd\n\n");
+        assert_eq!(by_name("/dbs/D/colls/C/sprocs/S"), "post\nsprocs\ndbs/D/colls/C/sprocs/S\nd\n\n");
+        let by_rid = |path| signed_text(Method::GET, path, true);
+        assert_eq!(by_rid("/dbs/AQAAAA==/colls/AQAAAIAAAAE=/pkranges").unwrap(), "get\npkranges\naqaaaiaaaae=\nd\n\n");
+        assert_eq!(by_rid("/dbs/AQAAAA==").unwrap(), "get\ndbs\naqaaaa==\nd\n\n");
+        assert_eq!(by_rid("/dbs/ToDoList/colls/C"), None);
+    }
+
+    #[test]
+    fn the_date_header_stands_in_for_the_own_one() {
+        let date = SignedDate { text: "D", time: UNIX_EPOCH, own_header: false };
+        assert_eq!(payload(&Method::GET, "", Link::Path(&[]), &date), b"get\n\n\n\nd\n");
+    }
+
+    #[test]
+    fn clocks_may_be_a_quarter_of_an_hour_apart_and_no_more() {
+        let headers = headers(&credential("gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc="), DATE_TEXT);
+        let at = |now| outcome(EMULATOR_KEY, &Method::GET, "/", &headers, now);
+        assert_eq!(at(NOW + 900), Ok(()));
+        assert_eq!(at(NOW - 900), Ok(()));
+        assert!(matches!(at(NOW + 901), Err(AccessFault::DateOutOfWindow { skew_seconds: 901, .. })));
+        assert!(matches!(at(NOW - 901), Err(AccessFault::DateOutOfWindow { skew_seconds: 901, .. })));
+    }
+
+    #[test]
+    fn bad_dates_and_credentials_are_told_apart() {
+        let good = credential("gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=");
+        let with = |headers: &HeaderMap| outcome(EMULATOR_KEY, &Method::GET, "/", headers, NOW).unwrap_err();
+        for date in ["", "yesterday", "2017-04-27T00:51:12Z"] {
+            assert!(matches!(with(&headers(&good, date)), AccessFault::DateMalformed { .. }), "{date}");
+        }
+        assert_eq!(with(&HeaderMap::new()), AccessFault::CredentialMissing);
+        assert_eq!(with(&headers("", DATE_TEXT)), AccessFault::CredentialMissing);
+        for text in [
+            "nonsense",
+            "type=master",
+            "type=master&ver=1.0",
+            "type=master&ver=1.0&sig=AAAA",
+            "type=master&ver=1.0&sig=*",
+            "type=master&ver=2.0&sig=gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=",
+            "type=resource&ver=1.0&sig=gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=",
+            "type=aad&ver=1.0&sig=abc",
+            "type=master&type=master&ver=1.0&sig=gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=",
+            "type%3Dmaster%2",
+            "Bearer abc",
+        ] {
+            let fault = with(&headers(text, DATE_TEXT));
+            assert!(matches!(fault, AccessFault::CredentialMalformed { .. }), "{text}: {fault:?}");
+        }
+    }
+}

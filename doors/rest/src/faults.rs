@@ -1,0 +1,168 @@
+//! What a fault looks like on this wire: status, substatus, code text and body.
+//!
+//! The one place where core faults meet HTTP. SDKs branch on the pair of status and substatus, so each pair here is
+//! chosen for what they then do.
+
+use crate::wire::activity::ActivityId;
+use crate::wire::json;
+use http::StatusCode;
+use model::{
+    AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, StorageFault,
+};
+
+/// A refused request on its way to the client.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) fault: Fault,
+    /// What finding out cost.
+    pub(crate) charge: Charge,
+}
+
+impl<F: Into<Fault>> From<F> for Refusal {
+    fn from(fault: F) -> Refusal {
+        let fault = fault.into();
+        let charge = match fault {
+            // A caller who is nobody is not charged.
+            Fault::Access(_) => Charge::NONE,
+            Fault::Request(_)
+            | Fault::Missing(_)
+            | Fault::Conflict(_)
+            | Fault::Precondition(_)
+            | Fault::Limit(_)
+            | Fault::Storage(_)
+            | Fault::Internal(_) => Charge::MINIMUM,
+        };
+        Refusal { fault, charge }
+    }
+}
+
+/// Status, substatus (0 for none) and code text of a fault.
+pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
+    let (status, substatus) = match fault {
+        Fault::Request(fault) => (StatusCode::BAD_REQUEST, request_substatus(fault)),
+        Fault::Access(fault) => (access_status(fault), 0),
+        Fault::Missing(fault) => missing(fault),
+        Fault::Conflict(ConflictFault::Id | ConflictFault::UniqueKey { .. }) => (StatusCode::CONFLICT, 0),
+        Fault::Precondition(PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists) => {
+            (StatusCode::PRECONDITION_FAILED, 0)
+        }
+        Fault::Limit(fault) => limit(fault),
+        Fault::Storage(fault) => (storage_status(fault), 0),
+        Fault::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 0),
+    };
+    (status, substatus, code_text(status))
+}
+
+/// The two substatus numbers that make a client read the container again and retry.
+fn request_substatus(fault: &RequestFault) -> u32 {
+    match fault {
+        RequestFault::PartitionKeyMismatch => 1001,
+        RequestFault::ContainerChanged { .. } => 1024,
+        RequestFault::BadJson { .. }
+        | RequestFault::BadBody { .. }
+        | RequestFault::BadProperty { .. }
+        | RequestFault::BadName { .. }
+        | RequestFault::BadDefinition { .. }
+        | RequestFault::BadHeader { .. }
+        | RequestFault::BadPartitionKeyValue { .. }
+        | RequestFault::BadPartitionKeyHeader { .. }
+        | RequestFault::PartitionKeyLength { .. }
+        | RequestFault::PartitionKeyTooLong { .. }
+        | RequestFault::PartitionKeyRequired
+        | RequestFault::ImmutableProperty { .. }
+        | RequestFault::BadPatch { .. }
+        | RequestFault::BadContinuation { .. }
+        | RequestFault::BadSessionToken { .. }
+        | RequestFault::ConsistencyTooStrong { .. }
+        | RequestFault::NotSupported { .. } => 0,
+    }
+}
+
+fn access_status(fault: &AccessFault) -> StatusCode {
+    match fault {
+        AccessFault::CredentialMissing
+        | AccessFault::CredentialMalformed { .. }
+        | AccessFault::SignatureMismatch { .. }
+        | AccessFault::DateMalformed { .. } => StatusCode::UNAUTHORIZED,
+        AccessFault::DateOutOfWindow { .. } | AccessFault::NotPermitted { .. } => StatusCode::FORBIDDEN,
+    }
+}
+
+fn missing(fault: &MissingFault) -> (StatusCode, u32) {
+    match fault {
+        MissingFault::Route { .. } | MissingFault::Resource => (StatusCode::NOT_FOUND, 0),
+        MissingFault::Verb { .. } => (StatusCode::METHOD_NOT_ALLOWED, 0),
+        MissingFault::Owner => (StatusCode::NOT_FOUND, 1003),
+        MissingFault::Range { .. } => (StatusCode::GONE, 1002),
+        MissingFault::Session => (StatusCode::NOT_FOUND, 1002),
+    }
+}
+
+fn limit(fault: &LimitFault) -> (StatusCode, u32) {
+    match fault {
+        LimitFault::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
+        LimitFault::TooManyOperations { .. } => (StatusCode::BAD_REQUEST, 0),
+        LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
+        LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
+    }
+}
+
+fn storage_status(fault: &StorageFault) -> StatusCode {
+    match fault {
+        StorageFault::Full { .. } | StorageFault::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        // The one status after which SDKs do not repeat a write by themselves: it may have happened.
+        StorageFault::Uncertain { .. } => StatusCode::REQUEST_TIMEOUT,
+        StorageFault::Damaged { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The text that stands beside a status in a body.
+fn code_text(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        405 => "MethodNotAllowed",
+        408 => "RequestTimeout",
+        409 => "Conflict",
+        410 => "Gone",
+        412 => "PreconditionFailed",
+        413 => "RequestEntityTooLarge",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        _ => "InternalServerError",
+    }
+}
+
+/// Longest message in characters: what a client sent is quoted in it, and need not come back whole.
+const MESSAGE_CHARS_MAX: usize = 1024;
+
+/// The body of a refusal. The details of our own bugs stay in the log, found by the activity id.
+pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
+    let (_, _, code) = wire(fault);
+    let mut message = match fault {
+        Fault::Internal(_) => "the server failed; its log has the cause under the activity id".to_owned(),
+        Fault::Request(_)
+        | Fault::Access(_)
+        | Fault::Missing(_)
+        | Fault::Conflict(_)
+        | Fault::Precondition(_)
+        | Fault::Limit(_)
+        | Fault::Storage(_) => fault.to_string(),
+    };
+    if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message.push_str("\r\nActivityId: ");
+    message.push_str(activity.as_str());
+    message.push_str(concat!(", perihelion/", env!("CARGO_PKG_VERSION")));
+    let mut out = Vec::with_capacity(message.len() + 64);
+    out.extend_from_slice(b"{\"code\":\"");
+    out.extend_from_slice(code.as_bytes());
+    out.extend_from_slice(b"\",\"message\":");
+    json::push_string(&message, &mut out);
+    out.push(b'}');
+    out
+}

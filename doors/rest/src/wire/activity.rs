@@ -1,0 +1,95 @@
+//! Activity ids: the GUID by which a client and a log line find each other.
+//!
+//! A client's id is echoed only when it is a GUID, so nothing a client writes passes into a header as it came.
+
+use super::names;
+use http::{HeaderMap, HeaderValue};
+use model::Ambient;
+
+/// Characters of a GUID.
+const LENGTH: usize = 36;
+/// Where its dashes are.
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+
+/// The id of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ActivityId([u8; LENGTH]);
+
+impl ActivityId {
+    /// The client's id, or a new one when it sent none or no GUID.
+    pub(crate) fn of(headers: &HeaderMap, ambient: &dyn Ambient) -> ActivityId {
+        let sent = headers.get(&names::ACTIVITY_ID).and_then(|value| ActivityId::parse(value.as_bytes()));
+        sent.unwrap_or_else(|| ActivityId::random(ambient))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<ActivityId> {
+        let text: [u8; LENGTH] = bytes.try_into().ok()?;
+        let fits = |(index, byte): (usize, &u8)| {
+            if DASHES.contains(&index) { *byte == b'-' } else { byte.is_ascii_hexdigit() }
+        };
+        text.iter().enumerate().all(fits).then_some(ActivityId(text))
+    }
+
+    fn random(ambient: &dyn Ambient) -> ActivityId {
+        let mut random = [0; 16];
+        ambient.fill_random(&mut random);
+        // Version 4, variant 1: what a GUID made by chance says of itself.
+        random[6] = random[6] & 0x0F | 0x40;
+        random[8] = random[8] & 0x3F | 0x80;
+        let mut text = [b'-'; LENGTH];
+        let mut digits = random.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        for (index, place) in text.iter_mut().enumerate() {
+            if !DASHES.contains(&index) {
+                let digit = digits.next().unwrap_or(0);
+                *place = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
+            }
+        }
+        ActivityId(text)
+    }
+
+    /// The text.
+    pub(crate) fn as_str(&self) -> &str {
+        // Hex digits and dashes are ASCII.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// The header's value.
+    pub(crate) fn header(&self) -> HeaderValue {
+        HeaderValue::from_bytes(&self.0).unwrap_or(HeaderValue::from_static(""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Fixed;
+
+    impl Ambient for Fixed {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+
+        fn fill_random(&self, bytes: &mut [u8]) {
+            bytes.fill(0xAB);
+        }
+    }
+
+    fn id_for(sent: &[u8]) -> String {
+        let mut headers = HeaderMap::new();
+        headers.insert(&names::ACTIVITY_ID, HeaderValue::from_bytes(sent).unwrap());
+        ActivityId::of(&headers, &Fixed).as_str().to_owned()
+    }
+
+    #[test]
+    fn a_guid_is_echoed_and_nothing_else() {
+        assert_eq!(id_for(b"6D3F0000-aaaa-bbbb-cccc-0123456789ab"), "6D3F0000-aaaa-bbbb-cccc-0123456789ab");
+        let made = "abababab-abab-4bab-abab-abababababab";
+        assert_eq!(id_for(b""), made);
+        assert_eq!(id_for(b"6D3F0000-aaaa-bbbb-cccc-0123456789a"), made);
+        assert_eq!(id_for(b"6D3F0000-aaaa-bbbb-cccc-0123456789a\xFF"), made);
+        assert_eq!(id_for(b"6D3F0000aaaaa-bbbb-cccc-0123456789ab"), made);
+        assert_eq!(ActivityId::of(&HeaderMap::new(), &Fixed).as_str(), made);
+    }
+}

@@ -1,0 +1,206 @@
+//! Request headers, read into what they mean.
+//!
+//! A header that is absent or empty says nothing; a header that says something unreadable refuses the request.
+
+use super::names;
+use http::{HeaderMap, HeaderName};
+use model::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
+use model::{RequestFault, SessionToken, Throughput};
+use plan::Condition;
+
+/// The account's consistency level.
+pub(crate) const CONSISTENCY: &str = "Session";
+
+/// The text of a header; `None` when it is absent or empty.
+pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &'static HeaderName) -> Result<Option<&'a str>, RequestFault> {
+    let Some(value) = headers.get(name).filter(|value| !value.is_empty()) else { return Ok(None) };
+    match str::from_utf8(value.as_bytes()) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(bad(name, &String::from_utf8_lossy(value.as_bytes()), "it is not UTF-8")),
+    }
+}
+
+/// The fault of a header that cannot be understood.
+pub(crate) fn bad(name: &'static HeaderName, value: &str, reason: &str) -> RequestFault {
+    RequestFault::BadHeader { name: name.as_str(), value: value.to_owned(), reason: reason.to_owned() }
+}
+
+/// A yes or no in any letter case; absent means no.
+pub(crate) fn flag(headers: &HeaderMap, name: &'static HeaderName) -> Result<bool, RequestFault> {
+    match text(headers, name)? {
+        None => Ok(false),
+        Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+        Some(text) => Err(bad(name, text, "it must be true or false")),
+    }
+}
+
+/// What a write asks of the stored version. `If-Match` goes before `If-None-Match` when both are sent.
+pub(crate) fn write_condition(headers: &HeaderMap) -> Result<Condition, RequestFault> {
+    if let Some(etag) = text(headers, &names::IF_MATCH)? {
+        return Ok(if_match(etag));
+    }
+    read_condition(headers)
+}
+
+/// What a read asks of the stored version: only `If-None-Match` matters.
+pub(crate) fn read_condition(headers: &HeaderMap) -> Result<Condition, RequestFault> {
+    Ok(text(headers, &names::IF_NONE_MATCH)?.map_or(Condition::None, if_none_match))
+}
+
+/// The meaning of an `If-Match`.
+pub(crate) fn if_match(etag: &str) -> Condition {
+    if etag == "*" { Condition::IfExists } else { Condition::IfMatch(etag.to_owned()) }
+}
+
+/// The meaning of an `If-None-Match`.
+pub(crate) fn if_none_match(etag: &str) -> Condition {
+    if etag == "*" { Condition::IfAbsent } else { Condition::IfNoneMatch(etag.to_owned()) }
+}
+
+/// Most items of a page: `-1` leaves it to us, and more than we give is cut without a word.
+pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, RequestFault> {
+    let Some(text) = text(headers, &names::MAX_ITEM_COUNT)? else { return Ok(PAGE_ITEMS_DEFAULT) };
+    match text.parse::<i32>() {
+        Ok(-1) => Ok(PAGE_ITEMS_DEFAULT),
+        Ok(count @ 1..) => Ok(usize::try_from(count).unwrap_or(PAGE_ITEMS_MAX).min(PAGE_ITEMS_MAX)),
+        Ok(_) | Err(_) => Err(bad(&names::MAX_ITEM_COUNT, text, "it must be -1 or a positive number")),
+    }
+}
+
+/// Refuses a level above the account's; a weaker one is always met.
+pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), RequestFault> {
+    let Some(text) = text(headers, &names::CONSISTENCY_LEVEL)? else { return Ok(()) };
+    let is_any = |levels: &[&str]| levels.iter().any(|level| text.eq_ignore_ascii_case(level));
+    if is_any(&["Session", "ConsistentPrefix", "Eventual"]) {
+        return Ok(());
+    }
+    if is_any(&["Strong", "BoundedStaleness"]) {
+        return Err(RequestFault::ConsistencyTooStrong { asked: text.to_owned(), offered: CONSISTENCY });
+    }
+    Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level"))
+}
+
+/// What the client has seen.
+pub(crate) fn session(headers: &HeaderMap) -> Result<Vec<SessionToken>, RequestFault> {
+    text(headers, &names::SESSION_TOKEN)?.map_or(Ok(Vec::new()), SessionToken::parse_list)
+}
+
+/// Whether the body of a write's answer may be left out.
+pub(crate) fn prefers_minimal(headers: &HeaderMap) -> Result<bool, RequestFault> {
+    Ok(text(headers, &names::PREFER)?.is_some_and(|text| text.eq_ignore_ascii_case("return=minimal")))
+}
+
+/// Whether the body is a query, by header or by type.
+pub(crate) fn is_query(headers: &HeaderMap) -> Result<bool, RequestFault> {
+    let kind = text(headers, &names::CONTENT_TYPE)?.unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let by_kind = kind.eq_ignore_ascii_case("application/query+json") || kind.eq_ignore_ascii_case("application/sql");
+    Ok(by_kind || flag(headers, &names::IS_QUERY)?)
+}
+
+/// Whether a change feed is wanted; clients differ in the letter case.
+pub(crate) fn is_change_feed(headers: &HeaderMap) -> Result<bool, RequestFault> {
+    match text(headers, &names::A_IM)? {
+        None => Ok(false),
+        Some(text) if text.eq_ignore_ascii_case("incremental feed") => Ok(true),
+        Some(text) if text.eq_ignore_ascii_case("full-fidelity feed") => Ok(true),
+        Some(text) => Err(bad(&names::A_IM, text, "it is no kind of change feed")),
+    }
+}
+
+/// The throughput of a new database or container.
+pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, RequestFault> {
+    let manual = text(headers, &names::OFFER_THROUGHPUT)?;
+    let autoscale = text(headers, &names::AUTOPILOT_SETTINGS)?;
+    match (manual, autoscale) {
+        (None, None) => Ok(None),
+        (Some(text), None) => match text.parse() {
+            Ok(rate) => Throughput::manual(rate).map(Some),
+            Err(_) => Err(bad(&names::OFFER_THROUGHPUT, text, "it must be a whole number")),
+        },
+        (None, Some(text)) => {
+            let settings: Option<serde_json::Value> = serde_json::from_str(text).ok();
+            match settings.and_then(|settings| settings.get("maxThroughput")?.as_u64()) {
+                Some(max) => Throughput::autoscale(max).map(Some),
+                None => Err(bad(&names::AUTOPILOT_SETTINGS, text, "it must be JSON with a number \"maxThroughput\"")),
+            }
+        }
+        (Some(text), Some(_)) => {
+            Err(bad(&names::OFFER_THROUGHPUT, text, "throughput is either manual or autoscale"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn with(name: &'static HeaderName, value: &[u8]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_bytes(value).unwrap());
+        headers
+    }
+
+    #[test]
+    fn page_sizes_are_bounded() {
+        let items = |text: &str| page_items(&with(&names::MAX_ITEM_COUNT, text.as_bytes()));
+        assert_eq!(items("-1"), Ok(PAGE_ITEMS_DEFAULT));
+        assert_eq!(items("1"), Ok(1));
+        assert_eq!(items("1000"), Ok(PAGE_ITEMS_MAX));
+        assert_eq!(items("2147483647"), Ok(PAGE_ITEMS_MAX));
+        for text in ["0", "-2", "x", "1.5", "99999999999"] {
+            assert!(items(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn levels_up_to_the_account_s_are_accepted() {
+        let level = |text: &str| check_consistency(&with(&names::CONSISTENCY_LEVEL, text.as_bytes()));
+        assert!(level("Session").is_ok() && level("eventual").is_ok() && level("ConsistentPrefix").is_ok());
+        assert!(matches!(level("Strong"), Err(RequestFault::ConsistencyTooStrong { .. })));
+        assert!(matches!(level("boundedstaleness"), Err(RequestFault::ConsistencyTooStrong { .. })));
+        assert!(matches!(level("Perfect"), Err(RequestFault::BadHeader { .. })));
+    }
+
+    #[test]
+    fn conditions_know_the_star_and_their_order() {
+        let mut headers = with(&names::IF_NONE_MATCH, b"*");
+        assert_eq!(read_condition(&headers), Ok(Condition::IfAbsent));
+        assert_eq!(write_condition(&headers), Ok(Condition::IfAbsent));
+        headers.insert(&names::IF_MATCH, HeaderValue::from_static("\"e\""));
+        assert_eq!(read_condition(&headers), Ok(Condition::IfAbsent));
+        assert_eq!(write_condition(&headers), Ok(Condition::IfMatch("\"e\"".to_owned())));
+    }
+
+    #[test]
+    fn a_value_that_is_no_text_names_its_header() {
+        let fault = flag(&with(&names::IS_UPSERT, b"\xFF"), &names::IS_UPSERT).unwrap_err();
+        assert!(fault.to_string().contains("x-ms-documentdb-is-upsert"));
+        assert!(flag(&with(&names::IS_UPSERT, b"yes"), &names::IS_UPSERT).is_err());
+        assert_eq!(flag(&with(&names::IS_UPSERT, b"True"), &names::IS_UPSERT), Ok(true));
+        assert_eq!(flag(&with(&names::IS_UPSERT, b""), &names::IS_UPSERT), Ok(false));
+    }
+
+    #[test]
+    fn throughput_is_manual_or_autoscale() {
+        assert_eq!(throughput(&HeaderMap::new()), Ok(None));
+        let mut headers = with(&names::OFFER_THROUGHPUT, b"500");
+        assert_eq!(throughput(&headers), Ok(Some(Throughput::Manual(500))));
+        headers.insert(&names::AUTOPILOT_SETTINGS, HeaderValue::from_static("{\"maxThroughput\":4000}"));
+        assert!(throughput(&headers).is_err());
+        headers.remove(&names::OFFER_THROUGHPUT);
+        assert_eq!(throughput(&headers), Ok(Some(Throughput::Autoscale { max: 4000 })));
+        for text in ["{}", "4000", "{\"maxThroughput\":\"4000\"}", "{"] {
+            assert!(throughput(&with(&names::AUTOPILOT_SETTINGS, text.as_bytes())).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn queries_are_told_by_header_or_type() {
+        assert_eq!(is_query(&with(&names::CONTENT_TYPE, b"application/query+json; charset=utf-8")), Ok(true));
+        assert_eq!(is_query(&with(&names::IS_QUERY, b"True")), Ok(true));
+        assert_eq!(is_query(&with(&names::CONTENT_TYPE, b"application/json")), Ok(false));
+    }
+}

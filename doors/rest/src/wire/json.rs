@@ -1,0 +1,54 @@
+//! JSON text written straight into a buffer, for answers whose shape is fixed.
+
+/// Appends `text` as a JSON string with its quotes.
+pub(crate) fn push_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    for (index, byte) in bytes.iter().enumerate() {
+        let Some(escape) = escape(*byte) else { continue };
+        out.extend_from_slice(&bytes[start..index]);
+        start = index + 1;
+        match escape {
+            Escape::Short(letter) => out.extend_from_slice(&[b'\\', letter]),
+            Escape::Code => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+        }
+    }
+    out.extend_from_slice(&bytes[start..]);
+    out.push(b'"');
+}
+
+/// Appends a whole number.
+pub(crate) fn push_integer(number: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+enum Escape {
+    Short(u8),
+    Code,
+}
+
+fn escape(byte: u8) -> Option<Escape> {
+    match byte {
+        b'"' | b'\\' => Some(Escape::Short(byte)),
+        b'\n' => Some(Escape::Short(b'n')),
+        b'\r' => Some(Escape::Short(b'r')),
+        b'\t' => Some(Escape::Short(b't')),
+        0..0x20 => Some(Escape::Code),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_json_cannot_hold_is_escaped() {
+        let text = "a\"b\\c\r\n\t\u{1}\u{1F}é😀";
+        let mut out = Vec::new();
+        push_string(text, &mut out);
+        assert_eq!(out, "\"a\\\"b\\\\c\\r\\n\\t\\u0001\\u001fé😀\"".as_bytes());
+        assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+    }
+}

@@ -1,0 +1,81 @@
+//! The names of all headers that this door reads or writes.
+
+use http::HeaderName;
+
+/// Makes the names, which must be lower case. Statics, so that a fault can carry the text of one.
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        $($(#[$doc])* pub(crate) static $name: HeaderName = HeaderName::from_static($text);)*
+    };
+}
+
+names! {
+    /// GUID of the request, chosen by the client or by us.
+    ACTIVITY_ID = "x-ms-activity-id";
+    /// Name path of the container that a session token belongs to.
+    ALT_CONTENT_PATH = "x-ms-alt-content-path";
+    /// The wish for a change feed instead of a plain one.
+    A_IM = "a-im";
+    /// Autoscale settings of a new database or container, as JSON.
+    AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings";
+    /// Whether a batch is a transaction.
+    BATCH_ATOMIC = "x-ms-cosmos-batch-atomic";
+    /// The level a client wants for this request.
+    CONSISTENCY_LEVEL = "x-ms-consistency-level";
+    /// RID of the container that a session token belongs to.
+    CONTENT_PATH = "x-ms-content-path";
+    /// What the body is.
+    CONTENT_TYPE = "content-type";
+    /// Where a feed goes on.
+    CONTINUATION = "x-ms-continuation";
+    /// The version of a resource.
+    ETAG = "etag";
+    /// The version that must be there.
+    IF_MATCH = "if-match";
+    /// The version that must not be there.
+    IF_NONE_MATCH = "if-none-match";
+    /// RID of the container that the client means.
+    INTENDED_CONTAINER_RID = "x-ms-cosmos-intended-collection-rid";
+    /// Whether the body is a batch.
+    IS_BATCH = "x-ms-cosmos-is-batch-request";
+    /// Whether the body is a query.
+    IS_QUERY = "x-ms-documentdb-isquery";
+    /// Whether the answer should be a query plan.
+    IS_QUERY_PLAN = "x-ms-cosmos-is-query-plan-request";
+    /// Whether a create may replace.
+    IS_UPSERT = "x-ms-documentdb-is-upsert";
+    /// Number of items in a page.
+    ITEM_COUNT = "x-ms-item-count";
+    /// LSN of the item that was read or written.
+    ITEM_LSN = "x-ms-item-lsn";
+    /// LSN of the partition.
+    LSN = "lsn";
+    /// Most items of a page.
+    MAX_ITEM_COUNT = "x-ms-max-item-count";
+    /// Least throughput of an offer.
+    MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
+    /// Whether a change of throughput is still running.
+    OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
+    /// Throughput of a new database or container.
+    OFFER_THROUGHPUT = "x-ms-offer-throughput";
+    /// The partition key, a JSON array.
+    PARTITION_KEY = "x-ms-documentdb-partitionkey";
+    /// The id of a partition key range.
+    PARTITION_KEY_RANGE_ID = "x-ms-documentdb-partitionkeyrangeid";
+    /// Names of triggers that run after a write.
+    POST_TRIGGERS = "x-ms-documentdb-post-trigger-include";
+    /// Names of triggers that run before a write.
+    PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include";
+    /// How bodies of writes are answered.
+    PREFER = "prefer";
+    /// What the request cost.
+    REQUEST_CHARGE = "x-ms-request-charge";
+    /// When to try again.
+    RETRY_AFTER_MS = "x-ms-retry-after-ms";
+    /// What the client has seen, or has seen now.
+    SESSION_TOKEN = "x-ms-session-token";
+    /// The finer reason of a refusal.
+    SUBSTATUS = "x-ms-substatus";
+    /// The date that was signed.
+    X_MS_DATE = "x-ms-date";
+}
