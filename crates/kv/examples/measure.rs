@@ -5,6 +5,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
+    clippy::cast_possible_truncation,
     reason = "a program for people, not for servers"
 )]
 
@@ -51,6 +52,8 @@ const LOG: Space = Space(4);
 const META: Space = Space(6);
 
 const ROW_BYTES: usize = 1200;
+/// Few enough rows that their blocks fit into the cache, twice over.
+const WARM_ROWS: u64 = 5_000;
 const COMMIT_TIME: Duration = Duration::from_secs(3);
 
 fn main() {
@@ -188,16 +191,15 @@ async fn load(store: &Store, row_count: u64) {
 async fn measure_gets(store: &Store, row_count: u64, when: &str) {
     let view = store.view().unwrap();
     for (what, count) in [("cold", 20_000), ("warm", 100_000)] {
-        // Few enough rows that the second round finds its blocks in the cache.
         let wanted = |turn: u64| {
             if what == "cold" {
                 turn * 7919 % row_count
             } else {
-                turn * 7919 % 20_000 * 3 % row_count
+                turn * 7919 % WARM_ROWS * 3 % row_count
             }
         };
         if what == "warm" {
-            for turn in 0..20_000 {
+            for turn in 0..WARM_ROWS {
                 view.get(RECORDS, &record_key(wanted(turn)))
                     .await
                     .unwrap()
