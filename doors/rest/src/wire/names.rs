@@ -30,6 +30,8 @@ names! {
     CONTINUATION = "x-ms-continuation";
     /// The version of a resource.
     ETAG = "etag";
+    /// The name by which the client called us.
+    HOST = "host";
     /// The version that must be there.
     IF_MATCH = "if-match";
     /// The version that must not be there.
