@@ -1,1 +1,32 @@
 //! Ordered bytes: ranges and batches over a storage engine.
+//!
+//! A [`Store`] holds a fixed list of *spaces*, each an ordered map from bytes to bytes. It changes only through
+//! [`Batch`]es, atomic and judged one by one, and is read only through [`View`]s, each one consistent state.
+//! This is the only crate that names a storage engine, and no type of an engine leaves it.
+//!
+//! Knows nothing of documents, partitions, LSNs or what its keys mean.
+//!
+//! Reading order: [`Store`] is the face, `commit` the one thread through which all changes go, `backend` the
+//! border behind which the engines stand: `memory`, `embedded` (on disk) and `faulty` (a wrapper for tests).
+
+mod backend;
+mod batch;
+mod commit;
+mod embedded;
+mod fault;
+mod faulty;
+mod ingest;
+mod memory;
+mod script;
+mod store;
+mod view;
+
+pub use batch::{
+    BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, SPACES_MAX, Space, SpaceOptions,
+};
+pub use commit::{CommitMode, LANE_BATCHES_MAX, Lane};
+pub use embedded::{CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT};
+pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
+pub use script::{FaultKind, FaultScript, StorageCall, Survivors};
+pub use store::Store;
+pub use view::{Chunk, Direction, KeyRange, ScanLimit, View};

@@ -275,6 +275,9 @@ pub enum PreconditionFault {
     /// The resource exists and the client wanted it not to.
     #[error("One of the specified pre-condition is not met.")]
     Exists,
+    /// The resource does not exist and the client wanted it to.
+    #[error("One of the specified pre-condition is not met.")]
+    Absent,
 }
 
 /// A published bound is exceeded.

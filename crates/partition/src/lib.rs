@@ -1,1 +1,24 @@
-//! Physical partition: records, log and the one writer of a hash range.
+//! Physical partition: documents, change log and the one writer of a hash range.
+//!
+//! Knows nothing of HTTP, SQL text or other partitions.
+
+mod evaluate;
+mod expiry;
+mod head;
+pub mod keyspace;
+mod log;
+mod partition;
+mod record;
+mod shape;
+mod staging;
+mod state;
+mod storage;
+mod unique;
+mod view;
+mod writer;
+
+pub use log::{LogEntry, LogKind};
+pub use partition::{Executed, PartitionCounts, PartitionOptions, PartitionSpec, PhysicalPartition, new_partition_rows};
+pub use shape::ContainerShape;
+pub use storage::{commit_fault, read_fault};
+pub use view::{PartitionView, RecordPage, RecordScan};

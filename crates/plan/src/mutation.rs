@@ -86,6 +86,13 @@ pub enum Mutation {
     Expire {
         /// Which document.
         number: DocumentNumber,
+        /// The second under which its expiry was noted.
+        second: u64,
+    },
+    /// Note anew when a document expires, after the container's default changed. Sent by the expiry job.
+    Reschedule {
+        /// Which document.
+        number: DocumentNumber,
     },
 }
 

@@ -21,14 +21,28 @@ mod document;
 mod encode;
 mod format;
 mod json;
+mod keycode;
+mod numbercode;
+mod order;
+mod patch;
+mod patch_parse;
 mod path;
+mod pointer;
 mod reference;
 mod value;
 
 pub use decimal::{Decimal128, DecimalParts};
 pub use document::{Damaged, Document, DocumentBuilder, DocumentError};
 pub use json::{JsonError, JsonErrorKind};
+pub use keycode::{
+    decode_key, decode_key_descending, decode_key_optional, encode_key, encode_key_descending,
+    encode_key_value, encode_undefined,
+};
+pub use order::compare;
+pub use patch::{PATCH_OPERATIONS_MAX, PatchCause, PatchError, PatchOperation, apply};
+pub use patch_parse::{PatchParseCause, PatchParseError};
 pub use path::{PathError, PathErrorKind, PropertyPath};
+pub use pointer::Pointer;
 pub use reference::{Decoded, Elements, Members, ValueRef};
 pub use value::{Kind, Value};
 

@@ -190,3 +190,50 @@ fn write_quoted(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     f.write_str("\"")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, names: &[&str], printed: &str) {
+        let path = PropertyPath::parse(text).unwrap();
+        assert_eq!(path.segments().collect::<Vec<_>>(), names);
+        assert_eq!(path.to_string(), printed);
+        assert_eq!(PropertyPath::parse(printed), Ok(path));
+    }
+
+    #[test]
+    fn names_with_and_without_quotes() {
+        check("/a", &["a"], "/a");
+        check("/a/b_1/é", &["a", "b_1", "é"], "/a/b_1/é");
+        check(
+            r#"/"department name"/x"#,
+            &["department name", "x"],
+            r#"/"department name"/x"#,
+        );
+        check(
+            r#"/"a"/"b/c\"\\d\t""#,
+            &["a", "b/c\"\\d\t"],
+            "/a/\"b/c\\\"\\\\d\t\"",
+        );
+        check(r#"/"*"/"""#, &["*", ""], r#"/"*"/"""#);
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        let error = |text| PropertyPath::parse(text).map_err(|error| (error.kind, error.offset));
+        assert_eq!(error(""), Err((PathErrorKind::MissingSlash, 0)));
+        assert_eq!(error("a"), Err((PathErrorKind::MissingSlash, 0)));
+        assert_eq!(error("/"), Err((PathErrorKind::EmptyName, 1)));
+        assert_eq!(error("/a//b"), Err((PathErrorKind::EmptyName, 3)));
+        assert_eq!(error("/a/"), Err((PathErrorKind::EmptyName, 3)));
+        assert_eq!(error("/a/*"), Err((PathErrorKind::Wildcard, 3)));
+        assert_eq!(error("/a/?"), Err((PathErrorKind::Wildcard, 3)));
+        assert_eq!(error("/a/[]/b"), Err((PathErrorKind::Wildcard, 3)));
+        assert_eq!(error("/a\"b"), Err((PathErrorKind::StrayQuote, 1)));
+        assert_eq!(error("/a/\"b"), Err((PathErrorKind::UnclosedQuote, 3)));
+        assert_eq!(error("/\"b\"c"), Err((PathErrorKind::MissingSlash, 4)));
+        assert_eq!(error("/\"b\\x\""), Err((PathErrorKind::InvalidEscape, 3)));
+    }
+}

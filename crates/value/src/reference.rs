@@ -9,7 +9,7 @@ use std::slice;
 
 use crate::format::{self, Frame, Tag};
 use crate::json::write;
-use crate::{Decimal128, Kind, Value, WALK_DEPTH_MAX};
+use crate::{Decimal128, DecimalParts, Kind, Value, WALK_DEPTH_MAX};
 
 /// A borrowed value.
 #[derive(Clone, Copy)]
@@ -40,6 +40,27 @@ pub enum Decoded<'a> {
     ObjectId([u8; 12]),
     Array(Elements<'a>),
     Object(Members<'a>),
+}
+
+impl Decoded<'_> {
+    /// The number behind the four numeric kinds.
+    pub(crate) fn number(&self) -> Option<Number> {
+        match self {
+            Decoded::Int32(value) => Some(Number::Integer(i64::from(*value))),
+            Decoded::Int64(value) => Some(Number::Integer(*value)),
+            Decoded::Double(value) => Some(Number::Double(*value)),
+            Decoded::Decimal(value) => Some(Number::Decimal(*value)),
+            Decoded::Null
+            | Decoded::Bool(_)
+            | Decoded::String(_)
+            | Decoded::Binary { .. }
+            | Decoded::Date(_)
+            | Decoded::Guid(_)
+            | Decoded::ObjectId(_)
+            | Decoded::Array(_)
+            | Decoded::Object(_) => None,
+        }
+    }
 }
 
 impl<'a> ValueRef<'a> {
@@ -107,6 +128,13 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// As [`decode`](Self::decode), reading a container as null when a walk may go no deeper.
+    pub(crate) fn decode_within(self, levels_left: usize) -> Decoded<'a> {
+        let decoded = self.decode();
+        let too_deep = levels_left == 0 && matches!(decoded, Decoded::Array(_) | Decoded::Object(_));
+        if too_deep { Decoded::Null } else { decoded }
+    }
+
     /// Whether this is null.
     pub fn is_null(self) -> bool {
         self.kind() == Kind::Null
@@ -152,21 +180,7 @@ impl<'a> ValueRef<'a> {
 
     /// The number behind the four numeric kinds.
     pub(crate) fn number(self) -> Option<Number> {
-        match self.decode() {
-            Decoded::Int32(value) => Some(Number::Integer(i64::from(value))),
-            Decoded::Int64(value) => Some(Number::Integer(value)),
-            Decoded::Double(value) => Some(Number::Double(value)),
-            Decoded::Decimal(value) => Some(Number::Decimal(value)),
-            Decoded::Null
-            | Decoded::Bool(_)
-            | Decoded::String(_)
-            | Decoded::Binary { .. }
-            | Decoded::Date(_)
-            | Decoded::Guid(_)
-            | Decoded::ObjectId(_)
-            | Decoded::Array(_)
-            | Decoded::Object(_) => None,
-        }
+        self.decode().number()
     }
 
     /// The member called `name`, when this is an object that has it.
@@ -287,6 +301,16 @@ pub(crate) enum Number {
     Integer(i64),
     Double(f64),
     Decimal(Decimal128),
+}
+
+impl Number {
+    pub(crate) fn is_nan(self) -> bool {
+        match self {
+            Number::Integer(_) => false,
+            Number::Double(value) => value.is_nan(),
+            Number::Decimal(value) => value.parts() == DecimalParts::NaN,
+        }
+    }
 }
 
 /// The integer a double is, when it is one and fits.
@@ -439,7 +463,7 @@ fn decode_tree(value: &Value) -> Decoded<'_> {
 }
 
 fn to_value(value: ValueRef<'_>, levels_left: usize) -> Value {
-    match value.decode() {
+    match value.decode_within(levels_left) {
         Decoded::Null => Value::Null,
         Decoded::Bool(value) => Value::Bool(value),
         Decoded::Int32(value) => Value::Int32(value),
@@ -454,7 +478,6 @@ fn to_value(value: ValueRef<'_>, levels_left: usize) -> Value {
         Decoded::Date(value) => Value::Date(value),
         Decoded::Guid(value) => Value::Guid(value),
         Decoded::ObjectId(value) => Value::ObjectId(value),
-        Decoded::Array(_) | Decoded::Object(_) if levels_left == 0 => Value::Null,
         Decoded::Array(elements) => Value::Array(
             elements
                 .map(|element| to_value(element, levels_left - 1))

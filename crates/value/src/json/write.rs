@@ -36,7 +36,7 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
 }
 
 fn write_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
-    match value.decode() {
+    match value.decode_within(levels_left) {
         Decoded::Null => out.extend_from_slice(b"null"),
         Decoded::Bool(true) => out.extend_from_slice(b"true"),
         Decoded::Bool(false) => out.extend_from_slice(b"false"),
@@ -53,7 +53,6 @@ fn write_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
             write_hex(&value, out);
             out.push(b'"');
         }
-        Decoded::Array(_) | Decoded::Object(_) if levels_left == 0 => out.extend_from_slice(b"null"),
         Decoded::Array(elements) => {
             out.push(b'[');
             for (index, element) in elements.enumerate() {

@@ -1,0 +1,367 @@
+//! What the catalog holds: databases, containers with their partition map, offers.
+
+use arc_swap::ArcSwap;
+use model::{
+    ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, Lsn, OfferNumber,
+    PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
+};
+use partition::{ContainerShape, PhysicalPartition};
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+
+/// When and by which catalog change something was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// Count of catalog changes.
+    pub(crate) change: u64,
+    /// Seconds since 1970.
+    pub(crate) ts: u64,
+}
+
+impl Stamp {
+    fn etag(self) -> Etag {
+        Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(self.change) }
+    }
+}
+
+/// A resource and how it was named.
+#[derive(Clone, Debug)]
+pub struct Addressed<T> {
+    /// The resource.
+    pub resource: T,
+    /// Whether it was named by RID; then what is below it is named by RID too.
+    pub by_rid: bool,
+}
+
+/// How much of a list is wanted.
+#[derive(Clone, Debug)]
+pub struct PageRequest {
+    /// Most items.
+    pub items_max: usize,
+    /// Where to go on.
+    pub continuation: Option<String>,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Where to go on, if there is more.
+    pub continuation: Option<String>,
+}
+
+/// A database.
+#[derive(Debug)]
+pub struct Database {
+    number: DatabaseNumber,
+    id: String,
+    stamp: Stamp,
+}
+
+impl Database {
+    pub(crate) fn new(number: DatabaseNumber, id: String, stamp: Stamp) -> Database {
+        Database { number, id, stamp }
+    }
+
+    /// Its number, never reused.
+    pub fn number(&self) -> DatabaseNumber {
+        self.number
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its resource id.
+    pub fn rid(&self) -> Rid {
+        Rid::Database(self.number)
+    }
+
+    /// Its version.
+    pub fn etag(&self) -> Etag {
+        self.stamp.etag()
+    }
+
+    /// When it was written, in seconds since 1970.
+    pub fn ts(&self) -> u64 {
+        self.stamp.ts
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+}
+
+/// What a container is made of, apart from its partitions.
+#[derive(Clone, Debug)]
+pub(crate) struct ContainerParts {
+    pub(crate) number: ContainerNumber,
+    pub(crate) database: Arc<Database>,
+    pub(crate) definition: ContainerDefinition,
+    pub(crate) stamp: Stamp,
+}
+
+/// A container. A replaced definition is a new value of this type that shares the partitions.
+#[derive(Debug)]
+pub struct Container {
+    parts: ContainerParts,
+    /// Whether expiry rows must be written anew because the default time to live changed.
+    pub(crate) expiry_pending: bool,
+    pub(crate) shape: Arc<ArcSwap<ContainerShape>>,
+    pub(crate) map: Arc<PartitionMap>,
+    rid: Rid,
+    alt_path: String,
+}
+
+impl Container {
+    pub(crate) fn new(parts: ContainerParts, map: PartitionMap) -> Container {
+        let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&parts.definition)));
+        Container::assemble(parts, false, shape, Arc::new(map))
+    }
+
+    pub(crate) fn with_expiry_pending(mut self, expiry_pending: bool) -> Container {
+        self.expiry_pending = expiry_pending;
+        self
+    }
+
+    pub(crate) fn replaced(&self, definition: ContainerDefinition, stamp: Stamp, expiry_changed: bool) -> Container {
+        let parts = ContainerParts { definition, stamp, ..self.parts.clone() };
+        let pending = self.expiry_pending || expiry_changed;
+        Container::assemble(parts, pending, Arc::clone(&self.shape), Arc::clone(&self.map))
+    }
+
+    /// The same container after the expiry rows were written anew; not a change that clients see.
+    pub(crate) fn settled(&self) -> Container {
+        Container::assemble(self.parts.clone(), false, Arc::clone(&self.shape), Arc::clone(&self.map))
+    }
+
+    fn assemble(
+        parts: ContainerParts,
+        expiry_pending: bool,
+        shape: Arc<ArcSwap<ContainerShape>>,
+        map: Arc<PartitionMap>,
+    ) -> Container {
+        let rid = Rid::Container(parts.database.number, parts.number);
+        let alt_path = format!("dbs/{}/colls/{}", parts.database.id, parts.definition.id);
+        Container { parts, expiry_pending, shape, map, rid, alt_path }
+    }
+
+    /// Makes the partitions work by this definition.
+    pub(crate) fn adopt_shape(&self) {
+        self.shape.store(Arc::new(ContainerShape::from(&self.parts.definition)));
+    }
+
+    /// Its number, never reused.
+    pub fn number(&self) -> ContainerNumber {
+        self.parts.number
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.parts.definition.id
+    }
+
+    /// Its resource id.
+    pub fn rid(&self) -> Rid {
+        self.rid
+    }
+
+    /// Its path by names: `dbs/…/colls/…`.
+    pub fn name_path(&self) -> &str {
+        &self.alt_path
+    }
+
+    /// The database it belongs to.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.parts.database
+    }
+
+    /// Its definition.
+    pub fn definition(&self) -> &ContainerDefinition {
+        &self.parts.definition
+    }
+
+    /// Its version.
+    pub fn etag(&self) -> Etag {
+        self.parts.stamp.etag()
+    }
+
+    /// When its definition was written, in seconds since 1970.
+    pub fn ts(&self) -> u64 {
+        self.parts.stamp.ts
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.parts.stamp
+    }
+
+    pub(crate) fn range_feed(&self) -> RangeFeed {
+        let count = self.map.entries.len();
+        let range = |entry: &PartitionEntry| PartitionRange {
+            ordinal: entry.ordinal,
+            range: entry.range.clone(),
+            parents: entry.parents.clone(),
+            rid: Rid::Range(self.parts.database.number, self.parts.number, entry.ordinal),
+            etag: self.map.stamp.etag(),
+            ts: self.map.stamp.ts,
+            throughput_fraction: 1.0 / count as f64,
+        };
+        let ranges = self.map.entries.iter().map(range).collect();
+        RangeFeed { ranges, etag: format!("\"{}\"", self.map.stamp.change) }
+    }
+}
+
+/// The partitions of a container, sorted by range, without gaps.
+#[derive(Debug)]
+pub(crate) struct PartitionMap {
+    pub(crate) entries: Vec<PartitionEntry>,
+    /// When the map last changed.
+    pub(crate) stamp: Stamp,
+}
+
+impl PartitionMap {
+    pub(crate) fn initial(definition: &PartitionKeyDefinition, count: u32, stamp: Stamp) -> PartitionMap {
+        let entry = |(ordinal, range)| PartitionEntry::new(PartitionOrdinal(ordinal), range, Vec::new());
+        let entries = (0..).zip(definition.initial_ranges(count)).map(entry).collect();
+        PartitionMap { entries, stamp }
+    }
+
+    /// The partition that owns `key`.
+    pub(crate) fn owner(&self, key: &EffectiveKey) -> Option<&PartitionEntry> {
+        let behind = self.entries.partition_point(|entry| entry.range.min <= *key);
+        self.entries.get(behind.checked_sub(1)?)
+    }
+
+    /// The partitions that own a part of `range`, in its order.
+    pub(crate) fn owners<'a>(&'a self, range: &'a EffectiveRange) -> impl Iterator<Item = &'a PartitionEntry> {
+        self.entries.iter().filter(|entry| entry.range.overlaps(range))
+    }
+
+    /// The partition with this ordinal.
+    pub(crate) fn by_ordinal(&self, ordinal: PartitionOrdinal) -> Option<&PartitionEntry> {
+        self.entries.iter().find(|entry| entry.ordinal == ordinal)
+    }
+}
+
+/// One partition of a container; opened at its first use.
+#[derive(Debug)]
+pub(crate) struct PartitionEntry {
+    pub(crate) ordinal: PartitionOrdinal,
+    pub(crate) range: EffectiveRange,
+    pub(crate) parents: Vec<PartitionOrdinal>,
+    pub(crate) opened: OnceCell<Arc<PhysicalPartition>>,
+}
+
+impl PartitionEntry {
+    pub(crate) fn new(
+        ordinal: PartitionOrdinal,
+        range: EffectiveRange,
+        parents: Vec<PartitionOrdinal>,
+    ) -> PartitionEntry {
+        PartitionEntry { ordinal, range, parents, opened: OnceCell::new() }
+    }
+}
+
+/// A container's partitions as clients see them: a feed whose tag moves when the map changes.
+#[derive(Clone, Debug)]
+pub struct RangeFeed {
+    /// The ranges, sorted, without gaps.
+    pub ranges: Vec<PartitionRange>,
+    /// The feed's tag, quoted.
+    pub etag: String,
+}
+
+/// A partition key range.
+#[derive(Clone, Debug)]
+pub struct PartitionRange {
+    /// Its id.
+    pub ordinal: PartitionOrdinal,
+    /// The hashes it holds.
+    pub range: EffectiveRange,
+    /// The ranges it came from, oldest first.
+    pub parents: Vec<PartitionOrdinal>,
+    /// Its resource id.
+    pub rid: Rid,
+    /// Its version.
+    pub etag: Etag,
+    /// When it was made, in seconds since 1970.
+    pub ts: u64,
+    /// Its share of the container's throughput.
+    pub throughput_fraction: f64,
+}
+
+/// What an offer is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfferOwner {
+    /// The database or container.
+    pub rid: Rid,
+}
+
+impl OfferOwner {
+    pub(crate) fn database(database: &Database) -> OfferOwner {
+        OfferOwner { rid: database.rid() }
+    }
+
+    pub(crate) fn container(container: &Container) -> OfferOwner {
+        OfferOwner { rid: container.rid() }
+    }
+
+    /// The owner's link by RIDs, as in its `_self`.
+    pub fn link(&self) -> String {
+        match self.rid {
+            Rid::Container(database, _) => format!("dbs/{}/colls/{}/", Rid::Database(database), self.rid),
+            Rid::Database(_) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => format!("dbs/{}/", self.rid),
+        }
+    }
+}
+
+/// Provisioned throughput of a database or container.
+#[derive(Debug)]
+pub struct Offer {
+    number: OfferNumber,
+    owner: OfferOwner,
+    throughput: Throughput,
+    stamp: Stamp,
+}
+
+impl Offer {
+    pub(crate) fn new(number: OfferNumber, owner: OfferOwner, throughput: Throughput, stamp: Stamp) -> Offer {
+        Offer { number, owner, throughput, stamp }
+    }
+
+    /// Its number, never reused.
+    pub fn number(&self) -> OfferNumber {
+        self.number
+    }
+
+    /// Its resource id.
+    pub fn rid(&self) -> Rid {
+        Rid::Offer(self.number)
+    }
+
+    /// What it is for.
+    pub fn owner(&self) -> &OfferOwner {
+        &self.owner
+    }
+
+    /// The rate.
+    pub fn throughput(&self) -> Throughput {
+        self.throughput
+    }
+
+    /// Its version.
+    pub fn etag(&self) -> Etag {
+        self.stamp.etag()
+    }
+
+    /// When it was written, in seconds since 1970.
+    pub fn ts(&self) -> u64 {
+        self.stamp.ts
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+}

@@ -1,0 +1,234 @@
+//! The catalog: databases, containers, offers, and the map of each container's partitions.
+//!
+//! One immutable state, swapped as a whole after each durable change. Changes are made one at a time.
+
+mod entries;
+mod offers;
+mod rows;
+mod state;
+
+pub use entries::{Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed};
+pub(crate) use entries::{PartitionEntry, PartitionMap};
+pub(crate) use rows::StoreSecrets;
+pub(crate) use state::{Catalog, CatalogState};
+
+use crate::access::{AdminPass, CatalogPass};
+use crate::engine::Engine;
+use bytes::Bytes;
+use entries::ContainerParts;
+use kv::{Batch, Durability};
+use model::{
+    ConflictFault, ContainerDefinition, Etag, Fault, LimitFault, Lsn, MissingFault, PartitionOrdinal, PreconditionFault,
+    Rid, Throughput,
+};
+use partition::keyspace::{self, CATALOG};
+use plan::Condition;
+use std::sync::Arc;
+
+/// Most containers a store can have: the top bit of their number in a RID is taken.
+const CONTAINERS_MAX: u32 = (1 << 31) - 1;
+/// Most partitions a container can be created with.
+const PARTITIONS_MAX: u64 = 1024;
+
+impl Engine {
+    /// Finds a database by name, or else by RID.
+    pub fn find_database(&self, segment: &str) -> Result<Addressed<Arc<Database>>, Fault> {
+        self.catalog.state().find_database(segment).ok_or_else(|| MissingFault::Resource.into())
+    }
+
+    /// Finds a container by names, or else by RIDs.
+    pub fn find_container(&self, database: &str, container: &str) -> Result<Addressed<Arc<Container>>, Fault> {
+        let state = self.catalog.state();
+        let database = state.find_database(database).ok_or(MissingFault::Owner)?;
+        state.find_container(&database.resource, container).ok_or_else(|| MissingFault::Resource.into())
+    }
+
+    /// Creates a database.
+    pub async fn create_database(
+        &self,
+        _pass: AdminPass,
+        id: &str,
+        throughput: Option<Throughput>,
+    ) -> Result<Arc<Database>, Fault> {
+        let id = model::checked_name(id)?;
+        let mut change = self.catalog.begin(self).await;
+        if change.state.find_database_by_name(id).is_some() {
+            return Err(ConflictFault::Id.into());
+        }
+        let database = Arc::new(Database::new(change.next_database()?, id.to_owned(), change.stamp()));
+        change.put_database(Arc::clone(&database));
+        if let Some(throughput) = throughput {
+            change.put_offer(OfferOwner::database(&database), throughput)?;
+        }
+        change.commit().await?;
+        Ok(database)
+    }
+
+    /// Deletes a database with all its containers.
+    pub async fn delete_database(
+        &self,
+        _pass: AdminPass,
+        database: &Database,
+        condition: &Condition,
+    ) -> Result<(), Fault> {
+        let mut change = self.catalog.begin(self).await;
+        let current = change.state.database(database.number()).ok_or(MissingFault::Resource)?;
+        check(condition, current.etag())?;
+        for container in change.state.containers_of(&current) {
+            change.drop_container(&container);
+        }
+        change.drop_database(&current);
+        change.commit().await?;
+        self.jobs.wake();
+        Ok(())
+    }
+
+    /// The databases in order of creation.
+    pub fn list_databases(&self, _pass: CatalogPass, page: &PageRequest) -> Result<Page<Arc<Database>>, Fault> {
+        let databases = self.catalog.state().databases();
+        self.page_of(page, b"databases", databases, |database| database.number().0)
+    }
+
+    /// Creates a container with as many partitions as its throughput asks for.
+    pub async fn create_container(
+        &self,
+        _pass: AdminPass,
+        database: &Database,
+        definition: ContainerDefinition,
+        throughput: Option<Throughput>,
+    ) -> Result<Arc<Container>, Fault> {
+        let mut change = self.catalog.begin(self).await;
+        let database = change.state.database(database.number()).ok_or(MissingFault::Owner)?;
+        if change.state.find_container_by_name(&database, &definition.id).is_some() {
+            return Err(ConflictFault::Id.into());
+        }
+        let shared = change.state.offer_of(&Rid::Database(database.number())).is_some();
+        let number = change.next_container()?;
+        let throughput_or_default = throughput.unwrap_or(Throughput::DEFAULT);
+        let count = partition_count(throughput_or_default, self.options.partition_throughput_max)?;
+        let stamp = change.stamp();
+        let map = PartitionMap::initial(&definition.partition_key, count, stamp);
+        let parts = ContainerParts { number, database: Arc::clone(&database), definition, stamp };
+        let container = Arc::new(Container::new(parts, map));
+        change.put_new_container(&container);
+        // A container of a database with shared throughput has an offer of its own only when it asks for one.
+        if throughput.is_some() || !shared {
+            change.put_offer(OfferOwner::container(&container), throughput_or_default)?;
+        }
+        change.commit().await?;
+        Ok(container)
+    }
+
+    /// Replaces a container's definition.
+    pub async fn replace_container(
+        &self,
+        _pass: AdminPass,
+        container: &Container,
+        body: &serde_json::Value,
+        condition: &Condition,
+    ) -> Result<Arc<Container>, Fault> {
+        let mut change = self.catalog.begin(self).await;
+        let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
+        check(condition, current.etag())?;
+        let definition = current.definition().replaced_by(body)?;
+        let expiry_changed = definition.default_ttl != current.definition().default_ttl;
+        let replaced = Arc::new(current.replaced(definition, change.stamp(), expiry_changed));
+        change.put_container(&replaced);
+        change.commit().await?;
+        replaced.adopt_shape();
+        if expiry_changed {
+            self.jobs.wake();
+        }
+        Ok(replaced)
+    }
+
+    /// Deletes a container; its rows go in the background.
+    pub async fn delete_container(
+        &self,
+        _pass: AdminPass,
+        container: &Container,
+        condition: &Condition,
+    ) -> Result<(), Fault> {
+        let mut change = self.catalog.begin(self).await;
+        let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
+        check(condition, current.etag())?;
+        change.drop_container(&current);
+        change.commit().await?;
+        self.jobs.wake();
+        Ok(())
+    }
+
+    /// The containers of a database in order of creation.
+    pub fn list_containers(
+        &self,
+        _pass: CatalogPass,
+        database: &Database,
+        page: &PageRequest,
+    ) -> Result<Page<Arc<Container>>, Fault> {
+        let context = format!("containers {}", database.number().0);
+        let containers = self.catalog.state().containers_of(database);
+        self.page_of(page, context.as_bytes(), containers, |container| container.number().0)
+    }
+
+    /// The partitions of a container as clients see them.
+    pub fn ranges(&self, _pass: CatalogPass, container: &Container) -> RangeFeed {
+        container.range_feed()
+    }
+
+    /// Finds an offer by its RID.
+    pub fn find_offer(&self, _pass: CatalogPass, rid: &str) -> Result<Arc<Offer>, Fault> {
+        self.catalog.state().find_offer(rid).ok_or_else(|| MissingFault::Resource.into())
+    }
+
+    /// The offers in order of creation.
+    pub fn list_offers(&self, _pass: CatalogPass, page: &PageRequest) -> Result<Page<Arc<Offer>>, Fault> {
+        let offers = self.catalog.state().offers();
+        self.page_of(page, b"offers", offers, |offer| offer.number().0)
+    }
+
+    /// One page of a list that is sorted by `number`; the continuation is the last number given.
+    fn page_of<T>(
+        &self,
+        page: &PageRequest,
+        context: &[u8],
+        all: Vec<T>,
+        number: impl Fn(&T) -> u32,
+    ) -> Result<Page<T>, Fault> {
+        let last = match &page.continuation {
+            None => 0,
+            Some(text) => {
+                let position = self.continuation_key.open(context, text)?;
+                let position = position.try_into().map(u32::from_be_bytes);
+                position.map_err(|_| model::RequestFault::BadContinuation { reason: "it is not of this list" })?
+            }
+        };
+        let mut rest = all.into_iter().filter(|item| number(item) > last);
+        let items: Vec<T> = rest.by_ref().take(page.items_max).collect();
+        let more = rest.next().is_some();
+        let continuation = items
+            .last()
+            .filter(|_| more)
+            .map(|item| self.continuation_key.seal(context, &number(item).to_be_bytes()));
+        Ok(Page { items, continuation })
+    }
+}
+
+/// N = ⌈T / t⌉.
+fn partition_count(throughput: Throughput, partition_throughput_max: u64) -> Result<u32, Fault> {
+    let count = throughput.max().div_ceil(partition_throughput_max.max(1)).max(1);
+    if count > PARTITIONS_MAX {
+        return Err(LimitFault::Exhausted { what: "partitions" }.into());
+    }
+    Ok(u32::try_from(count).unwrap_or(1))
+}
+
+fn check(condition: &Condition, current: Etag) -> Result<(), Fault> {
+    let matches = |text: &str| text == current.to_string();
+    match condition {
+        Condition::None | Condition::IfExists => Ok(()),
+        Condition::IfMatch(etag) if matches(etag) => Ok(()),
+        Condition::IfNoneMatch(etag) if !matches(etag) => Ok(()),
+        Condition::IfMatch(_) | Condition::IfNoneMatch(_) => Err(PreconditionFault::EtagMismatch { current }.into()),
+        Condition::IfAbsent => Err(PreconditionFault::Exists.into()),
+    }
+}

@@ -1,0 +1,246 @@
+//! Documents: single operations, batches, bulk, and the end of a logical partition.
+
+use crate::access::{ReadPass, WritePass};
+use crate::catalog::Container;
+use crate::engine::Engine;
+use crate::router::{check_session, session_token};
+use model::{Charge, Fault, PartitionKey, RequestFault, SessionToken};
+use partition::{RecordScan, keyspace};
+use plan::{Condition, Mutation, Operation, Outcome, StepFault, Target, Transaction};
+
+/// Documents that one step of deleting a logical partition removes.
+const DELETE_AT_A_TIME: usize = 100;
+/// Bytes that such a step reads.
+const DELETE_BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
+/// Bulk operations of one request that are under way at the same time.
+const BULK_IN_PARALLEL_MAX: usize = 100;
+
+/// Which document is meant.
+#[derive(Clone, Debug)]
+pub struct DocumentAddress {
+    /// Its partition key; a request without one is refused.
+    pub key: Option<PartitionKey>,
+    /// The document in its logical partition.
+    pub target: Target,
+}
+
+/// How a document is read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// When the client has it already.
+    pub condition: Condition,
+    /// What the client has seen.
+    pub session: Vec<SessionToken>,
+}
+
+/// What a read answers.
+#[derive(Clone, Debug)]
+pub struct ReadReceipt {
+    /// Read, or not modified.
+    pub outcome: Outcome,
+    /// What the client has seen now.
+    pub session: SessionToken,
+    /// What it cost.
+    pub charge: Charge,
+}
+
+/// What a change answers.
+#[derive(Clone, Debug)]
+pub struct WriteReceipt {
+    /// Created, replaced or deleted.
+    pub outcome: Outcome,
+    /// What the client has seen now.
+    pub session: SessionToken,
+    /// What it cost.
+    pub charge: Charge,
+}
+
+/// What one step of a batch answers.
+#[derive(Clone, Debug)]
+pub struct StepReceipt {
+    /// What it did.
+    pub outcome: Outcome,
+    /// What it cost.
+    pub charge: Charge,
+}
+
+/// What a batch answers.
+#[derive(Clone, Debug)]
+pub struct BatchReceipt {
+    /// What the client has seen now.
+    pub session: SessionToken,
+    /// What it cost altogether.
+    pub charge: Charge,
+    /// All steps, or the one that refused them all.
+    pub result: Result<Vec<StepReceipt>, StepFault>,
+}
+
+impl Engine {
+    /// Reads a document.
+    pub async fn read(
+        &self,
+        pass: ReadPass<'_>,
+        address: &DocumentAddress,
+        options: &ReadOptions,
+    ) -> Result<ReadReceipt, Fault> {
+        let key = address.key.clone().ok_or(RequestFault::PartitionKeyRequired)?;
+        let (key, partition) = self.route(pass.container, key).await?;
+        check_session(&partition, &options.session)?;
+        let view = partition.view().await?;
+        let (outcome, charge) = view.read(&key, &address.target, &options.condition).await?;
+        Ok(ReadReceipt { outcome, session: session_token(&partition, view.lsn()), charge })
+    }
+
+    /// Changes a document. `key` is what the client said; a document that is given whole tells it too.
+    pub async fn write(
+        &self,
+        pass: WritePass<'_>,
+        key: Option<PartitionKey>,
+        mutation: Mutation,
+    ) -> Result<WriteReceipt, Fault> {
+        let operation = Operation::Write(mutation);
+        let key = agreed_key(pass.container, key, &operation)?;
+        let (key, partition) = self.route(pass.container, key).await?;
+        let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
+        let mut executed = executed.map_err(|refusal| refusal.fault)?;
+        let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
+        Ok(WriteReceipt { outcome, session: session_token(&partition, executed.lsn), charge })
+    }
+
+    /// Carries out all operations in one commit, or none.
+    pub async fn batch(
+        &self,
+        pass: WritePass<'_>,
+        key: PartitionKey,
+        operations: Vec<Operation>,
+    ) -> Result<BatchReceipt, Fault> {
+        let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
+            let fault = agreed_key(pass.container, Some(key.clone()), operation).err()?;
+            Some(StepFault { index, fault, charge: Charge::MINIMUM })
+        });
+        let (key, partition) = self.route(pass.container, key).await?;
+        let (result, lsn) = match disagreement {
+            Some(refusal) => (Err(refusal), partition.lsn()),
+            None => match partition.execute(Transaction { key, operations }).await {
+                Ok(executed) => (Ok(executed.outcomes), executed.lsn),
+                Err(refusal) => (Err(refusal), partition.lsn()),
+            },
+        };
+        let charge = match &result {
+            Ok(outcomes) => outcomes.iter().map(|(_, charge)| *charge).sum(),
+            Err(refusal) => refusal.charge,
+        };
+        let receipt = |(outcome, charge)| StepReceipt { outcome, charge };
+        let result = result.map(|outcomes| outcomes.into_iter().map(receipt).collect());
+        Ok(BatchReceipt { session: session_token(&partition, lsn), charge, result })
+    }
+
+    /// Carries out independent operations; each succeeds or fails by itself.
+    pub async fn bulk(
+        &self,
+        pass: WritePass<'_>,
+        operations: Vec<(Option<PartitionKey>, Operation)>,
+    ) -> Vec<Result<StepReceipt, Fault>> {
+        let mut results = Vec::with_capacity(operations.len());
+        let mut waiting = operations.into_iter();
+        loop {
+            let group = waiting.by_ref().take(BULK_IN_PARALLEL_MAX);
+            let group: Vec<_> = group.map(|(key, operation)| self.bulk_step(pass.container, key, operation)).collect();
+            if group.is_empty() {
+                return results;
+            }
+            results.extend(join_all(group).await);
+        }
+    }
+
+    async fn bulk_step(
+        &self,
+        container: &Container,
+        key: Option<PartitionKey>,
+        operation: Operation,
+    ) -> Result<StepReceipt, Fault> {
+        let key = agreed_key(container, key, &operation)?;
+        let (key, partition) = self.route(container, key).await?;
+        let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
+        let mut executed = executed.map_err(|refusal| refusal.fault)?;
+        let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
+        Ok(StepReceipt { outcome, charge })
+    }
+
+    /// Deletes all documents of a logical partition, some at a time; those written meanwhile may stay.
+    pub async fn delete_logical_partition(&self, pass: WritePass<'_>, key: PartitionKey) -> Result<Charge, Fault> {
+        let (key, partition) = self.route(pass.container, key).await?;
+        let prefix = keyspace::logical_prefix(pass.container.number(), &key);
+        let mut range = keyspace::logical_range(&prefix);
+        let mut charge = Charge::MINIMUM;
+        loop {
+            let scan = RecordScan {
+                range: range.clone(),
+                items_max: DELETE_AT_A_TIME,
+                bytes_max: DELETE_BYTES_AT_A_TIME,
+            };
+            let page = partition.view().await?.page(&scan).await?;
+            for stored in page.documents {
+                let delete = Mutation::Delete { target: Target::Number(stored.number), condition: Condition::None };
+                let operations = vec![Operation::Write(delete)];
+                match partition.execute(Transaction { key: key.clone(), operations }).await {
+                    Ok(executed) => charge += executed.outcomes.iter().map(|(_, charge)| *charge).sum(),
+                    Err(StepFault { fault: Fault::Missing(_), .. }) => {}
+                    Err(refusal) => return Err(refusal.fault),
+                }
+            }
+            match page.resume_after {
+                Some(last) => range = keyspace::after(&range, &last),
+                None => return Ok(charge),
+            }
+        }
+    }
+}
+
+/// The key on which header and document agree; either may be silent.
+fn agreed_key(
+    container: &Container,
+    header: Option<PartitionKey>,
+    operation: &Operation,
+) -> Result<PartitionKey, RequestFault> {
+    let item = match operation {
+        Operation::Write(
+            Mutation::Create { item, .. } | Mutation::Upsert { item, .. } | Mutation::Replace { item, .. },
+        ) => item,
+        Operation::Write(
+            Mutation::Patch { .. } | Mutation::Delete { .. } | Mutation::Expire { .. } | Mutation::Reschedule { .. },
+        )
+        | Operation::Read { .. } => return header.ok_or(RequestFault::PartitionKeyRequired),
+    };
+    let extracted = container.definition().partition_key.extract(item.document())?;
+    match header {
+        Some(header) if header != extracted => Err(RequestFault::PartitionKeyMismatch),
+        Some(_) | None => Ok(extracted),
+    }
+}
+
+fn no_outcome() -> Fault {
+    Fault::Internal("a transaction of one step has no outcome".to_owned())
+}
+
+/// Waits for all futures on the current task, in any order of completion.
+async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(move |context| {
+        let mut pending = false;
+        for (future, output) in &mut futures {
+            if output.is_none() {
+                match future.as_mut().poll(context) {
+                    std::task::Poll::Ready(ready) => *output = Some(ready),
+                    std::task::Poll::Pending => pending = true,
+                }
+            }
+        }
+        if pending {
+            std::task::Poll::Pending
+        } else {
+            std::task::Poll::Ready(futures.iter_mut().filter_map(|(_, output)| output.take()).collect())
+        }
+    })
+    .await
+}

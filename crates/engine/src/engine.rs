@@ -1,0 +1,82 @@
+//! The engine itself: what it is made of, how it starts and stops.
+
+use crate::access::{Access, AccountKey};
+use crate::catalog::Catalog;
+use crate::jobs::Jobs;
+use kv::{Durability, Store};
+use model::{Ambient, ContinuationKey, Fault};
+use partition::commit_fault;
+use std::sync::Arc;
+
+/// How an engine works.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// The account's read-write keys.
+    pub keys: Vec<AccountKey>,
+    /// Request units per second that one partition serves: decides how many a new container gets.
+    pub partition_throughput_max: u64,
+    /// Whether a write is answered only when it is on the disk.
+    pub durability: Durability,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions { keys: Vec::new(), partition_throughput_max: 10_000, durability: Durability::Sync }
+    }
+}
+
+/// The façade over catalog, partitions and jobs of one store.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) store: Store,
+    pub(crate) options: EngineOptions,
+    pub(crate) ambient: Arc<dyn Ambient>,
+    pub(crate) access: Access,
+    pub(crate) catalog: Catalog,
+    pub(crate) continuation_key: ContinuationKey,
+    pub(crate) jobs: Jobs,
+}
+
+impl Engine {
+    /// Opens the engine on a store and starts its jobs on the current runtime.
+    pub async fn open(store: Store, options: EngineOptions, ambient: Arc<dyn Ambient>) -> Result<Arc<Engine>, Fault> {
+        let catalog = Catalog::open(&store, |bytes| ambient.fill_random(bytes)).await?;
+        let continuation_key = ContinuationKey::new(catalog.secrets().continuation);
+        let access = Access::new(options.keys.clone());
+        let jobs = Jobs::default();
+        let engine = Arc::new(Engine { store, options, ambient, access, catalog, continuation_key, jobs });
+        Jobs::start(&engine);
+        Ok(engine)
+    }
+
+    /// Stops jobs and writers in order and closes the store. Requests that come later are refused.
+    pub async fn close(&self) -> Result<(), Fault> {
+        self.jobs.stop().await;
+        let containers: Vec<_> = self.catalog.state().containers().cloned().collect();
+        for entry in containers.iter().flat_map(|container| &container.map.entries) {
+            if let Some(partition) = entry.opened.get() {
+                partition.close().await?;
+            }
+        }
+        self.store.clone().close().await.map_err(commit_fault)
+    }
+
+    /// Who may do what.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Time and randomness.
+    pub fn ambient(&self) -> &dyn Ambient {
+        &*self.ambient
+    }
+
+    /// How the store is; `Ok` while it takes writes.
+    pub fn health(&self) -> Result<(), Fault> {
+        crate::router::health(&self.store)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+}

@@ -1,0 +1,195 @@
+//! The read feed: all documents of a container, a range or a logical partition, page by page.
+//!
+//! Order: effective key, partition key, id. It does not change with writes, so a page boundary is exact: what was
+//! given is not given again, and what was there all along is not missed. The continuation carries the key of the
+//! last document looked at and survives restarts.
+
+use crate::access::ReadPass;
+use crate::catalog::{Container, PartitionEntry};
+use crate::engine::Engine;
+use crate::router::{check_session, session_token};
+use bytes::Bytes;
+use kv::KeyRange;
+use model::limits::PAGE_BYTES_MAX;
+use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal, RequestFault, SessionToken};
+use partition::{RecordScan, keyspace};
+use plan::{LogicalKey, StoredDocument};
+
+/// Which documents are wanted.
+#[derive(Clone, Debug)]
+pub enum FeedScope {
+    /// All of the container.
+    Container,
+    /// Those of one partition key range, or of a part of it.
+    Range(PartitionOrdinal, Option<EffectiveRange>),
+    /// Those of a partition key, or of the beginning of a hierarchical one.
+    Key(PartitionKey),
+}
+
+/// How much is wanted.
+#[derive(Clone, Debug)]
+pub struct FeedRequest {
+    /// Which documents.
+    pub scope: FeedScope,
+    /// Most documents of the page.
+    pub items_max: usize,
+    /// Where to go on.
+    pub continuation: Option<String>,
+    /// What the client has seen.
+    pub session: Vec<SessionToken>,
+}
+
+/// A page of documents.
+#[derive(Clone, Debug)]
+pub struct FeedPage {
+    /// The documents.
+    pub documents: Vec<StoredDocument>,
+    /// Where to go on, if there may be more.
+    pub continuation: Option<String>,
+    /// What the client has seen now, one entry per partition that was read.
+    pub session: Vec<SessionToken>,
+    /// What it cost.
+    pub charge: Charge,
+}
+
+impl Engine {
+    /// Reads a page of documents.
+    pub async fn feed(&self, pass: ReadPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
+        let container = pass.container;
+        let (hashes, mut keys) = bounds(container, &request.scope)?;
+        let context = feed_context(container, &request.scope);
+        if let Some(text) = &request.continuation {
+            keys = resumed(&keys, &self.continuation_key.open(&context, text)?)?;
+        }
+        let mut page = FeedPage { documents: Vec::new(), continuation: None, session: Vec::new(), charge: Charge::MINIMUM };
+        let mut bytes = 0;
+        for entry in container.map.owners(&hashes) {
+            let owned = keyspace::effective_range(container.number(), &entry.range.intersect(&hashes));
+            let Some(range) = intersection(&keys, &owned) else { continue };
+            let resume_after = self.feed_from(container, entry, range, request, &mut page, &mut bytes).await?;
+            if let Some(last) = resume_after {
+                page.continuation = Some(self.continuation_key.seal(&context, &last));
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    /// Adds what one partition has; tells where it stopped if the page is full.
+    async fn feed_from(
+        &self,
+        container: &Container,
+        entry: &PartitionEntry,
+        mut range: KeyRange,
+        request: &FeedRequest,
+        page: &mut FeedPage,
+        bytes: &mut usize,
+    ) -> Result<Option<Bytes>, Fault> {
+        if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_MAX {
+            // Full before this partition began: go on at its first key.
+            return Ok(Some(range.start));
+        }
+        let partition = self.opened(container, entry).await?;
+        check_session(&partition, &request.session)?;
+        let view = partition.view().await?;
+        page.session.push(session_token(&partition, view.lsn()));
+        loop {
+            let scan = RecordScan {
+                range: range.clone(),
+                items_max: request.items_max - page.documents.len(),
+                bytes_max: PAGE_BYTES_MAX - *bytes,
+            };
+            let found = view.page(&scan).await?;
+            for stored in &found.documents {
+                let size = stored.document.bytes().len();
+                *bytes += size;
+                page.charge += Charge::read(size);
+            }
+            page.documents.extend(found.documents);
+            let Some(last) = found.resume_after else { return Ok(None) };
+            range = keyspace::after(&range, &last);
+            if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_MAX {
+                return Ok(Some(range.start));
+            }
+        }
+    }
+}
+
+/// The hashes and keys that a scope covers.
+fn bounds(container: &Container, scope: &FeedScope) -> Result<(EffectiveRange, KeyRange), Fault> {
+    let definition = &container.definition().partition_key;
+    let hashes = match scope {
+        FeedScope::Container => EffectiveRange::full(),
+        FeedScope::Range(ordinal, part) => {
+            let entry = container.map.by_ordinal(*ordinal);
+            let entry = entry.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })?;
+            part.as_ref().map_or_else(|| entry.range.clone(), |part| entry.range.intersect(part))
+        }
+        FeedScope::Key(key) if definition.is_complete(key) => {
+            let effective = definition.effective_key(key);
+            let logical = LogicalKey { partition_key: key.clone(), effective };
+            let keys = keyspace::logical_range(&keyspace::logical_prefix(container.number(), &logical));
+            return Ok((EffectiveRange::point(logical.effective), keys));
+        }
+        FeedScope::Key(prefix) => definition.effective_range(prefix),
+    };
+    let keys = keyspace::effective_range(container.number(), &hashes);
+    Ok((hashes, keys))
+}
+
+/// Binds a continuation to its container and scope.
+fn feed_context(container: &Container, scope: &FeedScope) -> Vec<u8> {
+    let mut context = format!("feed {} ", container.number().0).into_bytes();
+    match scope {
+        FeedScope::Container => context.push(b'a'),
+        // A range id of old stays valid after a split, so a position in it is bound to the container only.
+        FeedScope::Range(..) => context.push(b'r'),
+        FeedScope::Key(key) => {
+            context.push(b'k');
+            key.encode_key(&mut context);
+        }
+    }
+    context
+}
+
+/// What is left of `keys` from `start` on.
+fn resumed(keys: &KeyRange, start: &[u8]) -> Result<KeyRange, RequestFault> {
+    let inside = start >= &keys.start[..] && keys.end.as_ref().is_none_or(|end| start <= &end[..]);
+    if !inside {
+        return Err(RequestFault::BadContinuation { reason: "its position is outside of what is read" });
+    }
+    Ok(KeyRange { start: Bytes::copy_from_slice(start), end: keys.end.clone() })
+}
+
+fn intersection(one: &KeyRange, other: &KeyRange) -> Option<KeyRange> {
+    let start = one.start.clone().max(other.start.clone());
+    let end = match (&one.end, &other.end) {
+        (Some(one), Some(other)) => Some(one.min(other).clone()),
+        (Some(end), None) | (None, Some(end)) => Some(end.clone()),
+        (None, None) => None,
+    };
+    let empty = end.as_ref().is_some_and(|end| *end <= start);
+    (!empty).then_some(KeyRange { start, end })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(start: &'static [u8], end: &'static [u8]) -> KeyRange {
+        KeyRange { start: Bytes::from_static(start), end: Some(Bytes::from_static(end)) }
+    }
+
+    #[test]
+    fn key_ranges_intersect() {
+        assert_eq!(intersection(&range(b"a", b"c"), &range(b"b", b"d")), Some(range(b"b", b"c")));
+        assert_eq!(intersection(&range(b"a", b"b"), &range(b"b", b"c")), None);
+    }
+
+    #[test]
+    fn a_position_outside_is_refused() {
+        assert!(resumed(&range(b"b", b"c"), b"bb").is_ok());
+        assert!(resumed(&range(b"b", b"c"), b"a").is_err());
+        assert!(resumed(&range(b"b", b"c"), b"d").is_err());
+    }
+}

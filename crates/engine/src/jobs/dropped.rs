@@ -1,0 +1,50 @@
+//! Deletes the rows of dropped containers. The store has no deletion of ranges, so it goes in bounded steps.
+
+use crate::engine::Engine;
+use kv::{Batch, Direction, Durability, ScanLimit, Space};
+use model::{ContainerNumber, Fault};
+use partition::keyspace::{self, CONTAINER_SPACES};
+use partition::{commit_fault, read_fault};
+
+/// Rows that one step deletes.
+const ROWS_AT_A_TIME: usize = 1000;
+/// Bytes that one step reads.
+const BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
+
+impl Engine {
+    pub(super) async fn delete_dropped_rows(&self) -> Result<(), Fault> {
+        let dropped = self.catalog.state().dropped().to_vec();
+        for number in dropped {
+            for space in CONTAINER_SPACES {
+                while self.delete_some_rows(space, number).await? {
+                    if self.jobs.is_stopping() {
+                        return Ok(());
+                    }
+                }
+            }
+            let mut change = self.catalog.begin(self).await;
+            change.forget_dropped(number);
+            change.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a bounded number of rows; tells whether there are more.
+    async fn delete_some_rows(&self, space: Space, number: ContainerNumber) -> Result<bool, Fault> {
+        let view = self.store().view().map_err(read_fault)?;
+        let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: BYTES_AT_A_TIME };
+        let range = keyspace::container_rows(number);
+        let chunk = view.scan(space, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        if chunk.rows.is_empty() {
+            return Ok(false);
+        }
+        let mut batch = Batch::default();
+        batch.mark_shrinking();
+        for (key, _) in chunk.rows {
+            batch.delete(space, key);
+        }
+        let durability = Durability::Buffered;
+        self.store().submit(&self.store().lane(), batch, durability).await.map_err(commit_fault)?;
+        Ok(chunk.more)
+    }
+}

@@ -1,0 +1,111 @@
+//! Deletes documents whose time has come, and notes anew when documents expire after a default changed.
+//!
+//! Nobody waits for this: an expired document is absent for everybody at once. The writer checks each one again.
+
+use crate::catalog::Container;
+use crate::engine::Engine;
+use bytes::Bytes;
+use kv::{Direction, ScanLimit};
+use model::limits::PAGE_BYTES_MAX;
+use model::{DefaultTtl, DocumentNumber, EffectiveRange, Fault};
+use partition::keyspace::{self, EXPIRY, NUMBERS, RECORDS};
+use partition::{RecordScan, read_fault, stored_document};
+use plan::{Mutation, Operation, Transaction};
+use std::sync::Arc;
+
+/// Documents that one step looks at.
+const AT_A_TIME: usize = 256;
+
+impl Engine {
+    /// Sweeps all containers once.
+    pub(super) async fn sweep_expired(&self) -> Result<(), Fault> {
+        let containers: Vec<Arc<Container>> = self.catalog.state().containers().cloned().collect();
+        for container in containers {
+            // Rows noted under an earlier default are looked at too: they go when their second has passed.
+            if container.definition().default_ttl == DefaultTtl::Off && !container.expiry_pending {
+                continue;
+            }
+            while self.sweep_some(&container).await? && !self.jobs.is_stopping() {}
+        }
+        Ok(())
+    }
+
+    /// Deletes a bounded number of expired documents; tells whether there are more.
+    async fn sweep_some(&self, container: &Container) -> Result<bool, Fault> {
+        let view = self.store().view().map_err(read_fault)?;
+        let range = keyspace::expiry_range(container.number(), self.ambient().now_seconds());
+        let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
+        let chunk = view.scan(EXPIRY, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        for (key, _) in &chunk.rows {
+            let Some((second, number)) = keyspace::parse_expiry_key(key) else { continue };
+            self.to_writer(container, number, Mutation::Expire { number, second }).await?;
+        }
+        Ok(chunk.more)
+    }
+
+    /// Notes anew when the documents of containers with a changed default expire.
+    pub(super) async fn reschedule_expiry(&self) -> Result<(), Fault> {
+        let pending = |container: &&Arc<Container>| container.expiry_pending;
+        let containers: Vec<Arc<Container>> = self.catalog.state().containers().filter(pending).cloned().collect();
+        for container in containers {
+            if self.reschedule_all(&container).await? {
+                let mut change = self.catalog.begin(self).await;
+                // Only if no other change of the definition came in between.
+                let current = change.state.container(container.number());
+                if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
+                    change.put_container(&Arc::new(current.settled()));
+                    change.commit().await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether all documents were seen.
+    async fn reschedule_all(&self, container: &Container) -> Result<bool, Fault> {
+        let whole = EffectiveRange::full();
+        for entry in container.map.owners(&whole) {
+            let partition = self.opened(container, entry).await?;
+            let mut range = keyspace::effective_range(container.number(), &entry.range);
+            loop {
+                if self.jobs.is_stopping() {
+                    return Ok(false);
+                }
+                let scan = RecordScan { range: range.clone(), items_max: AT_A_TIME, bytes_max: PAGE_BYTES_MAX };
+                let page = partition.view().await?.page(&scan).await?;
+                for stored in page.documents {
+                    let number = stored.number;
+                    self.to_writer(container, number, Mutation::Reschedule { number }).await?;
+                }
+                match page.resume_after {
+                    Some(last) => range = keyspace::after(&range, &last),
+                    None => break,
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends a mutation to the writer that owns the numbered document now.
+    async fn to_writer(&self, container: &Container, number: DocumentNumber, mutation: Mutation) -> Result<(), Fault> {
+        let view = self.store().view().map_err(read_fault)?;
+        let number_key = keyspace::number_key(container.number(), number);
+        let record_key: Option<Bytes> = view.get(NUMBERS, &number_key).await.map_err(read_fault)?;
+        let record = match &record_key {
+            Some(key) => view.get(RECORDS, key).await.map_err(read_fault)?,
+            None => None,
+        };
+        let key = match record {
+            Some(row) => container.definition().partition_key.extract(&stored_document(&row)?.document)?,
+            // The document is gone; any writer may drop the stale expiry row.
+            None => container.definition().partition_key.parse_header(ANY_KEY[container.definition().partition_key.paths().len() - 1])?,
+        };
+        let (key, partition) = self.route(container, key).await?;
+        let operations = vec![Operation::Write(mutation)];
+        partition.execute(Transaction { key, operations }).await.map_err(|refusal| refusal.fault)?;
+        Ok(())
+    }
+}
+
+/// A key with as many components as the container has paths.
+const ANY_KEY: [&str; 3] = ["[null]", "[null,null]", "[null,null,null]"];

@@ -1,0 +1,75 @@
+//! From a key to the partition that owns it. The only place that knows where partitions are.
+
+use crate::catalog::{Container, PartitionEntry};
+use crate::engine::Engine;
+use kv::{Health, Store};
+use model::{Fault, PartitionKey, RequestFault, SessionToken, StorageFault};
+use partition::keyspace::PartitionId;
+use partition::{PartitionOptions, PartitionSpec, PhysicalPartition};
+use plan::LogicalKey;
+use std::sync::Arc;
+
+impl Engine {
+    /// The logical partition that a complete `key` names, and the partition that owns it.
+    pub(crate) async fn route(
+        &self,
+        container: &Container,
+        key: PartitionKey,
+    ) -> Result<(LogicalKey, Arc<PhysicalPartition>), Fault> {
+        let definition = &container.definition().partition_key;
+        if !definition.is_complete(&key) {
+            let (given, expected) = (key.components.len(), definition.paths().len());
+            return Err(RequestFault::PartitionKeyLength { given, expected }.into());
+        }
+        let effective = definition.effective_key(&key);
+        let entry = container.map.owner(&effective);
+        let entry = entry.ok_or_else(|| Fault::Internal("the partition map has a gap".to_owned()))?;
+        let partition = self.opened(container, entry).await?;
+        Ok((LogicalKey { partition_key: key, effective }, partition))
+    }
+
+    /// The partition behind an entry of the map, opened at its first use.
+    pub(crate) async fn opened(
+        &self,
+        container: &Container,
+        entry: &PartitionEntry,
+    ) -> Result<Arc<PhysicalPartition>, Fault> {
+        if let Some(partition) = entry.opened.get() {
+            return Ok(Arc::clone(partition));
+        }
+        let open = || async {
+            let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
+            let spec = PartitionSpec { id, range: entry.range.clone() };
+            let options = PartitionOptions { durability: self.options.durability };
+            let shape = Arc::clone(&container.shape);
+            let partition =
+                PhysicalPartition::open(self.store.clone(), spec, shape, options, Arc::clone(&self.ambient)).await?;
+            Ok::<_, Fault>(Arc::new(partition))
+        };
+        entry.opened.get_or_try_init(open).await.cloned()
+    }
+}
+
+/// Whether `partition` has what the client has seen.
+pub(crate) fn check_session(partition: &PhysicalPartition, session: &[SessionToken]) -> Result<(), Fault> {
+    let ordinal = partition.spec().id.ordinal;
+    let seen = session.iter().filter(|token| token.ordinal == ordinal).map(|token| token.lsn).max();
+    match seen {
+        Some(lsn) if lsn > partition.lsn() => Err(model::MissingFault::Session.into()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The client's token after it has seen `partition` at `lsn`.
+pub(crate) fn session_token(partition: &PhysicalPartition, lsn: model::Lsn) -> SessionToken {
+    SessionToken { ordinal: partition.spec().id.ordinal, lsn }
+}
+
+pub(crate) fn health(store: &Store) -> Result<(), Fault> {
+    match store.health() {
+        Health::Serving => Ok(()),
+        Health::Full { free_bytes, reserve_bytes } => Err(StorageFault::Full { free_bytes, reserve_bytes }.into()),
+        Health::Poisoned { cause } => Err(StorageFault::Unavailable { cause: cause.to_string() }.into()),
+        Health::Closed => Err(StorageFault::Unavailable { cause: "the store is closed".to_owned() }.into()),
+    }
+}

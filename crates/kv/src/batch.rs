@@ -1,0 +1,153 @@
+//! What a submitter hands over: spaces, operations on them and the conditions under which they apply.
+//!
+//! Pure data; nothing here knows when or how a batch is committed.
+
+use bytes::Bytes;
+
+/// Longest key, in bytes. The embedded engine counts key lengths in 16 bits.
+pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
+
+/// Largest batch, in bytes of keys and values: it must fit into one journal of the embedded engine.
+pub const BATCH_BYTES_MAX: usize = 48 << 20;
+
+/// Most spaces a store can have. The number above is the store's own space.
+pub const SPACES_MAX: usize = u8::MAX as usize;
+
+/// One ordered region of the store: an index into the list of spaces given at opening.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Space(pub u8);
+
+/// The store's own rows, out of reach of submitters.
+pub(crate) const OWN_SPACE: Space = Space(u8::MAX);
+
+/// Name and nature of one space. Its position in the list is its [`Space`] number; the order is fixed for ever,
+/// new spaces are appended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpaceOptions {
+    /// Name of the space on disk.
+    pub name: &'static str,
+    /// Whether blocks that have settled on disk are compressed. Fixed when the space is created.
+    pub compressed: bool,
+}
+
+/// When a commit counts as done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// When it survives a loss of power.
+    Sync,
+    /// When it survives the death of the process. A loss of power may take the last commits, always from the
+    /// end: what remains is a prefix of the commit order.
+    Buffered,
+}
+
+/// A set of rows that was ingested and waits to be named by a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct IngestId(pub(crate) u64);
+
+/// One change of one row: a value to put, or `None` to delete it.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) space: Space,
+    pub(crate) key: Bytes,
+    pub(crate) value: Option<Bytes>,
+}
+
+impl Operation {
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.key.len() + self.value.as_ref().map_or(0, Bytes::len)
+    }
+}
+
+/// A value a row must have for the batch to apply; `None` wants it absent.
+#[derive(Clone, Debug)]
+pub(crate) struct Requirement {
+    pub(crate) space: Space,
+    pub(crate) key: Bytes,
+    pub(crate) expected: Option<Bytes>,
+}
+
+/// Changes that are applied together or not at all.
+///
+/// Later operations win over earlier ones on the same key. Keys and values are kept as they are handed over, in
+/// the embedded engine for as long as its memtable lives: a slice of a larger buffer keeps the whole buffer alive.
+#[derive(Default, Debug)]
+pub struct Batch {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) requirements: Vec<Requirement>,
+    pub(crate) ingests: Vec<IngestId>,
+    pub(crate) shrinking: bool,
+    /// Made by the store itself: only such a batch may touch the store's own space.
+    pub(crate) own: bool,
+    size_bytes: usize,
+}
+
+impl Batch {
+    /// Sets the value of a row.
+    pub fn put(&mut self, space: Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
+        self.push(Operation {
+            space,
+            key: key.into(),
+            value: Some(value.into()),
+        });
+    }
+
+    /// Removes a row, if it is there.
+    pub fn delete(&mut self, space: Space, key: impl Into<Bytes>) {
+        self.push(Operation {
+            space,
+            key: key.into(),
+            value: None,
+        });
+    }
+
+    /// Makes the batch apply only if the row has the expected value (`None`: is absent) when its turn comes,
+    /// before any of its own operations; otherwise nothing of the batch is applied.
+    pub fn require(&mut self, space: Space, key: impl Into<Bytes>, expected: Option<Bytes>) {
+        self.requirements.push(Requirement {
+            space,
+            key: key.into(),
+            expected,
+        });
+    }
+
+    /// Keeps an ingested set of rows for good: from this batch on it is no longer removed at a start.
+    pub fn name_ingest(&mut self, ingest: IngestId) {
+        self.ingests.push(ingest);
+    }
+
+    /// Declares that the batch only frees space in the long run, so that it is admitted below the free-space
+    /// reserve. Its tombstones still take some bytes: the reserve is large enough for them.
+    pub fn mark_shrinking(&mut self) {
+        self.shrinking = true;
+    }
+
+    /// Whether the batch holds no operation. It may still hold requirements.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.ingests.is_empty()
+    }
+
+    /// Number of operations.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Bytes of all keys and values of the operations.
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    /// A batch of the store itself.
+    pub(crate) fn of_store(operations: impl IntoIterator<Item = Operation>) -> Batch {
+        let mut batch = Batch {
+            own: true,
+            ..Batch::default()
+        };
+        operations.into_iter().for_each(|operation| batch.push(operation));
+        batch
+    }
+
+    fn push(&mut self, operation: Operation) {
+        self.size_bytes += operation.size_bytes();
+        self.operations.push(operation);
+    }
+}

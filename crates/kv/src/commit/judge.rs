@@ -1,0 +1,162 @@
+//! Decides which batches of a group apply: shape, room, chain, requirements.
+//!
+//! Reads the store but never changes it; what it admits is written by `group`.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use super::{Waiting, block_on};
+use crate::backend::{AnyBackend, AnyPoint, Backend, Room};
+use crate::batch::{BATCH_BYTES_MAX, Batch, KEY_BYTES_MAX, OWN_SPACE, Operation, Requirement, Space};
+use crate::fault::CommitFault;
+use crate::ingest;
+
+/// The state a batch of the group meets: the store at `point`, changed by the batches admitted before it.
+pub(super) struct Judge<'a> {
+    backend: &'a AnyBackend,
+    space_count: usize,
+    /// Room on the disk if it is short.
+    shortage: Option<Room>,
+    point: Option<AnyPoint>,
+    /// What admitted batches made of the rows that some batch of the group looks at. Only those are kept: most
+    /// operations touch rows that nobody requires anything of.
+    required: HashMap<(Space, Bytes), Option<Option<Bytes>>>,
+    required_spaces: Vec<Space>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(
+        backend: &'a AnyBackend,
+        space_count: usize,
+        shortage: Option<Room>,
+        group: &[Waiting],
+    ) -> Judge<'a> {
+        let mut required = HashMap::new();
+        let mut required_spaces = Vec::new();
+        for batch in group.iter().map(|waiting| &waiting.batch) {
+            let rows = batch
+                .requirements
+                .iter()
+                .map(|wanted| (wanted.space, wanted.key.clone()));
+            let marks = batch
+                .ingests
+                .iter()
+                .map(|id| (OWN_SPACE, ingest::pending_key(*id)));
+            for row in rows.chain(marks) {
+                if !required_spaces.contains(&row.0) {
+                    required_spaces.push(row.0);
+                }
+                required.insert(row, None);
+            }
+        }
+        Judge {
+            backend,
+            space_count,
+            shortage,
+            point: None,
+            required,
+            required_spaces,
+        }
+    }
+
+    /// Admits a batch, and hands out its operations, or says why not.
+    pub(super) fn admit(&mut self, waiting: &mut Waiting) -> Result<Vec<Operation>, CommitFault> {
+        if waiting.is_chain_broken() {
+            return Err(CommitFault::ChainBroken);
+        }
+        let batch = &mut waiting.batch;
+        self.check_shape(batch)?;
+        if let Some(Room {
+            free_bytes,
+            reserve_bytes,
+        }) = self.shortage
+            && !batch.shrinking
+            && !batch.operations.is_empty()
+        {
+            return Err(CommitFault::Full {
+                free_bytes,
+                reserve_bytes,
+            });
+        }
+        for requirement in &batch.requirements {
+            self.check_requirement(requirement)?;
+        }
+        let mut operations = std::mem::take(&mut batch.operations);
+        for id in &batch.ingests {
+            let key = ingest::pending_key(*id);
+            if self.current(OWN_SPACE, &key)?.is_none() {
+                return Err(CommitFault::UnknownIngest { ingest: *id });
+            }
+            operations.push(Operation {
+                space: OWN_SPACE,
+                key,
+                value: None,
+            });
+        }
+        self.note(&operations);
+        Ok(operations)
+    }
+
+    fn check_shape(&self, batch: &Batch) -> Result<(), CommitFault> {
+        let size_bytes = batch.size_bytes();
+        if size_bytes > BATCH_BYTES_MAX {
+            return Err(CommitFault::TooLarge {
+                size_bytes,
+                limit_bytes: BATCH_BYTES_MAX,
+            });
+        }
+        let operations = batch
+            .operations
+            .iter()
+            .map(|operation| (operation.space, operation.key.len()));
+        let requirements = batch
+            .requirements
+            .iter()
+            .map(|wanted| (wanted.space, wanted.key.len()));
+        for (space, length) in operations.chain(requirements) {
+            if usize::from(space.0) >= self.space_count && !(batch.own && space == OWN_SPACE) {
+                return Err(CommitFault::UnknownSpace { space });
+            }
+            if length == 0 || length > KEY_BYTES_MAX {
+                return Err(CommitFault::BadKey { space, length });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_requirement(&mut self, requirement: &Requirement) -> Result<(), CommitFault> {
+        let Requirement { space, key, expected } = requirement;
+        if self.current(*space, key)? == *expected {
+            return Ok(());
+        }
+        Err(CommitFault::PreconditionFailed {
+            space: *space,
+            key: key.clone(),
+        })
+    }
+
+    /// The value of a required row as the next batch will meet it.
+    fn current(&mut self, space: Space, key: &Bytes) -> Result<Option<Bytes>, CommitFault> {
+        if let Some(Some(value)) = self.required.get(&(space, key.clone())) {
+            return Ok(value.clone());
+        }
+        let point = match &mut self.point {
+            Some(point) => point,
+            none => none.insert(self.backend.point().map_err(CommitFault::Unreadable)?),
+        };
+        block_on(self.backend.get(point, space, key)).map_err(CommitFault::Unreadable)
+    }
+
+    /// Remembers what an admitted batch makes of the rows that are looked at.
+    fn note(&mut self, operations: &[Operation]) {
+        for operation in operations {
+            if !self.required_spaces.contains(&operation.space) {
+                continue;
+            }
+            if let Some(seen) = self.required.get_mut(&(operation.space, operation.key.clone())) {
+                *seen = Some(operation.value.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The backend on disk: one fjall database, one of its keyspaces per space.
+//!
+//! Knows the engine's habits, but nothing of lanes, requirements or ingests that wait to be named.
+//!
+//! ```text
+//! data folder   LOCK     held while a process has the store open
+//!               FORMAT   version and list of spaces (folder.rs)
+//!               engine/  files of the engine
+//! ```
+
+mod engine;
+mod folder;
+mod journal;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
+use fjall::Readable;
+use tokio::sync::Semaphore;
+
+use crate::backend::{Backend, Room};
+use crate::batch::{Durability, Operation, SPACES_MAX, Space, SpaceOptions};
+use crate::fault::{Cause, OpenFault, ReadFault};
+use crate::view::{Chunk, ChunkBuilder, Direction, KeyRange, ScanLimit};
+
+use engine::Engine;
+use folder::Folder;
+
+/// Bytes for cached blocks, if not set otherwise.
+pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
+
+/// Bytes of the disk that growing commits must leave free, if not set otherwise: twice the bound of the journals,
+/// and the new tables of the largest merge, which live beside the old ones until it is done.
+pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX + engine::MERGE_BYTES_MAX;
+
+/// A scan that wants no more than this runs on its caller: it costs less than the visit to another thread, and
+/// no more than the point reads which run there anyway.
+const INLINE_SCAN: ScanLimit = ScanLimit {
+    rows: 128,
+    bytes: 64 << 10,
+};
+
+/// Scans that run on other threads at the same time; more wait.
+const SCANS_AT_ONCE: usize = 8;
+
+/// How long reopening waits for reads under way.
+const READERS_LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where and how to open a store on disk.
+#[derive(Clone, Debug)]
+pub struct EmbeddedOptions {
+    /// Folder of the store; made if absent.
+    pub path: PathBuf,
+    /// The spaces, in their fixed order.
+    pub spaces: Vec<SpaceOptions>,
+    /// Bytes for cached blocks.
+    pub cache_bytes: u64,
+    /// Bytes of the disk that growing commits must leave free.
+    pub free_space_reserve_bytes: u64,
+}
+
+impl EmbeddedOptions {
+    /// Options with the default bounds.
+    pub fn new(path: impl Into<PathBuf>, spaces: &[SpaceOptions]) -> EmbeddedOptions {
+        EmbeddedOptions {
+            path: path.into(),
+            spaces: spaces.to_vec(),
+            cache_bytes: CACHE_BYTES_DEFAULT,
+            free_space_reserve_bytes: FREE_SPACE_RESERVE_BYTES_DEFAULT,
+        }
+    }
+}
+
+/// A store on disk.
+pub(crate) struct Embedded {
+    options: EmbeddedOptions,
+    /// The engine as it was opened last; reopening replaces it.
+    opened: ArcSwap<Opened>,
+    /// Held by whoever moves rows into the engine's tables or journal, so that the bytes an ingest flushes are
+    /// never ahead of the journal.
+    writing: Arc<Mutex<()>>,
+    scans: Arc<Semaphore>,
+    folder: Folder,
+}
+
+/// One opening of the engine. Points keep it, not the engine itself: the engine lets go of its files only when
+/// its last handle is gone, and reopening cannot wait for readers that think.
+struct Opened {
+    engine: ArcSwapOption<Engine>,
+    /// Whether the engine went because the store was closed, rather than reopened.
+    closed: AtomicBool,
+}
+
+/// A state of the engine.
+#[derive(Clone)]
+pub(crate) struct EmbeddedPoint {
+    held: Arc<HeldPoint>,
+}
+
+struct HeldPoint {
+    opened: Arc<Opened>,
+    snapshot: fjall::Snapshot,
+}
+
+impl Embedded {
+    pub(crate) fn open(options: EmbeddedOptions) -> Result<Embedded, OpenFault> {
+        let count = options.spaces.len();
+        if count > SPACES_MAX {
+            return Err(OpenFault::TooManySpaces {
+                count,
+                limit: SPACES_MAX,
+            });
+        }
+        let folder = Folder::open(&options.path, &options.spaces)?;
+        let engine = Engine::open(&folder, &options)?;
+        Ok(Embedded {
+            options,
+            opened: ArcSwap::from_pointee(Opened::new(engine)),
+            writing: Arc::default(),
+            scans: Arc::new(Semaphore::new(SCANS_AT_ONCE)),
+            folder,
+        })
+    }
+
+    fn engine(&self) -> Result<Arc<Engine>, Cause> {
+        self.opened.load().engine().map_err(Cause::new)
+    }
+
+    fn write(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the engine from the readers and waits for those under way.
+    fn retire_engine(&self) -> Result<(), Cause> {
+        let Some(mut engine) = self.opened.load().engine.swap(None) else {
+            return Ok(());
+        };
+        let deadline = Instant::now() + READERS_LEAVE_TIMEOUT;
+        loop {
+            match Arc::try_unwrap(engine) {
+                Ok(engine) => {
+                    drop(engine);
+                    return Ok(());
+                }
+                Err(_) if Instant::now() > deadline => {
+                    // Its files are freed with the last reader; until then the engine's own lock refuses us.
+                    return Err(Cause::new("reads under way did not end in time"));
+                }
+                Err(shared) => {
+                    engine = shared;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+    }
+
+    fn reopen_now(&self) -> Result<(), Cause> {
+        let _writing = self.write();
+        self.retire_engine()?;
+        let engine = Engine::reopen_past_doubt(&self.folder, &self.options).map_err(Cause::new)?;
+        self.opened.store(Arc::new(Opened::new(engine)));
+        Ok(())
+    }
+}
+
+/// Writes rows straight into tables.
+fn ingest_now(
+    engine: &Engine,
+    writing: &Mutex<()>,
+    space: Space,
+    rows: Vec<(Bytes, Bytes)>,
+) -> Result<(), Cause> {
+    let keyspace = engine.keyspace(space).map_err(Cause::new)?;
+    let mut ingestion = keyspace.start_ingestion().map_err(Cause::new)?;
+    for (key, value) in rows {
+        ingestion.write(key, value).map_err(Cause::new)?;
+    }
+    // Finishing flushes the space's memtable. A batch of which one part is in a table and the other only in an
+    // unsynced journal would be torn by a loss of power, so the journal goes first, and nobody may write
+    // in between.
+    let _writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+    engine.sync()?;
+    ingestion.finish().map_err(Cause::new)
+}
+
+impl Opened {
+    fn new(engine: Engine) -> Opened {
+        Opened {
+            engine: ArcSwapOption::from_pointee(engine),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    fn engine(&self) -> Result<Arc<Engine>, ReadFault> {
+        self.engine.load_full().ok_or_else(|| self.why_gone())
+    }
+
+    fn why_gone(&self) -> ReadFault {
+        if self.closed.load(Ordering::Acquire) {
+            ReadFault::Closed
+        } else {
+            ReadFault::Poisoned
+        }
+    }
+}
+
+impl EmbeddedPoint {
+    /// Runs a read on the engine if it is still there.
+    fn read<T>(
+        &self,
+        space: Space,
+        read: impl FnOnce(&fjall::Snapshot, &fjall::Keyspace) -> Result<T, fjall::Error>,
+    ) -> Result<T, ReadFault> {
+        let opened = &self.held.opened;
+        let engine = opened.engine.load();
+        let engine = engine.as_ref().ok_or_else(|| opened.why_gone())?;
+        let keyspace = engine.keyspace(space)?;
+        read(&self.held.snapshot, keyspace).map_err(|error| engine::read_fault(space, error))
+    }
+
+    fn scan_now(
+        &self,
+        space: Space,
+        range: KeyRange,
+        direction: Direction,
+        limit: ScanLimit,
+    ) -> Result<Chunk, ReadFault> {
+        self.read(space, |snapshot, keyspace| {
+            let mut rows = match range.end {
+                Some(end) => snapshot.range(keyspace, range.start..end),
+                None => snapshot.range(keyspace, range.start..),
+            };
+            let mut builder = ChunkBuilder::new(limit);
+            loop {
+                let row = match direction {
+                    Direction::Forward => rows.next(),
+                    Direction::Backward => rows.next_back(),
+                };
+                let Some(row) = row else {
+                    return Ok(builder.finish());
+                };
+                let (key, value) = row.into_inner()?;
+                if !builder.push(key.into(), value.into()) {
+                    return Ok(builder.finish());
+                }
+            }
+        })
+    }
+}
+
+impl Backend for Embedded {
+    type Point = EmbeddedPoint;
+
+    fn point(&self) -> Result<EmbeddedPoint, ReadFault> {
+        let opened = self.opened.load_full();
+        let snapshot = opened.engine()?.snapshot();
+        Ok(EmbeddedPoint {
+            held: Arc::new(HeldPoint { opened, snapshot }),
+        })
+    }
+
+    async fn get(&self, point: &EmbeddedPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
+        point.read(space, |snapshot, keyspace| {
+            Ok(snapshot.get(keyspace, key)?.map(Bytes::from))
+        })
+    }
+
+    async fn get_many(
+        &self,
+        point: &EmbeddedPoint,
+        space: Space,
+        keys: &[Bytes],
+    ) -> Result<Vec<Option<Bytes>>, ReadFault> {
+        point.read(space, |snapshot, keyspace| {
+            keys.iter()
+                .map(|key| Ok(snapshot.get(keyspace, key)?.map(Bytes::from)))
+                .collect()
+        })
+    }
+
+    async fn scan(
+        &self,
+        point: &EmbeddedPoint,
+        space: Space,
+        range: KeyRange,
+        direction: Direction,
+        limit: ScanLimit,
+    ) -> Result<Chunk, ReadFault> {
+        let is_small = limit.rows <= INLINE_SCAN.rows && limit.bytes <= INLINE_SCAN.bytes;
+        // Without a runtime, as on the commit thread, there is nobody to be kept waiting.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return point.scan_now(space, range, direction, limit);
+        };
+        if is_small {
+            return point.scan_now(space, range, direction, limit);
+        }
+        let permit = Arc::clone(&self.scans).acquire_owned().await;
+        let point = point.clone();
+        let scan = runtime.spawn_blocking(move || {
+            let _permit = permit;
+            point.scan_now(space, range, direction, limit)
+        });
+        scan.await.unwrap_or(Err(ReadFault::Closed))
+    }
+
+    async fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
+        let _writing = self.write();
+        self.engine()?.commit(batches, durability)
+    }
+
+    async fn sync(&self) -> Result<(), Cause> {
+        let _writing = self.write();
+        self.engine()?.sync()
+    }
+
+    async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
+        let (engine, writing) = (self.engine()?, Arc::clone(&self.writing));
+        let ingest = tokio::task::spawn_blocking(move || ingest_now(&engine, &writing, space, rows));
+        ingest.await.unwrap_or_else(|error| Err(Cause::new(error)))
+    }
+
+    fn room(&self) -> Option<Room> {
+        let reserve_bytes = self.options.free_space_reserve_bytes;
+        match fs4::available_space(&self.options.path) {
+            Ok(free_bytes) => Some(Room {
+                free_bytes,
+                reserve_bytes,
+            }),
+            Err(error) => {
+                tracing::warn!(%error, "free space of the disk is unknown");
+                None
+            }
+        }
+    }
+
+    async fn reopen(&self) -> Result<(), Cause> {
+        self.reopen_now()
+    }
+
+    async fn close(&self) -> Result<(), Cause> {
+        let _writing = self.write();
+        let flushed = self.engine().and_then(|engine| engine.flush_all());
+        self.opened.load().closed.store(true, Ordering::Release);
+        self.retire_engine()?;
+        flushed
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.engine().map_or(0, |engine| engine.disk_bytes())
+    }
+}

@@ -1,0 +1,316 @@
+//! A backend that fails where its script says, over another one.
+//!
+//! Over memory it also keeps what a disk would hold: the durable rows, and behind them the commits whose sync is
+//! still to come. From these a crash makes a new store. Knows nothing of why a call is made.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::backend::{AnyBackend, AnyPoint, Backend, PlainBackend, Room};
+use crate::batch::{Durability, OWN_SPACE, Operation, Space};
+use crate::commit::{CommitMode, block_on};
+use crate::fault::{Cause, ReadFault};
+use crate::ingest;
+use crate::memory::Memory;
+use crate::script::{FaultKind, FaultScript, StorageCall};
+use crate::store::{Store, THREAD_STARTS};
+use crate::view::{Chunk, Direction, KeyRange, ScanLimit};
+
+/// A backend under a script.
+pub(crate) struct Faulty {
+    inner: Arc<PlainBackend>,
+    script: FaultScript,
+    image: Option<Arc<DurableImage>>,
+    /// Batches of a failed commit that reopening will bring to light.
+    doubtful: Mutex<Vec<Vec<Operation>>>,
+}
+
+/// What the disk under a store in memory would hold.
+pub(crate) struct DurableImage {
+    mode: CommitMode,
+    disk: Mutex<Disk>,
+    crashed: AtomicBool,
+}
+
+struct Disk {
+    /// Durable rows: one map per space, the store's own last.
+    spaces: Vec<BTreeMap<Bytes, Bytes>>,
+    /// Batches that were committed and not yet synced, in order.
+    unsynced: Vec<Vec<Operation>>,
+}
+
+impl Faulty {
+    pub(crate) fn new(
+        inner: Arc<PlainBackend>,
+        space_count: usize,
+        mode: CommitMode,
+        script: FaultScript,
+    ) -> Faulty {
+        let image = match &*inner {
+            PlainBackend::Memory(_) => Some(Arc::new(DurableImage::of(&inner, space_count, mode))),
+            PlainBackend::Embedded(_) => None,
+        };
+        if let Some(image) = &image {
+            script.watch(Arc::clone(image));
+        }
+        Faulty {
+            inner,
+            script,
+            image,
+            doubtful: Mutex::default(),
+        }
+    }
+
+    /// The backend below.
+    pub(crate) fn inner(&self) -> &Arc<PlainBackend> {
+        &self.inner
+    }
+
+    fn has_crashed(&self) -> bool {
+        self.image
+            .as_ref()
+            .is_some_and(|image| image.crashed.load(Ordering::Acquire))
+    }
+
+    fn strike_read(&self, space: Space) -> Result<(), ReadFault> {
+        if self.has_crashed() {
+            return Err(ReadFault::Closed);
+        }
+        let cause = Cause::new("the script says so");
+        match self.script.strike(StorageCall::Read) {
+            None => Ok(()),
+            Some(FaultKind::Damage) => Err(ReadFault::Damaged { space, cause }),
+            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. }) => Err(ReadFault::Io {
+                space,
+                kind: io::ErrorKind::Other,
+                cause,
+            }),
+        }
+    }
+
+    /// The fault of a call that writes, after the check that there is still anybody to call.
+    fn strike_write(&self, call: StorageCall) -> Result<Option<FaultKind>, Cause> {
+        if self.has_crashed() {
+            return Err(Cause::new("the store has crashed"));
+        }
+        Ok(self.script.strike(call))
+    }
+
+    fn doubtful(&self) -> MutexGuard<'_, Vec<Vec<Operation>>> {
+        self.doubtful.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Applies batches to the inner backend, and to the image of its disk.
+    async fn apply(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
+        if let Some(image) = &self.image {
+            image.commit(&batches, durability);
+        }
+        self.inner.commit(batches, durability).await
+    }
+}
+
+impl Backend for Faulty {
+    type Point = AnyPoint;
+
+    fn point(&self) -> Result<AnyPoint, ReadFault> {
+        if self.has_crashed() {
+            return Err(ReadFault::Closed);
+        }
+        self.inner.point()
+    }
+
+    async fn get(&self, point: &AnyPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
+        self.strike_read(space)?;
+        self.inner.get(point, space, key).await
+    }
+
+    async fn get_many(
+        &self,
+        point: &AnyPoint,
+        space: Space,
+        keys: &[Bytes],
+    ) -> Result<Vec<Option<Bytes>>, ReadFault> {
+        self.strike_read(space)?;
+        self.inner.get_many(point, space, keys).await
+    }
+
+    async fn scan(
+        &self,
+        point: &AnyPoint,
+        space: Space,
+        range: KeyRange,
+        direction: Direction,
+        limit: ScanLimit,
+    ) -> Result<Chunk, ReadFault> {
+        self.strike_read(space)?;
+        self.inner.scan(point, space, range, direction, limit).await
+    }
+
+    async fn commit(&self, mut batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
+        let survive = match self.strike_write(StorageCall::Commit)? {
+            None => return self.apply(batches, durability).await,
+            Some(FaultKind::Fail | FaultKind::Damage) => 0,
+            Some(FaultKind::FailSync) => batches.len(),
+            Some(FaultKind::Tear { survive }) => survive,
+        };
+        batches.truncate(survive);
+        if let Some(image) = &self.image {
+            image.commit(&batches, Durability::Buffered);
+        }
+        *self.doubtful() = batches;
+        Err(Cause::new(format_args!(
+            "the script says so, {survive} batches survive"
+        )))
+    }
+
+    async fn sync(&self) -> Result<(), Cause> {
+        if self.strike_write(StorageCall::Commit)?.is_some() {
+            return Err(Cause::new("the script says so"));
+        }
+        if let Some(image) = &self.image {
+            image.commit(&[], Durability::Sync);
+        }
+        self.inner.sync().await
+    }
+
+    async fn ingest(&self, space: Space, mut rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
+        let struck = self.strike_write(StorageCall::Ingest)?;
+        match struck {
+            None => {}
+            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Damage) => rows.clear(),
+            Some(FaultKind::Tear { survive }) => rows.truncate(survive),
+        }
+        if let Some(image) = &self.image {
+            image.ingest(space, &rows);
+        }
+        self.inner.ingest(space, rows).await?;
+        if struck.is_some() {
+            Err(Cause::new("the script says so"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn room(&self) -> Option<Room> {
+        self.inner.room()
+    }
+
+    async fn reopen(&self) -> Result<(), Cause> {
+        if self.strike_write(StorageCall::Reopen)?.is_some() {
+            return Err(Cause::new("the script says so"));
+        }
+        self.inner.reopen().await?;
+        let survivors = std::mem::take(&mut *self.doubtful());
+        if let Some(image) = &self.image {
+            // The survivors are in the image since their commit; reopening rewrites and syncs them.
+            image.commit(&[], Durability::Sync);
+        }
+        if survivors.is_empty() {
+            return Ok(());
+        }
+        self.inner.commit(survivors, Durability::Sync).await
+    }
+
+    async fn close(&self) -> Result<(), Cause> {
+        if let Some(image) = &self.image {
+            image.commit(&[], Durability::Sync);
+        }
+        self.inner.close().await
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.inner.disk_bytes()
+    }
+}
+
+impl DurableImage {
+    /// The image of a store in memory as it is now, all of it durable.
+    fn of(backend: &PlainBackend, space_count: usize, mode: CommitMode) -> DurableImage {
+        let limit = ScanLimit {
+            rows: usize::MAX,
+            bytes: usize::MAX,
+        };
+        let rows = |space| {
+            let point = backend.point().ok()?;
+            let scan = backend.scan(&point, space, KeyRange::all(), Direction::Forward, limit);
+            block_on(scan).ok().map(|chunk| chunk.rows.into_iter().collect())
+        };
+        let numbers = (0..u8::MAX).take(space_count).map(Space).chain([OWN_SPACE]);
+        let spaces = numbers.map(|space| rows(space).unwrap_or_default()).collect();
+        let disk = Mutex::new(Disk {
+            spaces,
+            unsynced: Vec::new(),
+        });
+        DurableImage {
+            mode,
+            disk,
+            crashed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn unsynced_count(&self) -> usize {
+        self.lock().unsynced.len()
+    }
+
+    /// A new store on the durable rows and the first `kept` of the unsynced batches.
+    pub(crate) fn restart(&self, kept: usize, script: &FaultScript) -> Store {
+        self.crashed.store(true, Ordering::Release);
+        let mut disk = self.lock();
+        let unsynced = std::mem::take(&mut disk.unsynced);
+        disk.apply(unsynced.into_iter().take(kept));
+        let spaces = std::mem::take(&mut disk.spaces);
+        let space_count = spaces.len() - 1;
+        let memory = AnyBackend::from(PlainBackend::Memory(Memory::with_rows(spaces)));
+        let prepared = block_on(async {
+            ingest::remove_unnamed(&memory).await?;
+            ingest::last_number(&memory).await
+        });
+        let last_ingest = prepared.expect("memory without a script does not fail");
+        let store = Store::over(memory, space_count, last_ingest, self.mode).expect(THREAD_STARTS);
+        Store::faulty(store, script.clone())
+    }
+
+    fn commit(&self, batches: &[Vec<Operation>], durability: Durability) {
+        let mut disk = self.lock();
+        disk.unsynced.extend_from_slice(batches);
+        if durability == Durability::Sync {
+            let synced = std::mem::take(&mut disk.unsynced);
+            disk.apply(synced);
+        }
+    }
+
+    fn ingest(&self, space: Space, rows: &[(Bytes, Bytes)]) {
+        let put = |(key, value): &(Bytes, Bytes)| Operation {
+            space,
+            key: key.clone(),
+            value: Some(value.clone()),
+        };
+        self.lock().apply([rows.iter().map(put).collect()]);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Disk {
+    fn apply(&mut self, batches: impl IntoIterator<Item = Vec<Operation>>) {
+        let own = self.spaces.len() - 1;
+        for operation in batches.into_iter().flatten() {
+            let index = if operation.space == OWN_SPACE {
+                own
+            } else {
+                usize::from(operation.space.0)
+            };
+            let rows = &mut self.spaces[index];
+            match operation.value {
+                Some(value) => rows.insert(operation.key, value),
+                None => rows.remove(&operation.key),
+            };
+        }
+    }
+}

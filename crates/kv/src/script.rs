@@ -1,0 +1,176 @@
+//! What shall go wrong, and when: the script of a faulty store, shared with whoever directs it.
+//!
+//! Knows no backend. The same script, fed with the same calls, strikes at the same places.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::faulty::DurableImage;
+use crate::store::Store;
+
+/// Kinds of calls to a backend, as scripts tell them apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StorageCall {
+    /// A read of one or several rows, or of a range.
+    Read,
+    /// A commit of a group of batches, or a sync.
+    Commit,
+    /// An ingest.
+    Ingest,
+    /// A reopening of the engine.
+    Reopen,
+}
+
+/// What happens to a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// It fails before it has done anything.
+    Fail,
+    /// A commit reaches the disk, but its sync fails: after reopening all of its batches are there. Other calls
+    /// fail as with [`FaultKind::Fail`].
+    FailSync,
+    /// A commit reaches the disk in part: after reopening its first `survive` batches are there, each whole.
+    /// An ingest leaves its first `survive` rows behind. Other calls fail as with [`FaultKind::Fail`].
+    Tear {
+        /// Number of batches, or rows of an ingest, that reach the disk.
+        survive: usize,
+    },
+    /// A read finds bytes that do not match their checksum. Other calls fail as with [`FaultKind::Fail`].
+    Damage,
+}
+
+/// What a crash leaves of the commits that were not synced. They are lost from the end, as from a journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Survivors {
+    /// None of them.
+    Synced,
+    /// The first ones, at most so many batches.
+    First(usize),
+    /// As many as the script's seed draws.
+    Drawn,
+    /// All of them, as when only the process dies.
+    All,
+}
+
+/// A shared, seeded script. Clones are handles of the same one.
+#[derive(Clone, Default)]
+pub struct FaultScript {
+    state: Arc<Mutex<ScriptState>>,
+}
+
+#[derive(Default)]
+struct ScriptState {
+    random: u64,
+    call_count: u64,
+    planned: HashMap<u64, FaultKind>,
+    next: Vec<(StorageCall, FaultKind)>,
+    faults_per_mille: u64,
+    struck_count: u64,
+    image: Option<Arc<DurableImage>>,
+}
+
+impl FaultScript {
+    /// A script without faults, to which some may be added. All draws follow from the seed.
+    pub fn seeded(seed: u64) -> FaultScript {
+        let script = FaultScript::default();
+        script.lock().random = seed;
+        script
+    }
+
+    /// Makes the n-th call from now on fail, whatever it is; the next one is number 1.
+    pub fn fail_call(&self, number: u64, kind: FaultKind) {
+        let mut state = self.lock();
+        let number = state.call_count + number;
+        state.planned.insert(number, kind);
+    }
+
+    /// Makes the next call of a kind fail. Several plans for one kind strike one after the other.
+    pub fn fail_next(&self, call: StorageCall, kind: FaultKind) {
+        self.lock().next.push((call, kind));
+    }
+
+    /// Makes calls fail by chance from now on; 0 ends it.
+    pub fn fail_by_chance(&self, faults_per_mille: u64) {
+        self.lock().faults_per_mille = faults_per_mille;
+    }
+
+    /// Number of calls so far.
+    pub fn call_count(&self) -> u64 {
+        self.lock().call_count
+    }
+
+    /// Number of faults that have struck so far.
+    pub fn struck_count(&self) -> u64 {
+        self.lock().struck_count
+    }
+
+    /// Ends the store that plays this script as a loss of power would, and returns a new one, under the same
+    /// script, on what was durable and what else survived. The old store and its views find themselves closed.
+    ///
+    /// `None` if no store over memory plays the script: what is durable on a disk only the disk can tell.
+    pub fn crash(&self, survivors: Survivors) -> Option<Store> {
+        let image = self.lock().image.take()?;
+        let unsynced = image.unsynced_count();
+        let kept = match survivors {
+            Survivors::Synced => 0,
+            Survivors::First(count) => count.min(unsynced),
+            Survivors::Drawn => self.draw(unsynced as u64 + 1),
+            Survivors::All => unsynced,
+        };
+        Some(image.restart(kept, self))
+    }
+
+    /// Counts a call and says what shall happen to it.
+    pub(crate) fn strike(&self, call: StorageCall) -> Option<FaultKind> {
+        let mut state = self.lock();
+        state.call_count += 1;
+        let number = state.call_count;
+        let waiting = state.next.iter().position(|(next, _)| *next == call);
+        let kind = match (state.planned.remove(&number), waiting) {
+            (Some(kind), _) => Some(kind),
+            (None, Some(position)) => Some(state.next.remove(position).1),
+            (None, None) if state.faults_per_mille > 0 => state.by_chance(),
+            (None, None) => None,
+        };
+        state.struck_count += u64::from(kind.is_some());
+        kind
+    }
+
+    pub(crate) fn watch(&self, image: Arc<DurableImage>) {
+        self.lock().image = Some(image);
+    }
+
+    /// A number below `bound`.
+    fn draw(&self, bound: u64) -> usize {
+        let drawn = self.lock().random() % bound;
+        usize::try_from(drawn).unwrap_or(usize::MAX)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ScriptState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ScriptState {
+    fn by_chance(&mut self) -> Option<FaultKind> {
+        if self.random() % 1000 >= self.faults_per_mille {
+            return None;
+        }
+        Some(match self.random() % 4 {
+            0 => FaultKind::Fail,
+            1 => FaultKind::FailSync,
+            2 => FaultKind::Damage,
+            _ => FaultKind::Tear {
+                survive: usize::try_from(self.random() % 8).unwrap_or(0),
+            },
+        })
+    }
+
+    /// The next number of the seed's row (SplitMix64).
+    fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,167 @@
+//! Reading: one consistent state of the whole store, and the shapes of what is asked and answered.
+//!
+//! Knows nothing of how a backend keeps several states apart.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::backend::{AnyBackend, AnyPoint, Backend};
+use crate::batch::Space;
+use crate::fault::ReadFault;
+
+/// A range of keys: from `start`, inclusive, up to `end`, exclusive; without `end` up to the last key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyRange {
+    /// First key of the range.
+    pub start: Bytes,
+    /// First key behind the range.
+    pub end: Option<Bytes>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub fn all() -> KeyRange {
+        KeyRange {
+            start: Bytes::new(),
+            end: None,
+        }
+    }
+
+    /// Every key that begins with `prefix`.
+    pub fn prefix(prefix: impl Into<Bytes>) -> KeyRange {
+        let start = prefix.into();
+        let end = key_behind_prefix(&start);
+        KeyRange { start, end }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| *end <= self.start)
+    }
+}
+
+/// The first key that no longer begins with `prefix`; there is none if all of its bytes are 255.
+fn key_behind_prefix(prefix: &[u8]) -> Option<Bytes> {
+    let kept = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
+    let mut end = prefix[..=kept].to_vec();
+    end[kept] += 1;
+    Some(end.into())
+}
+
+/// The order in which a scan walks its range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the first key of the range to the last.
+    Forward,
+    /// From the last key of the range to the first.
+    Backward,
+}
+
+/// Where a chunk ends. A chunk holds at least one row if there is one, whatever its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScanLimit {
+    /// Most rows.
+    pub rows: usize,
+    /// Bytes of keys and values after which no further row is added.
+    pub bytes: usize,
+}
+
+/// What a scan found, in its direction.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Chunk {
+    /// Keys and values.
+    pub rows: Vec<(Bytes, Bytes)>,
+    /// Whether the range holds at least one further row. The next chunk starts behind the last key of this one
+    /// (forward), or ends before it (backward).
+    pub more: bool,
+}
+
+/// Fills one chunk up to its limit; shared by the backends so that all draw the line at the same row.
+pub(crate) struct ChunkBuilder {
+    chunk: Chunk,
+    limit: ScanLimit,
+    size_bytes: usize,
+}
+
+impl ChunkBuilder {
+    pub(crate) fn new(limit: ScanLimit) -> ChunkBuilder {
+        ChunkBuilder {
+            chunk: Chunk::default(),
+            limit,
+            size_bytes: 0,
+        }
+    }
+
+    /// Takes one more row and returns whether it fitted; the first that does not ends the chunk.
+    pub(crate) fn push(&mut self, key: Bytes, value: Bytes) -> bool {
+        let is_full = self.chunk.rows.len() >= self.limit.rows || self.size_bytes >= self.limit.bytes;
+        if is_full && !self.chunk.rows.is_empty() {
+            self.chunk.more = true;
+            return false;
+        }
+        self.size_bytes += key.len() + value.len();
+        self.chunk.rows.push((key, value));
+        true
+    }
+
+    pub(crate) fn finish(self) -> Chunk {
+        self.chunk
+    }
+}
+
+/// One consistent state of the store, as of the commit that handed it out or of [`crate::Store::view`].
+///
+/// Cheap to clone, and meant to be short-lived: as long as a view is held the engine keeps every version it can
+/// see, in all spaces.
+#[derive(Clone)]
+pub struct View {
+    backend: Arc<AnyBackend>,
+    point: AnyPoint,
+}
+
+impl View {
+    pub(crate) fn new(backend: Arc<AnyBackend>, point: AnyPoint) -> View {
+        View { backend, point }
+    }
+
+    /// The value of one row. Runs on the caller, without a change of thread: most rows come from a cache, and a
+    /// block from the disk takes about as long as a visit to another thread.
+    pub async fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
+        self.backend.get(&self.point, space, key).await
+    }
+
+    /// The values of several rows, in the order of their keys in `keys`.
+    pub async fn get_many(&self, space: Space, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, ReadFault> {
+        self.backend.get_many(&self.point, space, keys).await
+    }
+
+    /// One chunk of a range. Small ones run on the caller, others on a bounded pool of threads.
+    pub async fn scan(
+        &self,
+        space: Space,
+        range: KeyRange,
+        direction: Direction,
+        limit: ScanLimit,
+    ) -> Result<Chunk, ReadFault> {
+        if range.is_empty() {
+            return Ok(Chunk::default());
+        }
+        self.backend
+            .scan(&self.point, space, range, direction, limit)
+            .await
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("View")
+    }
+}
+
+#[test]
+fn a_prefix_ends_before_its_successor() {
+    assert_eq!(KeyRange::prefix("ab").end, Some(Bytes::from("ac")));
+    assert_eq!(KeyRange::prefix(vec![1, 255]).end, Some(Bytes::from(vec![2])));
+    assert_eq!(KeyRange::prefix(vec![255, 255]).end, None);
+    assert_eq!(KeyRange::prefix("").end, None);
+}

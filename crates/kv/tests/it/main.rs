@@ -1,0 +1,10 @@
+//! The contract of a store, checked on every backend, and what only some of them can show.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "all of this is test code, helpers included, though clippy only knows the test functions as such"
+)]
+
+mod conformance;
+mod stores;

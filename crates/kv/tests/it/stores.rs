@@ -1,0 +1,119 @@
+//! The stores under test: the same suite runs on each kind.
+
+use std::future::Future;
+
+use kv::{
+    Batch, CommitFault, CommitMode, Direction, Durability, EmbeddedOptions, FaultScript, KeyRange, ScanLimit,
+    Space, SpaceOptions, Store, View,
+};
+use tempfile::TempDir;
+
+pub const SPACES: [SpaceOptions; 3] = [
+    SpaceOptions {
+        name: "records",
+        compressed: true,
+    },
+    SpaceOptions {
+        name: "index",
+        compressed: false,
+    },
+    SpaceOptions {
+        name: "meta",
+        compressed: true,
+    },
+];
+pub const RECORDS: Space = Space(0);
+pub const INDEX: Space = Space(1);
+pub const META: Space = Space(2);
+
+/// No limit to speak of.
+pub const ALL_ROWS: ScanLimit = ScanLimit {
+    rows: usize::MAX,
+    bytes: usize::MAX,
+};
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Kind {
+    Memory,
+    MemoryInline,
+    Embedded,
+    FaultyMemory,
+    FaultyInline,
+    FaultyEmbedded,
+}
+
+pub const KINDS: [Kind; 6] = [
+    Kind::Memory,
+    Kind::MemoryInline,
+    Kind::Embedded,
+    Kind::FaultyMemory,
+    Kind::FaultyInline,
+    Kind::FaultyEmbedded,
+];
+
+/// Options of a small store: the reserve is off unless a test is about it.
+pub fn options(folder: &TempDir) -> EmbeddedOptions {
+    let mut options = EmbeddedOptions::new(folder.path(), &SPACES);
+    options.cache_bytes = 8 << 20;
+    options.free_space_reserve_bytes = 0;
+    options
+}
+
+pub fn open(kind: Kind, folder: &TempDir) -> Store {
+    let script = || FaultScript::seeded(1);
+    match kind {
+        Kind::Memory => Store::memory(&SPACES, CommitMode::Thread),
+        Kind::MemoryInline => Store::memory(&SPACES, CommitMode::Inline),
+        Kind::Embedded => Store::open(options(folder)).unwrap(),
+        Kind::FaultyMemory => Store::faulty(open(Kind::Memory, folder), script()),
+        Kind::FaultyInline => Store::faulty(open(Kind::MemoryInline, folder), script()),
+        Kind::FaultyEmbedded => Store::faulty(open(Kind::Embedded, folder), script()),
+    }
+}
+
+/// Runs one case on a store of every kind.
+pub fn on_every_kind<F: Future<Output = ()>>(case: impl Fn(Store) -> F) {
+    for kind in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        run(async {
+            eprintln!("on {kind:?}");
+            case(open(kind, &folder)).await;
+        });
+    }
+}
+
+pub fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+pub fn put(space: Space, key: &str, value: &str) -> Batch {
+    let mut batch = Batch::default();
+    batch.put(space, key.to_owned(), value.to_owned());
+    batch
+}
+
+pub async fn commit(store: &Store, batch: Batch) -> Result<View, CommitFault> {
+    store.submit(&store.lane(), batch, Durability::Sync).await
+}
+
+pub async fn get(view: &View, space: Space, key: &str) -> Option<String> {
+    let value = view.get(space, key.as_bytes()).await.unwrap();
+    value.map(|value| String::from_utf8(value.to_vec()).unwrap())
+}
+
+/// All keys of a space, in order.
+pub async fn keys(view: &View, space: Space) -> Vec<String> {
+    let chunk = view
+        .scan(space, KeyRange::all(), Direction::Forward, ALL_ROWS)
+        .await
+        .unwrap();
+    chunk
+        .rows
+        .iter()
+        .map(|(key, _)| String::from_utf8(key.to_vec()).unwrap())
+        .collect()
+}

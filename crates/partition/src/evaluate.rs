@@ -1,0 +1,242 @@
+//! What each wanted step means on the state it finds: the rules of create, replace, upsert, patch, delete, read.
+//!
+//! Knows nothing of batches, commits or who waits for the answer.
+
+use crate::keyspace;
+use crate::log::LogKind;
+use crate::record::Record;
+use crate::staging::{Accepted, Context, Found, Staging};
+use crate::state::State;
+use model::limits::ITEM_BYTES_MAX;
+use model::{Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault, RequestFault};
+use bytes::Bytes;
+use plan::{Condition, Item, Mutation, Operation, Outcome, SYSTEM_PROPERTIES, StepFault, Target, Transaction};
+use value::patch::{self, PatchOperation};
+
+/// What an accepted transaction answers.
+pub(crate) type Outcomes = Vec<(Outcome, Charge)>;
+
+/// Runs all steps of `transaction` on `state`; the first refused one refuses all.
+pub(crate) async fn evaluate(
+    context: Context<'_>,
+    state: &State,
+    transaction: &Transaction,
+) -> Result<(Accepted, Outcomes), StepFault> {
+    let prefix = keyspace::logical_prefix(context.partition.container, &transaction.key);
+    let mut staging = Staging::new(context, state, prefix);
+    let mut outcomes = Vec::with_capacity(transaction.operations.len());
+    for (index, operation) in transaction.operations.iter().enumerate() {
+        match step(&mut staging, &transaction.key.partition_key, operation).await {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(fault) => return Err(StepFault { index, fault, charge: Charge::MINIMUM }),
+        }
+    }
+    Ok((staging.accept(), outcomes))
+}
+
+async fn step(
+    staging: &mut Staging<'_>,
+    partition_key: &PartitionKey,
+    operation: &Operation,
+) -> Result<(Outcome, Charge), Fault> {
+    match operation {
+        Operation::Read { target, condition } => read(staging, target, condition).await,
+        Operation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
+        Operation::Write(Mutation::Upsert { item, condition }) => upsert(staging, item, condition).await,
+        Operation::Write(Mutation::Replace { target, item, condition }) => {
+            replace(staging, target, item, condition).await
+        }
+        Operation::Write(Mutation::Patch { target, operations, condition }) => {
+            patch(staging, partition_key, target, operations, condition).await
+        }
+        Operation::Write(Mutation::Delete { target, condition }) => delete(staging, target, condition).await,
+        Operation::Write(Mutation::Expire { number, second }) => expire(staging, *number, *second).await,
+        Operation::Write(Mutation::Reschedule { number }) => reschedule(staging, *number).await,
+    }
+}
+
+/// A create is refused when the id is taken, whatever its condition: the status of the service is "conflict".
+async fn create(staging: &mut Staging<'_>, item: &Item) -> Result<(Outcome, Charge), Fault> {
+    let key = keyspace::record_key(&staging.logical_prefix, item.id());
+    match staging.find(&key).await? {
+        Found::Live(_) => Err(ConflictFault::Id.into()),
+        Found::Expired(record) => created(staging, key, item, Some(record)).await,
+        Found::Absent => created(staging, key, item, None).await,
+    }
+}
+
+async fn upsert(staging: &mut Staging<'_>, item: &Item, condition: &Condition) -> Result<(Outcome, Charge), Fault> {
+    let key = keyspace::record_key(&staging.logical_prefix, item.id());
+    match staging.find(&key).await? {
+        Found::Live(old) => {
+            check(condition, &old)?;
+            replaced(staging, key, &old, item).await
+        }
+        Found::Expired(_) | Found::Absent if *condition == Condition::IfExists => Err(PreconditionFault::Absent.into()),
+        Found::Expired(record) => created(staging, key, item, Some(record)).await,
+        Found::Absent => created(staging, key, item, None).await,
+    }
+}
+
+async fn replace(
+    staging: &mut Staging<'_>,
+    target: &Target,
+    item: &Item,
+    condition: &Condition,
+) -> Result<(Outcome, Charge), Fault> {
+    let (key, old) = existing(staging, target).await?;
+    check(condition, &old)?;
+    if old.id() != Some(item.id()) {
+        return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
+    }
+    replaced(staging, key, &old, item).await
+}
+
+async fn patch(
+    staging: &mut Staging<'_>,
+    partition_key: &PartitionKey,
+    target: &Target,
+    operations: &[PatchOperation],
+    condition: &Condition,
+) -> Result<(Outcome, Charge), Fault> {
+    let (key, old) = existing(staging, target).await?;
+    check(condition, &old)?;
+    let item = patched(staging, partition_key, &old, operations)?;
+    replaced(staging, key, &old, &item).await
+}
+
+/// The document after the patch; id, partition key and system properties must be as before.
+fn patched(
+    staging: &Staging<'_>,
+    partition_key: &PartitionKey,
+    old: &Record,
+    operations: &[PatchOperation],
+) -> Result<Item, Fault> {
+    for operation in operations {
+        for property in operation.top_level_names() {
+            if property == "id" || SYSTEM_PROPERTIES.contains(&property) {
+                return Err(RequestFault::ImmutableProperty { property: property.to_owned() }.into());
+            }
+        }
+    }
+    let document = patch::apply(&old.document, operations)
+        .map_err(|error| RequestFault::BadPatch { index: error.index, reason: error.to_string() })?;
+    let definition = &staging.context.shape.partition_key;
+    if definition.extract(&document)? != *partition_key {
+        let property = definition.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        return Err(RequestFault::ImmutableProperty { property }.into());
+    }
+    let mut text = Vec::new();
+    document.root().write_json(&mut text);
+    if text.len() > ITEM_BYTES_MAX {
+        return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
+    }
+    Ok(Item::new(document)?)
+}
+
+async fn delete(staging: &mut Staging<'_>, target: &Target, condition: &Condition) -> Result<(Outcome, Charge), Fault> {
+    let (key, old) = existing(staging, target).await?;
+    check(condition, &old)?;
+    staging.remove(&key, &old, LogKind::Delete)?;
+    Ok((Outcome::Deleted, Charge::delete(old.document.bytes().len())))
+}
+
+/// The sweep found an expiry row: the document goes if its time has really come, the row goes if it was stale.
+async fn expire(staging: &mut Staging<'_>, number: model::DocumentNumber, second: u64) -> Result<(Outcome, Charge), Fault> {
+    if second > staging.context.now {
+        return Ok((Outcome::Nothing, Charge::NONE));
+    }
+    staging.unschedule(second, number);
+    let Some(key) = staging.key_of(number).await? else { return Ok((Outcome::Nothing, Charge::NONE)) };
+    match staging.find(&key).await? {
+        Found::Expired(record) => {
+            staging.remove(&key, &record, LogKind::Expire)?;
+            Ok((Outcome::Deleted, Charge::NONE))
+        }
+        Found::Live(record) => {
+            staging.reschedule(&record);
+            Ok((Outcome::Nothing, Charge::NONE))
+        }
+        Found::Absent => Ok((Outcome::Nothing, Charge::NONE)),
+    }
+}
+
+async fn reschedule(staging: &mut Staging<'_>, number: model::DocumentNumber) -> Result<(Outcome, Charge), Fault> {
+    if let Some(key) = staging.key_of(number).await?
+        && let Found::Live(record) | Found::Expired(record) = staging.find(&key).await?
+    {
+        staging.reschedule(&record);
+    }
+    Ok((Outcome::Nothing, Charge::NONE))
+}
+
+async fn read(staging: &Staging<'_>, target: &Target, condition: &Condition) -> Result<(Outcome, Charge), Fault> {
+    let (_, record) = existing(staging, target).await?;
+    let outcome = read_outcome(record, condition)?;
+    let charge = match &outcome {
+        Outcome::Read(stored) => Charge::read(stored.document.bytes().len()),
+        Outcome::Created(_) | Outcome::Replaced(_) | Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => {
+            Charge::MINIMUM
+        }
+    };
+    Ok((outcome, charge))
+}
+
+/// What reading `record` under `condition` answers.
+pub(crate) fn read_outcome(record: Record, condition: &Condition) -> Result<Outcome, Fault> {
+    match condition {
+        Condition::IfNoneMatch(etag) if *etag == record.etag().to_string() => Ok(Outcome::NotModified(record.etag())),
+        Condition::IfAbsent => Ok(Outcome::NotModified(record.etag())),
+        Condition::None | Condition::IfMatch(_) | Condition::IfExists | Condition::IfNoneMatch(_) => {
+            check(condition, &record)?;
+            Ok(Outcome::Read(record.into_stored()))
+        }
+    }
+}
+
+async fn created(
+    staging: &mut Staging<'_>,
+    key: Bytes,
+    item: &Item,
+    expired: Option<Record>,
+) -> Result<(Outcome, Charge), Fault> {
+    let record = staging.insert(key, item, expired).await?;
+    let charge = Charge::create(record.document.bytes().len());
+    Ok((Outcome::Created(record.into_stored()), charge))
+}
+
+async fn replaced(
+    staging: &mut Staging<'_>,
+    key: Bytes,
+    old: &Record,
+    item: &Item,
+) -> Result<(Outcome, Charge), Fault> {
+    let record = staging.replace(key, old, item).await?;
+    let charge = Charge::replace(old.document.bytes().len(), record.document.bytes().len());
+    Ok((Outcome::Replaced(record.into_stored()), charge))
+}
+
+/// The live document that `target` names.
+async fn existing(staging: &Staging<'_>, target: &Target) -> Result<(Bytes, Record), Fault> {
+    let key = match target {
+        Target::Id(id) => Some(keyspace::record_key(&staging.logical_prefix, id)),
+        Target::Number(number) => staging.key_of(*number).await?,
+    };
+    let Some(key) = key else { return Err(MissingFault::Resource.into()) };
+    match staging.find(&key).await? {
+        Found::Live(record) => Ok((key, record)),
+        Found::Expired(_) | Found::Absent => Err(MissingFault::Resource.into()),
+    }
+}
+
+/// Whether `condition` holds for a version that is there.
+fn check(condition: &Condition, record: &Record) -> Result<(), PreconditionFault> {
+    let current = record.etag();
+    match condition {
+        Condition::None | Condition::IfExists => Ok(()),
+        Condition::IfMatch(etag) if *etag == current.to_string() => Ok(()),
+        Condition::IfNoneMatch(etag) if *etag != current.to_string() => Ok(()),
+        Condition::IfMatch(_) | Condition::IfNoneMatch(_) => Err(PreconditionFault::EtagMismatch { current }),
+        Condition::IfAbsent => Err(PreconditionFault::Exists),
+    }
+}

@@ -1,0 +1,250 @@
+//! Every key of the store, and the only code that builds or parses one.
+//!
+//! ```text
+//! space    key                                                             value
+//! -------  --------------------------------------------------------------  ---------------------------------
+//! records  container:4 · effective key · partition key code · id           record: header + document
+//! numbers  container:4 · number:8                                          record key
+//! unique   container:4 · effective key · partition key code · constraint:1 number:8
+//!          · code of the values, or its digest when long
+//! expiry   container:4 · second:8 · number:8                               –
+//! log      container:4 · ordinal:4 · lsn:8                                 log entry
+//! index    container:4 · ordinal:4 · …                                     reserved for the index
+//! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
+//!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
+//! catalog  'm'                                                             counters and secrets of the store
+//!          'd' · database:4                                                database
+//!          'c' · container:4                                               container with its partition map
+//!          'o' · offer:4                                                   offer
+//!          'x' · container:4                                               dropped container whose data goes
+//! ```
+//!
+//! Numbers are big-endian, so the order of bytes is the order of numbers. An effective key and the code of a
+//! partition key end by themselves, so no key is the beginning of a key of another logical partition. The unique
+//! key repeats the partition key code because hashes can collide and constraints must not.
+
+use bytes::Bytes;
+use kv::{KeyRange, Space, SpaceOptions};
+use model::{ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveRange, Lsn, OfferNumber, PartitionOrdinal};
+use plan::LogicalKey;
+
+/// Documents.
+pub const RECORDS: Space = Space(0);
+/// From a document's number to its record.
+pub const NUMBERS: Space = Space(1);
+/// Values that may occur once only.
+pub const UNIQUE: Space = Space(2);
+/// When documents expire.
+pub const EXPIRY: Space = Space(3);
+/// What changed, in order.
+pub const LOG: Space = Space(4);
+/// Terms and postings.
+pub const INDEX: Space = Space(5);
+/// Heads and consumers of partitions.
+pub const META: Space = Space(6);
+/// Databases, containers, offers.
+pub const CATALOG: Space = Space(7);
+
+/// The spaces of a store, in the order of their numbers. The order is for ever; new ones go to the end.
+pub const SPACES: [SpaceOptions; 8] = [
+    SpaceOptions { name: "records", compressed: true },
+    SpaceOptions { name: "numbers", compressed: true },
+    SpaceOptions { name: "unique", compressed: true },
+    SpaceOptions { name: "expiry", compressed: true },
+    SpaceOptions { name: "log", compressed: true },
+    SpaceOptions { name: "index", compressed: false },
+    SpaceOptions { name: "meta", compressed: false },
+    SpaceOptions { name: "catalog", compressed: false },
+];
+
+/// Spaces whose keys begin with the container's number: what a dropped container leaves behind.
+pub const CONTAINER_SPACES: [Space; 7] = [RECORDS, NUMBERS, UNIQUE, EXPIRY, LOG, INDEX, META];
+
+/// Which partition a row belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartitionId {
+    /// The container.
+    pub container: ContainerNumber,
+    /// The partition inside it.
+    pub ordinal: PartitionOrdinal,
+}
+
+/// What the keys of all documents of one logical partition begin with.
+pub fn logical_prefix(container: ContainerNumber, key: &LogicalKey) -> Bytes {
+    let effective = key.effective.as_bytes();
+    let mut prefix = Vec::with_capacity(4 + effective.len() + 32);
+    prefix.extend_from_slice(&container.0.to_be_bytes());
+    prefix.extend_from_slice(effective);
+    key.partition_key.encode_key(&mut prefix);
+    prefix.into()
+}
+
+/// The key of a document.
+pub fn record_key(logical_prefix: &[u8], id: &str) -> Bytes {
+    [logical_prefix, id.as_bytes()].concat().into()
+}
+
+/// The keys of all documents of one logical partition.
+pub fn logical_range(logical_prefix: &Bytes) -> KeyRange {
+    KeyRange::prefix(logical_prefix.clone())
+}
+
+/// The keys of all documents whose effective key is in `range`.
+pub fn effective_range(container: ContainerNumber, range: &EffectiveRange) -> KeyRange {
+    let bound = |bytes: &[u8]| -> Bytes { [&container.0.to_be_bytes(), bytes].concat().into() };
+    KeyRange { start: bound(range.min.as_bytes()), end: Some(bound(range.max.as_bytes())) }
+}
+
+/// From a number to its document.
+pub fn number_key(container: ContainerNumber, number: DocumentNumber) -> Bytes {
+    join(&[&container.0.to_be_bytes(), &number.raw().to_be_bytes()])
+}
+
+/// The holder of a combination of values under a constraint.
+pub fn unique_key(logical_prefix: &[u8], constraint: u8, code: &[u8]) -> Bytes {
+    join(&[logical_prefix, &[constraint], code])
+}
+
+/// A document that expires at `second`.
+pub fn expiry_key(container: ContainerNumber, second: u64, number: DocumentNumber) -> Bytes {
+    join(&[&container.0.to_be_bytes(), &second.to_be_bytes(), &number.raw().to_be_bytes()])
+}
+
+/// The documents of `container` that expire at `second` or before.
+pub fn expiry_range(container: ContainerNumber, second: u64) -> KeyRange {
+    let start = Bytes::copy_from_slice(&container.0.to_be_bytes());
+    let end = join(&[&container.0.to_be_bytes(), &second.saturating_add(1).to_be_bytes()]);
+    KeyRange { start, end: Some(end) }
+}
+
+/// The second and the document of an expiry key.
+pub fn parse_expiry_key(key: &[u8]) -> Option<(u64, DocumentNumber)> {
+    let second = u64::from_be_bytes(key.get(4..12)?.try_into().ok()?);
+    let number = u64::from_be_bytes(key.get(12..20)?.try_into().ok()?);
+    (key.len() == 20).then_some((second, DocumentNumber::from_raw(number)?))
+}
+
+/// The change at `lsn`.
+pub fn log_key(partition: PartitionId, lsn: Lsn) -> Bytes {
+    join(&[&partition_prefix(partition), &lsn.0.to_be_bytes()])
+}
+
+/// The changes from `first` up to but without `end`.
+pub fn log_range(partition: PartitionId, first: Lsn, end: Lsn) -> KeyRange {
+    KeyRange { start: log_key(partition, first), end: Some(log_key(partition, end)) }
+}
+
+/// The LSN of a log key.
+pub fn parse_log_key(key: &[u8]) -> Option<Lsn> {
+    let lsn = u64::from_be_bytes(key.get(8..16)?.try_into().ok()?);
+    (key.len() == 16).then_some(Lsn(lsn))
+}
+
+/// The head of a partition.
+pub fn head_key(partition: PartitionId) -> Bytes {
+    join(&[&partition_prefix(partition), b"h"])
+}
+
+/// How far a consumer of the log has come.
+pub fn consumer_key(partition: PartitionId, name: &str) -> Bytes {
+    join(&[&partition_prefix(partition), b"c", name.as_bytes()])
+}
+
+/// All consumers of a partition's log.
+pub fn consumer_range(partition: PartitionId) -> KeyRange {
+    KeyRange::prefix(join(&[&partition_prefix(partition), b"c"]))
+}
+
+/// The name in a consumer key.
+pub fn parse_consumer_key(key: &[u8]) -> Option<&str> {
+    std::str::from_utf8(key.get(9..)?).ok()
+}
+
+/// Counters and secrets of the store.
+pub fn catalog_meta_key() -> Bytes {
+    Bytes::from_static(b"m")
+}
+
+/// A database.
+pub fn database_key(number: DatabaseNumber) -> Bytes {
+    join(&[b"d", &number.0.to_be_bytes()])
+}
+
+/// All databases.
+pub fn database_range() -> KeyRange {
+    KeyRange::prefix(Bytes::from_static(b"d"))
+}
+
+/// A container.
+pub fn container_key(number: ContainerNumber) -> Bytes {
+    join(&[b"c", &number.0.to_be_bytes()])
+}
+
+/// All containers.
+pub fn container_range() -> KeyRange {
+    KeyRange::prefix(Bytes::from_static(b"c"))
+}
+
+/// An offer.
+pub fn offer_key(number: OfferNumber) -> Bytes {
+    join(&[b"o", &number.0.to_be_bytes()])
+}
+
+/// All offers.
+pub fn offer_range() -> KeyRange {
+    KeyRange::prefix(Bytes::from_static(b"o"))
+}
+
+/// A dropped container whose rows are still to be deleted.
+pub fn dropped_key(number: ContainerNumber) -> Bytes {
+    join(&[b"x", &number.0.to_be_bytes()])
+}
+
+/// All dropped containers.
+pub fn dropped_range() -> KeyRange {
+    KeyRange::prefix(Bytes::from_static(b"x"))
+}
+
+/// The number at the end of a database, container, offer or dropped key.
+pub fn parse_catalog_number(key: &[u8]) -> Option<u32> {
+    let number = u32::from_be_bytes(key.get(1..5)?.try_into().ok()?);
+    (key.len() == 5).then_some(number)
+}
+
+/// All rows of a container in one of [`CONTAINER_SPACES`].
+pub fn container_rows(container: ContainerNumber) -> KeyRange {
+    KeyRange::prefix(Bytes::copy_from_slice(&container.0.to_be_bytes()))
+}
+
+/// All keys behind `key` in `range`: where a scan goes on.
+pub fn after(range: &KeyRange, key: &[u8]) -> KeyRange {
+    KeyRange { start: join(&[key, &[0]]), end: range.end.clone() }
+}
+
+fn partition_prefix(partition: PartitionId) -> [u8; 8] {
+    let mut prefix = [0; 8];
+    prefix[..4].copy_from_slice(&partition.container.0.to_be_bytes());
+    prefix[4..].copy_from_slice(&partition.ordinal.0.to_be_bytes());
+    prefix
+}
+
+fn join(parts: &[&[u8]]) -> Bytes {
+    parts.concat().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_with_numbers_can_be_read_back() {
+        let container = ContainerNumber(7);
+        let number = DocumentNumber::new(PartitionOrdinal(2), 9).unwrap();
+        assert_eq!(parse_expiry_key(&expiry_key(container, 1234, number)), Some((1234, number)));
+        let partition = PartitionId { container, ordinal: PartitionOrdinal(2) };
+        assert_eq!(parse_log_key(&log_key(partition, Lsn(5))), Some(Lsn(5)));
+        assert_eq!(parse_consumer_key(&consumer_key(partition, "index")), Some("index"));
+        assert_eq!(parse_catalog_number(&container_key(container)), Some(7));
+        assert_eq!(parse_expiry_key(b"short"), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! The handle of a physical partition: what the engine holds and calls.
+//!
+//! Writes go to the writer's queue; reads take the published view. Knows nothing of other partitions.
+
+use crate::evaluate::Outcomes;
+use crate::head::Head;
+use crate::keyspace::{self, META, PartitionId};
+use crate::shape::ContainerShape;
+use crate::storage::{damaged, read_fault};
+use crate::view::PartitionView;
+use crate::writer::{Command, Published, Writer};
+use arc_swap::ArcSwap;
+use kv::{Batch, Durability, Store};
+use model::{Ambient, EffectiveRange, Fault, Lsn, StorageFault};
+use plan::{StepFault, Transaction};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// Requests that may wait for one writer; the next ones wait at the door of the queue.
+const QUEUE_MAX: usize = 1024;
+
+/// Which partition, and which part of the hash space it owns.
+#[derive(Clone, Debug)]
+pub struct PartitionSpec {
+    /// The partition.
+    pub id: PartitionId,
+    /// The hashes of its documents.
+    pub range: EffectiveRange,
+}
+
+/// How a partition works, the same for all of a store.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionOptions {
+    /// Whether a write is answered only when it is on the disk.
+    pub durability: Durability,
+}
+
+/// What an accepted transaction answers.
+#[derive(Debug)]
+pub struct Executed {
+    /// One outcome and charge per step.
+    pub outcomes: Outcomes,
+    /// The partition's position when the transaction was durable.
+    pub lsn: Lsn,
+}
+
+/// Counts of a partition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartitionCounts {
+    /// Documents, expired ones included until they are swept.
+    pub documents: u64,
+    /// Bytes of their records.
+    pub bytes: u64,
+}
+
+/// A physical partition: one hash range, one writer.
+#[derive(Debug)]
+pub struct PhysicalPartition {
+    spec: PartitionSpec,
+    shape: Arc<ArcSwap<ContainerShape>>,
+    published: Arc<ArcSwap<Published>>,
+    commands: mpsc::Sender<Command>,
+    ambient: Arc<dyn Ambient>,
+}
+
+/// The rows that a new partition consists of; they ride in the catalog's batch that creates it.
+pub fn new_partition_rows(id: PartitionId, batch: &mut Batch) {
+    batch.put(META, keyspace::head_key(id), Head::default().encode());
+}
+
+impl PhysicalPartition {
+    /// Opens a partition and starts its writer on the current runtime.
+    pub async fn open(
+        store: Store,
+        spec: PartitionSpec,
+        shape: Arc<ArcSwap<ContainerShape>>,
+        options: PartitionOptions,
+        ambient: Arc<dyn Ambient>,
+    ) -> Result<PhysicalPartition, Fault> {
+        let view = store.view().map_err(read_fault)?;
+        let head = view.get(META, &keyspace::head_key(spec.id)).await.map_err(read_fault)?;
+        let head = head.ok_or_else(|| damaged(format!("partition {:?} has no head", spec.id)))?;
+        let head = Head::decode(&head)?.reopened();
+        let published = Arc::new(ArcSwap::from_pointee(Published::new(view.clone(), &head)));
+        let (commands, queue) = mpsc::channel(QUEUE_MAX);
+        let writer = Writer::new(
+            store,
+            spec.id,
+            Arc::clone(&shape),
+            options,
+            Arc::clone(&ambient),
+            Arc::clone(&published),
+            view,
+            head,
+        )
+        .await?;
+        tokio::spawn(writer.run(queue));
+        Ok(PhysicalPartition { spec, shape, published, commands, ambient })
+    }
+
+    /// Which partition this is.
+    pub fn spec(&self) -> &PartitionSpec {
+        &self.spec
+    }
+
+    /// Carries out a transaction: all of it, durable, or nothing.
+    pub async fn execute(&self, transaction: Transaction) -> Result<Executed, StepFault> {
+        let stopped = || StepFault { index: 0, fault: writer_stopped(), charge: model::Charge::NONE };
+        let (reply, answer) = oneshot::channel();
+        let command = Command::Execute { transaction, reply };
+        self.commands.send(command).await.map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// The latest durable state.
+    pub async fn view(&self) -> Result<PartitionView, Fault> {
+        let published = self.published.load_full();
+        let (view, lsn) = match &published.view {
+            Some(view) => (view.clone(), published.lsn),
+            None => self.ask(|reply| Command::Wake { reply }).await??,
+        };
+        Ok(PartitionView {
+            view,
+            partition: self.spec.id,
+            shape: self.shape.load_full(),
+            lsn,
+            now: self.ambient.now_seconds(),
+        })
+    }
+
+    /// The partition's position.
+    pub fn lsn(&self) -> Lsn {
+        self.published.load().lsn
+    }
+
+    /// How much it holds.
+    pub fn counts(&self) -> PartitionCounts {
+        self.published.load().counts
+    }
+
+    /// Registers or moves a consumer of the log: entries above its position stay.
+    pub async fn set_consumer(&self, name: &str, lsn: Lsn) -> Result<(), Fault> {
+        let name = name.to_owned();
+        self.ask(|reply| Command::SetConsumer { name, lsn, reply }).await?
+    }
+
+    /// Drops entries of deletions that every consumer has passed, a bounded number; tells whether there are more.
+    pub async fn trim_log(&self) -> Result<bool, Fault> {
+        self.ask(|reply| Command::Trim { reply }).await?
+    }
+
+    /// Stops the writer in order: what waits is carried out, reserved ranges are given back.
+    pub async fn close(&self) -> Result<(), Fault> {
+        self.ask(|reply| Command::Close { reply }).await?
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Fault> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(command(reply)).await.map_err(|_| writer_stopped())?;
+        answer.await.map_err(|_| writer_stopped())
+    }
+}
+
+fn writer_stopped() -> Fault {
+    StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
+}

@@ -1,0 +1,121 @@
+//! The stored form of a document version.
+//!
+//! ```text
+//! format:1 = 1 · number:8 · lsn:8 · writer's ordinal:4 · ts:8 · own ttl:4 · encoded document
+//! ```
+//!
+//! Own ttl: 0 as the container says, 0xFFFF_FFFF never, else seconds. Numbers are big-endian.
+
+use crate::storage::damaged;
+use bytes::{BufMut, Bytes, BytesMut};
+use model::{DocumentNumber, Etag, Fault, Lsn, PartitionOrdinal};
+use plan::{StoredDocument, Ttl};
+use value::Document;
+
+const FORMAT: u8 = 1;
+const HEADER_BYTES: usize = 33;
+const TTL_INHERIT: u32 = 0;
+const TTL_NEVER: u32 = u32::MAX;
+
+/// A document version as it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) number: DocumentNumber,
+    pub(crate) lsn: Lsn,
+    /// The partition that wrote this version; not always the one that holds it.
+    pub(crate) ordinal: PartitionOrdinal,
+    pub(crate) ts: u64,
+    pub(crate) ttl: Ttl,
+    pub(crate) document: Document,
+}
+
+impl Record {
+    pub(crate) fn etag(&self) -> Etag {
+        Etag { ordinal: self.ordinal, lsn: self.lsn }
+    }
+
+    /// Length of the row.
+    pub(crate) fn encoded_len(&self) -> usize {
+        HEADER_BYTES + self.document.bytes().len()
+    }
+
+    pub(crate) fn encode(&self) -> Bytes {
+        let document = self.document.bytes();
+        let mut bytes = BytesMut::with_capacity(HEADER_BYTES + document.len());
+        bytes.put_u8(FORMAT);
+        bytes.put_u64(self.number.raw());
+        bytes.put_u64(self.lsn.0);
+        bytes.put_u32(self.ordinal.0);
+        bytes.put_u64(self.ts);
+        bytes.put_u32(match self.ttl {
+            Ttl::Inherit => TTL_INHERIT,
+            Ttl::Never => TTL_NEVER,
+            Ttl::Seconds(seconds) => seconds,
+        });
+        bytes.extend_from_slice(document);
+        bytes.freeze()
+    }
+
+    /// Reads what [`Record::encode`] wrote; the document shares the row's memory.
+    pub(crate) fn decode(row: &Bytes) -> Result<Record, Fault> {
+        let field = |from: usize, to: usize| row.get(from..to).ok_or_else(|| damaged("record header"));
+        let u64_at = |at: usize| field(at, at + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().unwrap_or_default()));
+        let u32_at = |at: usize| field(at, at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().unwrap_or_default()));
+        if row.first() != Some(&FORMAT) {
+            return Err(damaged("record format"));
+        }
+        let ttl = match u32_at(29)? {
+            TTL_INHERIT => Ttl::Inherit,
+            TTL_NEVER => Ttl::Never,
+            seconds => Ttl::Seconds(seconds),
+        };
+        Ok(Record {
+            number: DocumentNumber::from_raw(u64_at(1)?).ok_or_else(|| damaged("document number"))?,
+            lsn: Lsn(u64_at(9)?),
+            ordinal: PartitionOrdinal(u32_at(17)?),
+            ts: u64_at(21)?,
+            ttl,
+            document: Document::from_stored(row.slice(HEADER_BYTES..)).map_err(|cause| damaged(cause.to_string()))?,
+        })
+    }
+
+    pub(crate) fn into_stored(self) -> StoredDocument {
+        StoredDocument { number: self.number, etag: self.etag(), lsn: self.lsn, ts: self.ts, document: self.document }
+    }
+
+    /// The id in the document.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.document.root().member("id").and_then(|id| id.as_str())
+    }
+}
+
+/// Reads any bytes as a record; for the fuzzer, which must not see a panic.
+#[doc(hidden)]
+pub fn decode_for_fuzz(row: &Bytes) -> bool {
+    Record::decode(row).is_ok_and(|record| record.id().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_round_trips_and_damage_is_told() {
+        let record = Record {
+            number: DocumentNumber::new(PartitionOrdinal(1), 2).unwrap(),
+            lsn: Lsn(3),
+            ordinal: PartitionOrdinal(4),
+            ts: 5,
+            ttl: Ttl::Seconds(6),
+            document: Document::from_json(br#"{"id":"a"}"#).unwrap(),
+        };
+        let row = record.encode();
+        let read = Record::decode(&row).unwrap();
+        assert_eq!((read.number, read.lsn, read.ordinal, read.ts, read.ttl), (record.number, Lsn(3), record.ordinal, 5, record.ttl));
+        assert_eq!(read.id(), Some("a"));
+        for length in 0..HEADER_BYTES {
+            assert!(Record::decode(&row.slice(..length)).is_err());
+        }
+        assert!(Record::decode(&Bytes::from_static(&[9; 64])).is_err());
+    }
+}

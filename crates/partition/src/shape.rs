@@ -1,0 +1,24 @@
+//! What a partition must know of its container's definition.
+
+use model::{ContainerDefinition, DefaultTtl, PartitionKeyDefinition, UniqueKeyPolicy};
+
+/// The part of a container's definition that decides how documents are stored.
+#[derive(Clone, Debug)]
+pub struct ContainerShape {
+    /// Where the partition key is; a stored document never leaves its key.
+    pub partition_key: PartitionKeyDefinition,
+    /// When documents expire that do not say it themselves.
+    pub default_ttl: DefaultTtl,
+    /// Which values may occur once only.
+    pub unique_keys: UniqueKeyPolicy,
+}
+
+impl From<&ContainerDefinition> for ContainerShape {
+    fn from(definition: &ContainerDefinition) -> ContainerShape {
+        ContainerShape {
+            partition_key: definition.partition_key.clone(),
+            default_ttl: definition.default_ttl,
+            unique_keys: definition.unique_keys.clone(),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! One transaction in the making: its rows, LSNs and counters, dropped as a whole if a step is refused.
+//!
+//! Knows the rows a document version consists of; which version is wanted is decided in `evaluate`.
+
+use crate::expiry::expires_at;
+use crate::head::Head;
+use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
+use crate::log::{LogEntry, LogKind};
+use crate::record::Record;
+use crate::shape::ContainerShape;
+use crate::state::{Rows, State};
+use crate::storage::damaged;
+use crate::unique;
+use bytes::Bytes;
+use kv::Space;
+use model::{ConflictFault, DocumentNumber, Fault, LimitFault, Lsn};
+use plan::Item;
+
+/// What is fixed while a batch is gathered.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) partition: PartitionId,
+    pub(crate) shape: &'a ContainerShape,
+    /// The second at which expiry is judged.
+    pub(crate) now: u64,
+    /// The time of the versions written.
+    pub(crate) ts: u64,
+    /// Log entries at or below are read by every consumer.
+    pub(crate) lsn_consumed: Lsn,
+}
+
+/// What is found under a key.
+pub(crate) enum Found {
+    Absent,
+    /// There, but its time has come: absent for everybody, and in the way of a new one.
+    Expired(Record),
+    Live(Record),
+}
+
+/// See the file's head.
+pub(crate) struct Staging<'a> {
+    pub(crate) context: Context<'a>,
+    state: &'a State,
+    pub(crate) logical_prefix: Bytes,
+    rows: Rows,
+    log: Vec<(Lsn, LogEntry)>,
+    head: Head,
+}
+
+/// A transaction whose every step was accepted.
+pub(crate) struct Accepted {
+    pub(crate) rows: Rows,
+    pub(crate) head: Head,
+}
+
+impl<'a> Staging<'a> {
+    pub(crate) fn new(context: Context<'a>, state: &'a State, logical_prefix: Bytes) -> Staging<'a> {
+        let head = state.head.clone();
+        Staging { context, state, logical_prefix, rows: Rows::new(), log: Vec::new(), head }
+    }
+
+    /// Ends the transaction: its log entries learn where it ends.
+    pub(crate) fn accept(mut self) -> Accepted {
+        let lsn_last = self.head.lsn;
+        for (lsn, entry) in std::mem::take(&mut self.log) {
+            let entry = LogEntry { lsn_last, ..entry };
+            self.put(LOG, keyspace::log_key(self.context.partition, lsn), entry.encode());
+        }
+        if !self.rows.is_empty() {
+            self.head.ts = self.context.ts;
+        }
+        Accepted { rows: self.rows, head: self.head }
+    }
+
+    /// The document under `key` as the steps before have left it.
+    pub(crate) async fn find(&self, key: &Bytes) -> Result<Found, Fault> {
+        let Some(row) = self.get(RECORDS, key).await? else { return Ok(Found::Absent) };
+        let record = Record::decode(&row)?;
+        let expired = self.expires_at(&record).is_some_and(|second| second <= self.context.now);
+        Ok(if expired { Found::Expired(record) } else { Found::Live(record) })
+    }
+
+    /// The record key of a numbered document, if it is in this logical partition.
+    pub(crate) async fn key_of(&self, number: DocumentNumber) -> Result<Option<Bytes>, Fault> {
+        let key = self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await?;
+        Ok(key.filter(|key| key.starts_with(&self.logical_prefix)))
+    }
+
+    /// Stores a new document; an expired one in its place goes first.
+    pub(crate) async fn insert(&mut self, key: Bytes, item: &Item, expired: Option<Record>) -> Result<Record, Fault> {
+        if let Some(expired) = expired {
+            self.remove(&key, &expired, LogKind::Expire)?;
+        }
+        self.head.counter += 1;
+        let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter)
+            .ok_or(LimitFault::Exhausted { what: "document numbers" })?;
+        let record = self.stamp(number, item);
+        self.claim_unique(&record, &[]).await?;
+        self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
+        self.head.documents += 1;
+        self.write(key, LogKind::Create, &record);
+        Ok(record)
+    }
+
+    /// Stores a new version of `old`.
+    pub(crate) async fn replace(&mut self, key: Bytes, old: &Record, item: &Item) -> Result<Record, Fault> {
+        let record = self.stamp(old.number, item);
+        let held = self.unique_rows(old);
+        let kept = self.claim_unique(&record, &held).await?;
+        for row in held.into_iter().filter(|row| !kept.contains(row)) {
+            self.delete(UNIQUE, row);
+        }
+        self.forget(&key, old);
+        self.write(key, LogKind::Replace, &record);
+        Ok(record)
+    }
+
+    /// Removes a document with all its rows.
+    pub(crate) fn remove(&mut self, key: &Bytes, old: &Record, kind: LogKind) -> Result<(), Fault> {
+        let container = self.context.partition.container;
+        self.forget(key, old);
+        for row in self.unique_rows(old) {
+            self.delete(UNIQUE, row);
+        }
+        self.delete(RECORDS, key.clone());
+        self.delete(NUMBERS, keyspace::number_key(container, old.number));
+        self.head.documents = self.head.documents.checked_sub(1).ok_or_else(|| damaged("count of documents"))?;
+        self.head.lsn = self.head.lsn.next();
+        self.note(kind, old.number);
+        Ok(())
+    }
+
+    /// Writes the expiry row that the current default asks for.
+    pub(crate) fn reschedule(&mut self, record: &Record) {
+        if let Some(second) = self.expires_at(record) {
+            self.put(EXPIRY, keyspace::expiry_key(self.context.partition.container, second, record.number), Bytes::new());
+        }
+    }
+
+    /// Drops an expiry row that has had its say.
+    pub(crate) fn unschedule(&mut self, second: u64, number: DocumentNumber) {
+        self.delete(EXPIRY, keyspace::expiry_key(self.context.partition.container, second, number));
+    }
+
+    fn stamp(&mut self, number: DocumentNumber, item: &Item) -> Record {
+        self.head.lsn = self.head.lsn.next();
+        Record {
+            number,
+            lsn: self.head.lsn,
+            ordinal: self.context.partition.ordinal,
+            ts: self.context.ts,
+            ttl: item.ttl(),
+            document: item.document().clone(),
+        }
+    }
+
+    fn write(&mut self, key: Bytes, kind: LogKind, record: &Record) {
+        let row = record.encode();
+        self.head.bytes += (key.len() + row.len()) as u64;
+        self.put(RECORDS, key, row);
+        self.reschedule(record);
+        self.note(kind, record.number);
+    }
+
+    /// Takes back what only the old version had: its size, its expiry row, its place in the log.
+    fn forget(&mut self, key: &Bytes, old: &Record) {
+        let size = key.len() + old.encoded_len();
+        self.head.bytes = self.head.bytes.saturating_sub(size as u64);
+        if let Some(second) = self.expires_at(old) {
+            self.unschedule(second, old.number);
+        }
+        if let Some(index) = self.log.iter().position(|(lsn, entry)| *lsn == old.lsn && entry.number == old.number) {
+            self.log.remove(index);
+        } else if old.ordinal == self.context.partition.ordinal && old.lsn <= self.context.lsn_consumed {
+            self.delete(LOG, keyspace::log_key(self.context.partition, old.lsn));
+        }
+    }
+
+    fn note(&mut self, kind: LogKind, number: DocumentNumber) {
+        let lsn = self.head.lsn;
+        self.log.push((lsn, LogEntry { kind, number, ts: self.context.ts, lsn_last: lsn }));
+    }
+
+    fn unique_rows(&self, record: &Record) -> Vec<Bytes> {
+        unique::rows(&self.context.shape.unique_keys, &self.logical_prefix, &record.document)
+    }
+
+    /// Takes the rows of all constraints for `record`, except those in `held`, which it has already; tells all.
+    async fn claim_unique(&mut self, record: &Record, held: &[Bytes]) -> Result<Vec<Bytes>, Fault> {
+        let rows = self.unique_rows(record);
+        for (constraint, row) in rows.iter().enumerate() {
+            if held.contains(row) {
+                continue;
+            }
+            if let Some(holder) = self.get(UNIQUE, row).await? {
+                self.evict_expired_holder(&holder, constraint).await?;
+            }
+            self.put(UNIQUE, row.clone(), Bytes::copy_from_slice(&record.number.raw().to_be_bytes()));
+        }
+        Ok(rows)
+    }
+
+    /// An expired document holds nothing: it is deleted in the same batch. A live one is a conflict.
+    async fn evict_expired_holder(&mut self, holder: &[u8], constraint: usize) -> Result<(), Fault> {
+        let raw = holder.try_into().map(u64::from_be_bytes).map_err(|_| damaged("holder of a unique key"))?;
+        let number = DocumentNumber::from_raw(raw).ok_or_else(|| damaged("holder of a unique key"))?;
+        let Some(key) = self.key_of(number).await? else { return Err(damaged("unique key without its document")) };
+        match self.find(&key).await? {
+            Found::Live(_) => Err(ConflictFault::UniqueKey { constraint }.into()),
+            Found::Expired(record) => self.remove(&key, &record, LogKind::Expire),
+            Found::Absent => Err(damaged("unique key without its document")),
+        }
+    }
+
+    fn expires_at(&self, record: &Record) -> Option<u64> {
+        expires_at(record.ts, record.ttl, self.context.shape.default_ttl)
+    }
+
+    async fn get(&self, space: Space, key: &Bytes) -> Result<Option<Bytes>, Fault> {
+        match self.rows.get(&(space, key.clone())) {
+            Some(row) => Ok(row.clone()),
+            None => self.state.get(space, key).await,
+        }
+    }
+
+    fn put(&mut self, space: Space, key: Bytes, row: Bytes) {
+        self.rows.insert((space, key), Some(row));
+    }
+
+    fn delete(&mut self, space: Space, key: Bytes) {
+        self.rows.insert((space, key), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! What the writer decides on: the committed state plus what its own uncommitted batches hold.
+//!
+//! The overlay is kept as rows of the store, so that a change is described once, by the rows it writes.
+
+use crate::head::Head;
+use crate::storage::read_fault;
+use bytes::Bytes;
+use kv::{Space, View};
+use model::Fault;
+use std::collections::{BTreeMap, HashMap};
+
+/// Serial number of a batch of this writer.
+pub(crate) type BatchNumber = u64;
+
+/// A row as a batch will leave it: a value, or absent.
+pub(crate) type Rows = BTreeMap<(Space, Bytes), Option<Bytes>>;
+
+/// The committed view with the uncommitted rows over it.
+pub(crate) struct State {
+    /// `None` while the writer rests: an open view stops version cleanup of the whole store.
+    base: Option<View>,
+    overlay: HashMap<(Space, Bytes), (BatchNumber, Option<Bytes>)>,
+    /// The head as the last submitted batch leaves it.
+    pub(crate) head: Head,
+}
+
+impl State {
+    pub(crate) fn new(base: View, head: Head) -> State {
+        State { base: Some(base), overlay: HashMap::new(), head }
+    }
+
+    /// The row as all batches so far leave it.
+    pub(crate) async fn get(&self, space: Space, key: &Bytes) -> Result<Option<Bytes>, Fault> {
+        if !self.overlay.is_empty()
+            && let Some((_, row)) = self.overlay.get(&(space, key.clone()))
+        {
+            return Ok(row.clone());
+        }
+        let base = self.base.as_ref().ok_or_else(|| Fault::Internal("the writer has no view".to_owned()))?;
+        base.get(space, key).await.map_err(read_fault)
+    }
+
+    /// Lays the rows of a submitted batch over the state.
+    pub(crate) fn submitted(&mut self, batch: BatchNumber, rows: Rows) {
+        self.overlay.extend(rows.into_iter().map(|(key, row)| (key, (batch, row))));
+    }
+
+    /// The batch is in `base` now: its rows leave the overlay unless a later batch wrote them again.
+    pub(crate) fn committed(&mut self, batch: BatchNumber, base: View) {
+        self.overlay.retain(|_, (writer, _)| *writer > batch);
+        self.base = Some(base);
+    }
+
+    /// Whether there is a view to decide on.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Takes a new view after a rest. Nothing was written meanwhile: this writer is the only one.
+    pub(crate) fn wake(&mut self, base: View) {
+        self.base = Some(base);
+    }
+
+    /// Gives the view back. Only while nothing is uncommitted.
+    pub(crate) fn rest(&mut self) {
+        debug_assert!(self.overlay.is_empty(), "uncommitted rows need their view");
+        self.base = None;
+    }
+}

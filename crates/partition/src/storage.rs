@@ -1,0 +1,39 @@
+//! Faults of the store in the words of the house.
+
+use kv::{CommitFault, ReadFault};
+use model::{Fault, StorageFault};
+
+/// What a failed read means for a request.
+pub fn read_fault(fault: ReadFault) -> Fault {
+    match fault {
+        ReadFault::Damaged { .. } => damaged(fault.to_string()),
+        ReadFault::Io { .. } | ReadFault::Poisoned | ReadFault::Closed => {
+            StorageFault::Unavailable { cause: fault.to_string() }.into()
+        }
+        ReadFault::UnknownSpace { .. } => Fault::Internal(fault.to_string()),
+    }
+}
+
+/// What a failed commit means for a request. Only [`StorageFault::Uncertain`] leaves open whether it happened.
+pub fn commit_fault(fault: CommitFault) -> Fault {
+    match fault {
+        CommitFault::Full { free_bytes, reserve_bytes } => StorageFault::Full { free_bytes, reserve_bytes }.into(),
+        CommitFault::Uncertain { cause } => StorageFault::Uncertain { cause: cause.to_string() }.into(),
+        CommitFault::PreconditionFailed { .. }
+        | CommitFault::ChainBroken
+        | CommitFault::LaneCrowded { .. }
+        | CommitFault::Poisoned { .. }
+        | CommitFault::Closed => StorageFault::Unavailable { cause: fault.to_string() }.into(),
+        CommitFault::Unreadable(cause) => read_fault(cause),
+        CommitFault::TooLarge { .. }
+        | CommitFault::BadKey { .. }
+        | CommitFault::UnknownSpace { .. }
+        | CommitFault::UnknownIngest { .. }
+        | CommitFault::Unsorted { .. } => Fault::Internal(fault.to_string()),
+    }
+}
+
+/// Stored bytes that cannot be what was written.
+pub fn damaged(what: impl Into<String>) -> Fault {
+    StorageFault::Damaged { what: what.into() }.into()
+}

@@ -1,0 +1,34 @@
+//! Unique keys: the row under which a document holds a combination of values.
+
+use crate::keyspace;
+use bytes::Bytes;
+use model::UniqueKeyPolicy;
+use sha2::{Digest, Sha256};
+use value::{Document, Value};
+
+/// Codes longer than this are replaced by their digest: keys of the store are bounded, values are not.
+const CODE_BYTES_MAX: usize = 512;
+/// Begins a digest; no value's code begins with it.
+const DIGEST_TAG: u8 = 0xFF;
+
+/// The rows `document` holds, one per constraint of the policy. A missing value counts as null.
+pub(crate) fn rows(policy: &UniqueKeyPolicy, logical_prefix: &[u8], document: &Document) -> Vec<Bytes> {
+    let row = |(constraint, key): (usize, &model::UniqueKey)| {
+        let mut code = Vec::new();
+        for path in &key.paths {
+            match document.get(path) {
+                Some(value) => value::encode_key(value, &mut code),
+                None => value::encode_key_value(&Value::Null, &mut code),
+            }
+        }
+        if code.len() > CODE_BYTES_MAX {
+            let digest = Sha256::digest(&code);
+            code.clear();
+            code.push(DIGEST_TAG);
+            code.extend_from_slice(&digest);
+        }
+        // A container has at most ten constraints.
+        keyspace::unique_key(logical_prefix, u8::try_from(constraint).unwrap_or(u8::MAX), &code)
+    };
+    policy.keys.iter().enumerate().map(row).collect()
+}

@@ -1,0 +1,487 @@
+//! The one writer of a partition: gathers what waits, decides, commits, publishes, answers.
+//!
+//! While a batch is on its way to the disk the next one gathers. An answer, a refusal included, is sent when the
+//! state it rests on is durable. If a batch fails, every later one of this writer fails too (the store's lane sees
+//! to that), the writer reads its head again and goes on from what is really there.
+
+use crate::evaluate::{Outcomes, evaluate};
+use crate::head::Head;
+use crate::keyspace::{self, LOG, META, PartitionId};
+use crate::log::LogEntry;
+use crate::partition::{Executed, PartitionCounts, PartitionOptions};
+use crate::shape::ContainerShape;
+use crate::staging::Context;
+use crate::state::{BatchNumber, Rows, State};
+use crate::storage::{commit_fault, damaged, read_fault};
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use kv::{Batch, CommitFault, Direction, Durability, Health, Lane, ScanLimit, Store, View};
+use model::{Ambient, Charge, Fault, Lsn, StorageFault};
+use plan::{Mutation, Operation, StepFault, Transaction};
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// Transactions of one batch.
+const BATCH_TRANSACTIONS_MAX: usize = 256;
+/// Bytes of rows after which a batch is closed.
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Batches on their way to the disk.
+const BATCHES_IN_FLIGHT_MAX: usize = 2;
+/// An idle writer gives its view back after this time: an open view stops version cleanup of the whole store.
+const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
+/// Log rows that one trim looks at.
+const TRIM_ROWS_MAX: usize = 4096;
+/// Pause before a writer looks again at a store that could not be read.
+const RECOVERY_PAUSE: Duration = Duration::from_millis(50);
+
+/// The state that readers take.
+#[derive(Debug)]
+pub(crate) struct Published {
+    /// `None` while the partition rests.
+    pub(crate) view: Option<View>,
+    pub(crate) lsn: Lsn,
+    pub(crate) counts: PartitionCounts,
+}
+
+impl Published {
+    pub(crate) fn new(view: View, head: &Head) -> Published {
+        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
+        Published { view: Some(view), lsn: head.lsn, counts }
+    }
+}
+
+/// What a writer can be asked.
+pub(crate) enum Command {
+    Execute { transaction: Transaction, reply: oneshot::Sender<Result<Executed, StepFault>> },
+    /// A reader wants the latest durable state and none is published.
+    Wake { reply: oneshot::Sender<Result<(View, Lsn), Fault>> },
+    SetConsumer { name: String, lsn: Lsn, reply: oneshot::Sender<Result<(), Fault>> },
+    Trim { reply: oneshot::Sender<Result<bool, Fault>> },
+    Close { reply: oneshot::Sender<Result<(), Fault>> },
+}
+
+/// A transaction that was decided and waits for the disk.
+struct Decided {
+    transaction: Transaction,
+    verdict: Result<Outcomes, StepFault>,
+    reply: oneshot::Sender<Result<Executed, StepFault>>,
+}
+
+/// A batch on its way to the disk.
+struct InFlight {
+    number: BatchNumber,
+    commit: Pin<Box<dyn Future<Output = Result<View, CommitFault>> + Send>>,
+    head: Head,
+    decided: Vec<Decided>,
+}
+
+pub(crate) struct Writer {
+    store: Store,
+    lane: Lane,
+    id: PartitionId,
+    shape: Arc<ArcSwap<ContainerShape>>,
+    options: PartitionOptions,
+    ambient: Arc<dyn Ambient>,
+    published: Arc<ArcSwap<Published>>,
+    state: State,
+    consumers: BTreeMap<String, Lsn>,
+    in_flight: VecDeque<InFlight>,
+    batch_last: BatchNumber,
+    /// Commands taken from the queue that must run again or wait for the batches in flight.
+    backlog: VecDeque<Command>,
+}
+
+impl Writer {
+    #[allow(clippy::too_many_arguments)] // called once, by the partition that owns all of them
+    pub(crate) async fn new(
+        store: Store,
+        id: PartitionId,
+        shape: Arc<ArcSwap<ContainerShape>>,
+        options: PartitionOptions,
+        ambient: Arc<dyn Ambient>,
+        published: Arc<ArcSwap<Published>>,
+        view: View,
+        head: Head,
+    ) -> Result<Writer, Fault> {
+        let consumers = load_consumers(&view, id).await?;
+        Ok(Writer {
+            lane: store.lane(),
+            store,
+            id,
+            shape,
+            options,
+            ambient,
+            published,
+            state: State::new(view, head),
+            consumers,
+            in_flight: VecDeque::new(),
+            batch_last: 0,
+            backlog: VecDeque::new(),
+        })
+    }
+
+    /// Works until it is closed or nobody can ask any more.
+    pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
+        loop {
+            if let Some(command) = self.next_from_backlog() {
+                if self.handle(command, &mut queue).await.is_break() {
+                    return;
+                }
+                continue;
+            }
+            let room = self.in_flight.len() < BATCHES_IN_FLIGHT_MAX && self.backlog.is_empty();
+            tokio::select! {
+                biased;
+                result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
+                command = queue.recv(), if room => match command {
+                    Some(command) => if self.handle(command, &mut queue).await.is_break() { return },
+                    None => { self.drain().await; return }
+                },
+                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() => {
+                    self.rest();
+                }
+            }
+        }
+    }
+
+    /// Commands that touch more than documents run alone, with nothing in flight.
+    fn next_from_backlog(&mut self) -> Option<Command> {
+        match self.backlog.front()? {
+            Command::Execute { .. } if self.in_flight.len() < BATCHES_IN_FLIGHT_MAX => self.backlog.pop_front(),
+            Command::Execute { .. } => None,
+            Command::Wake { .. } | Command::SetConsumer { .. } | Command::Trim { .. } | Command::Close { .. } => {
+                if self.in_flight.is_empty() { self.backlog.pop_front() } else { None }
+            }
+        }
+    }
+
+    async fn handle(&mut self, command: Command, queue: &mut mpsc::Receiver<Command>) -> std::ops::ControlFlow<()> {
+        use std::ops::ControlFlow::{Break, Continue};
+        match command {
+            Command::Execute { transaction, reply } => self.gather(transaction, reply, queue).await,
+            other if !self.in_flight.is_empty() => self.backlog.push_back(other),
+            Command::Wake { reply } => {
+                let _ = reply.send(self.wake());
+            }
+            Command::SetConsumer { name, lsn, reply } => {
+                let _ = reply.send(self.set_consumer(name, lsn).await);
+            }
+            Command::Trim { reply } => {
+                let _ = reply.send(self.trim().await);
+            }
+            Command::Close { reply } => {
+                let _ = reply.send(self.close().await);
+                return Break(());
+            }
+        }
+        Continue(())
+    }
+
+    /// Decides `transaction` and what waits behind it, and submits the batch.
+    async fn gather(
+        &mut self,
+        transaction: Transaction,
+        reply: oneshot::Sender<Result<Executed, StepFault>>,
+        queue: &mut mpsc::Receiver<Command>,
+    ) {
+        if let Err(fault) = self.wake() {
+            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }));
+            return;
+        }
+        let number = self.batch_last + 1;
+        let shape = self.shape.load_full();
+        let now = self.ambient.now_seconds();
+        let full = full_fault(&self.store);
+        let mut batch_rows = Rows::new();
+        let mut batch_bytes = 0;
+        let mut decided = Vec::new();
+        let mut next = Some((transaction, reply));
+        while let Some((transaction, reply)) = next {
+            let verdict = match &full {
+                Some(fault) if !is_shrinking(&transaction) => {
+                    Err(StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE })
+                }
+                Some(_) | None => {
+                    let context = Context {
+                        partition: self.id,
+                        shape: &shape,
+                        now,
+                        ts: now.max(self.state.head.ts),
+                        lsn_consumed: self.lsn_consumed(),
+                    };
+                    evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
+                        batch_bytes += rows_bytes(&accepted.rows);
+                        self.state.head = accepted.head;
+                        self.state.submitted(number, accepted.rows.clone());
+                        batch_rows.extend(accepted.rows);
+                        outcomes
+                    })
+                }
+            };
+            decided.push(Decided { transaction, verdict, reply });
+            let room = decided.len() < BATCH_TRANSACTIONS_MAX && batch_bytes < BATCH_BYTES_MAX;
+            next = if room { self.next_waiting(queue) } else { None };
+        }
+        self.submit(number, batch_rows, decided);
+    }
+
+    /// The next transaction that waits, if nothing else stands before it.
+    fn next_waiting(
+        &mut self,
+        queue: &mut mpsc::Receiver<Command>,
+    ) -> Option<(Transaction, oneshot::Sender<Result<Executed, StepFault>>)> {
+        let command = match self.backlog.pop_front() {
+            Some(command) => command,
+            None => queue.try_recv().ok()?,
+        };
+        match command {
+            Command::Execute { transaction, reply } => Some((transaction, reply)),
+            other @ (Command::Wake { .. }
+            | Command::SetConsumer { .. }
+            | Command::Trim { .. }
+            | Command::Close { .. }) => {
+                self.backlog.push_front(other);
+                None
+            }
+        }
+    }
+
+    /// Hands the batch to the store. Refusals without any row ride with the batch before, whose state they rest on.
+    fn submit(&mut self, number: BatchNumber, rows: Rows, decided: Vec<Decided>) {
+        if rows.is_empty() {
+            match self.in_flight.back_mut() {
+                Some(before) => before.decided.extend(decided),
+                None => answer(decided, self.state.head.lsn),
+            }
+            return;
+        }
+        self.batch_last = number;
+        let reserved = self.state.head.reserve();
+        let mut batch = Batch::default();
+        let mut grows = false;
+        for ((space, key), row) in rows {
+            match row {
+                Some(row) => batch.put(space, key, row),
+                None => batch.delete(space, key),
+            }
+        }
+        for one in &decided {
+            grows |= one.verdict.is_ok() && !is_shrinking(&one.transaction);
+        }
+        if !grows {
+            batch.mark_shrinking();
+        }
+        batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
+        let durability = if reserved { Durability::Sync } else { self.options.durability };
+        let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
+        self.in_flight.push_back(InFlight { number, commit, head: self.state.head.clone(), decided });
+    }
+
+    /// The first batch in flight has come back.
+    async fn complete(&mut self, result: Result<View, CommitFault>) {
+        let Some(batch) = self.in_flight.pop_front() else { return };
+        match result {
+            Ok(view) => {
+                self.state.committed(batch.number, view.clone());
+                self.published.store(Arc::new(Published::new(view, &batch.head)));
+                answer(batch.decided, batch.head.lsn);
+            }
+            Err(fault) => self.recover(batch, fault).await,
+        }
+    }
+
+    /// A batch failed: all behind it fail too. Tells everybody, and begins anew from what is really there.
+    async fn recover(&mut self, failed: InFlight, fault: CommitFault) {
+        tracing::warn!(partition = ?self.id, cause = %fault, "a batch was not committed");
+        let was_full = matches!(fault, CommitFault::Full { .. });
+        let mut again = VecDeque::new();
+        refuse(failed.decided, &commit_fault(fault), was_full, &mut again);
+        while let Some(mut batch) = self.in_flight.pop_front() {
+            // The lane is broken, so none of these can have been committed; waiting makes that certain.
+            if let Err(fault) = (&mut batch.commit).await {
+                refuse(batch.decided, &commit_fault(fault), was_full, &mut again);
+            }
+        }
+        self.backlog.extend(again);
+        self.lane = self.store.lane();
+        while let Err(fault) = self.reload().await {
+            tracing::warn!(partition = ?self.id, cause = %fault, "the partition waits for its store");
+            if self.store.health() == Health::Closed {
+                return;
+            }
+            tokio::time::sleep(RECOVERY_PAUSE).await;
+        }
+    }
+
+    async fn reload(&mut self) -> Result<(), Fault> {
+        let view = self.store.view().map_err(read_fault)?;
+        let head = view.get(META, &keyspace::head_key(self.id)).await.map_err(read_fault)?;
+        let head = Head::decode(&head.ok_or_else(|| damaged("partition without a head"))?)?.reopened();
+        self.consumers = load_consumers(&view, self.id).await?;
+        self.published.store(Arc::new(Published::new(view.clone(), &head)));
+        self.state = State::new(view, head);
+        Ok(())
+    }
+
+    /// Makes sure that there is a view, and tells it.
+    fn wake(&mut self) -> Result<(View, Lsn), Fault> {
+        if let Some(view) = self.published.load().view.clone() {
+            return Ok((view, self.published.load().lsn));
+        }
+        let view = self.store.view().map_err(read_fault)?;
+        self.state.wake(view.clone());
+        self.published.store(Arc::new(Published::new(view.clone(), &self.state.head)));
+        Ok((view, self.state.head.lsn))
+    }
+
+    fn rest(&mut self) {
+        self.state.rest();
+        let resting = Published { view: None, ..Published::new_resting(&self.state.head) };
+        self.published.store(Arc::new(resting));
+    }
+
+    /// Commits rows that stand alone, with nothing in flight.
+    async fn commit_alone(&mut self, batch: Batch) -> Result<(), Fault> {
+        self.batch_last += 1;
+        match self.store.submit(&self.lane, batch, Durability::Sync).await {
+            Ok(view) => {
+                self.state.committed(self.batch_last, view.clone());
+                self.published.store(Arc::new(Published::new(view, &self.state.head)));
+                Ok(())
+            }
+            Err(fault) => {
+                let told = commit_fault(fault);
+                self.lane = self.store.lane();
+                self.reload().await?;
+                Err(told)
+            }
+        }
+    }
+
+    async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
+        self.wake()?;
+        let mut batch = Batch::default();
+        batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
+        self.commit_alone(batch).await?;
+        self.consumers.insert(name, lsn);
+        Ok(())
+    }
+
+    async fn trim(&mut self) -> Result<bool, Fault> {
+        let (view, _) = self.wake()?;
+        let end = self.lsn_consumed().min(self.state.head.lsn).next();
+        let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
+        let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
+        let chunk = view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let mut batch = Batch::default();
+        for (key, row) in &chunk.rows {
+            if LogEntry::decode(row)?.is_removal() {
+                batch.delete(LOG, key.clone());
+            }
+        }
+        let last = chunk.rows.last().and_then(|(key, _)| keyspace::parse_log_key(key));
+        self.state.head.trimmed = if chunk.more { last.unwrap_or(end) } else { end };
+        if !batch.is_empty() {
+            batch.mark_shrinking();
+            batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
+            self.commit_alone(batch).await?;
+        }
+        Ok(chunk.more)
+    }
+
+    async fn close(&mut self) -> Result<(), Fault> {
+        self.drain().await;
+        self.wake()?;
+        let mut batch = Batch::default();
+        batch.mark_shrinking();
+        batch.put(META, keyspace::head_key(self.id), self.state.head.clone().closed().encode());
+        self.commit_alone(batch).await
+    }
+
+    async fn drain(&mut self) {
+        while !self.in_flight.is_empty() {
+            let result = first_commit(&mut self.in_flight).await;
+            self.complete(result).await;
+        }
+    }
+
+    /// Log entries at or below are read by every consumer; without any, all are.
+    fn lsn_consumed(&self) -> Lsn {
+        self.consumers.values().min().copied().unwrap_or(Lsn(u64::MAX - 1))
+    }
+}
+
+impl Published {
+    fn new_resting(head: &Head) -> Published {
+        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
+        Published { view: None, lsn: head.lsn, counts }
+    }
+}
+
+/// Waits for the oldest batch; only called while there is one.
+async fn first_commit(in_flight: &mut VecDeque<InFlight>) -> Result<View, CommitFault> {
+    match in_flight.front_mut() {
+        Some(batch) => (&mut batch.commit).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn load_consumers(view: &View, id: PartitionId) -> Result<BTreeMap<String, Lsn>, Fault> {
+    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+    let range = keyspace::consumer_range(id);
+    let chunk = view.scan(META, range, Direction::Forward, limit).await.map_err(read_fault)?;
+    let consumer = |(key, row): &(Bytes, Bytes)| {
+        let name = keyspace::parse_consumer_key(key)?;
+        let lsn = u64::from_be_bytes(row.as_ref().try_into().ok()?);
+        Some((name.to_owned(), Lsn(lsn)))
+    };
+    chunk.rows.iter().map(|row| consumer(row).ok_or_else(|| damaged("consumer of the log"))).collect()
+}
+
+/// Whether a transaction can only free space.
+fn is_shrinking(transaction: &Transaction) -> bool {
+    transaction.operations.iter().all(|operation| match operation {
+        Operation::Read { .. } => true,
+        Operation::Write(mutation) => match mutation {
+            Mutation::Delete { .. } | Mutation::Expire { .. } => true,
+            Mutation::Create { .. }
+            | Mutation::Upsert { .. }
+            | Mutation::Replace { .. }
+            | Mutation::Patch { .. }
+            | Mutation::Reschedule { .. } => false,
+        },
+    })
+}
+
+fn full_fault(store: &Store) -> Option<Fault> {
+    match store.health() {
+        Health::Full { free_bytes, reserve_bytes } => Some(StorageFault::Full { free_bytes, reserve_bytes }.into()),
+        Health::Serving | Health::Poisoned { .. } | Health::Closed => None,
+    }
+}
+
+fn rows_bytes(rows: &Rows) -> usize {
+    rows.iter().map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len)).sum()
+}
+
+fn answer(decided: Vec<Decided>, lsn: Lsn) {
+    for one in decided {
+        let _ = one.reply.send(one.verdict.map(|outcomes| Executed { outcomes, lsn }));
+    }
+}
+
+/// Tells everybody in a failed batch. Those that only free space run again when the disk was too full for others.
+fn refuse(decided: Vec<Decided>, fault: &Fault, was_full: bool, again: &mut VecDeque<Command>) {
+    for one in decided {
+        if was_full && is_shrinking(&one.transaction) {
+            again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
+        } else {
+            let refusal = StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE };
+            let _ = one.reply.send(Err(refusal));
+        }
+    }
+}
