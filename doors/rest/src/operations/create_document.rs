@@ -4,7 +4,7 @@
 //! means anyway; on an upsert it is a condition that fails (412).
 
 use super::Call;
-use super::document::{item_with_key, refuse_triggers, required_key, written};
+use super::document::{header_key, item, refuse_triggers, written};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
@@ -16,8 +16,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let pass = call.engine.access().write(&call.principal, &container)?;
     refuse_triggers(call)?;
     let condition = headers::write_condition(call.headers())?;
-    let key = required_key(call, &container)?;
-    let item = item_with_key(&container, &call.body, &key)?;
+    let key = header_key(call, &container)?;
+    let item = item(&call.body)?;
     let mutation = match headers::flag(call.headers(), &names::IS_UPSERT)? {
         true => Mutation::Upsert { item, condition },
         false => Mutation::Create { item, condition },

@@ -16,6 +16,6 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
     let mutation = Mutation::Delete { target: target(&owner, path.document), condition };
-    let receipt = call.engine.write(pass, key, mutation).await?;
+    let receipt = call.engine.write(pass, Some(key), mutation).await?;
     written(call, container, receipt)
 }

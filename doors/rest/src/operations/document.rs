@@ -8,10 +8,10 @@ use crate::wire::{headers, names};
 use engine::{Addressed, Container, WriteReceipt};
 use http::StatusCode;
 use model::limits::{ITEM_BYTES_MAX, PATCH_OPERATIONS_MAX};
-use model::{Charge, LimitFault, PartitionKey, RequestFault, Rid, SessionToken};
+use model::{Charge, Fault, LimitFault, PartitionKey, RequestFault, Rid};
 use plan::{Item, Outcome, SYSTEM_PROPERTIES, StoredDocument, Target};
 use std::sync::Arc;
-use value::{Document, PatchOperation, Value, ValueRef};
+use value::{Document, JsonError, PatchOperation, Value, ValueRef};
 
 /// The partition key of the header; `None` when it is absent.
 pub(super) fn header_key(call: &Call<'_>, container: &Container) -> Result<Option<PartitionKey>, RequestFault> {
@@ -19,7 +19,7 @@ pub(super) fn header_key(call: &Call<'_>, container: &Container) -> Result<Optio
     text.map(|text| container.definition().partition_key.parse_header(text)).transpose()
 }
 
-/// The partition key of the header, without which most operations make no sense.
+/// The partition key of the header, without which no stored document is found.
 ///
 /// Containers of old clients have no key of their own, and those clients send none.
 pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<PartitionKey, RequestFault> {
@@ -31,27 +31,17 @@ pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<Par
     }
 }
 
-/// The item in `text` and its key, which must be `expected`.
-pub(super) fn item_with_key(
-    container: &Container,
-    text: &[u8],
-    expected: &PartitionKey,
-) -> Result<Item, Refusal> {
-    let item = item(text)?;
-    if container.definition().partition_key.extract(item.document())? != *expected {
-        return Err(RequestFault::PartitionKeyMismatch.into());
-    }
-    Ok(item)
-}
-
 /// The item in `text`. Clients send back the system properties they have read: those are dropped.
-fn item(text: &[u8]) -> Result<Item, Refusal> {
+pub(super) fn item(text: &[u8]) -> Result<Item, Fault> {
     if text.len() > ITEM_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
     }
-    let document = Document::from_json_without(text, &SYSTEM_PROPERTIES)
-        .map_err(|error| RequestFault::BadJson { reason: error.to_string() })?;
+    let document = Document::from_json_without(text, &SYSTEM_PROPERTIES).map_err(bad_json)?;
     Ok(Item::new(document)?)
+}
+
+fn bad_json(error: JsonError) -> RequestFault {
+    RequestFault::BadJson { reason: error.to_string() }
 }
 
 /// Which document the last segment of a path names: below a container named by RID it is a RID, else an id.
@@ -67,15 +57,15 @@ pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target
 }
 
 /// The operations of a patch body: an object with `operations`, or the bare array.
-pub(super) fn patch_operations(text: &[u8]) -> Result<Vec<PatchOperation>, Refusal> {
-    let body = Value::from_json(text).map_err(|error| RequestFault::BadJson { reason: error.to_string() })?;
+pub(super) fn patch_operations(text: &[u8]) -> Result<Vec<PatchOperation>, Fault> {
+    let body = Value::from_json(text).map_err(bad_json)?;
     let body = body.as_ref();
     let list = match body.member("operations") {
         Some(list) => list,
         None => body,
     };
     if body.member("condition").is_some_and(|condition| !ValueRef::is_null(condition)) {
-        return Err(not_supported("a patch with a condition"));
+        return Err(not_supported("a patch with a condition").into());
     }
     let bad = |reason: String| RequestFault::BadBody { reason };
     let operations = PatchOperation::list_from_json(list).map_err(|error| bad(error.to_string()))?;
@@ -89,7 +79,7 @@ pub(super) fn patch_operations(text: &[u8]) -> Result<Vec<PatchOperation>, Refus
 }
 
 /// Refuses what would have to run beside a write and cannot.
-pub(super) fn refuse_triggers(call: &Call<'_>) -> Result<(), Refusal> {
+pub(super) fn refuse_triggers(call: &Call<'_>) -> Result<(), RequestFault> {
     for name in [&names::PRE_TRIGGERS, &names::POST_TRIGGERS] {
         if headers::text(call.headers(), name)?.is_some() {
             return Err(not_supported("a trigger"));

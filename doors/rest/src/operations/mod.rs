@@ -80,14 +80,14 @@ pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result
         Operation::ListRanges(path) => list_ranges::perform(call, path),
         Operation::ListOffers => list_offers::perform(call),
         Operation::ReadOffer(offer) => read_offer::perform(call, offer),
-        Operation::QueryOffers => Err(not_supported("a query over offers")),
-        Operation::NotBuilt(feature) => Err(not_supported(feature)),
+        Operation::QueryOffers => Err(not_supported("a query over offers").into()),
+        Operation::NotBuilt(feature) => Err(not_supported(feature).into()),
     }
 }
 
 /// The refusal of what is part of the protocol and not built.
-fn not_supported(feature: &str) -> Refusal {
-    RequestFault::NotSupported { feature: feature.to_owned() }.into()
+fn not_supported(feature: &str) -> RequestFault {
+    RequestFault::NotSupported { feature: feature.to_owned() }
 }
 
 impl Call<'_> {
@@ -101,7 +101,7 @@ impl Call<'_> {
     }
 
     /// Refuses a feed's POST that is a query and not a create.
-    fn refuse_query(&self) -> Result<(), Refusal> {
+    fn refuse_query(&self) -> Result<(), RequestFault> {
         if headers::is_query(self.headers())? || headers::flag(self.headers(), &names::IS_QUERY_PLAN)? {
             return Err(not_supported("a query"));
         }

@@ -10,7 +10,7 @@ use crate::wire::{headers, names};
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let headers = call.headers();
     if headers::flag(headers, &names::IS_QUERY_PLAN)? {
-        return Err(not_supported("a query plan"));
+        return Err(not_supported("a query plan").into());
     }
     if headers::flag(headers, &names::IS_BATCH)? {
         return match headers::flag(headers, &names::BATCH_ATOMIC)? {
@@ -19,7 +19,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         };
     }
     if headers::is_query(headers)? {
-        return Err(not_supported("a query"));
+        return Err(not_supported("a query").into());
     }
     create_document::perform(call, path).await
 }

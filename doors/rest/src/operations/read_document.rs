@@ -14,12 +14,13 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let owner = call.owner(path.container)?;
     let container = &owner.resource;
     let pass = call.engine.access().read(&call.principal, container)?;
-    let address = DocumentAddress { partition_key: required_key(call, container)?, target: target(&owner, path.document) };
+    let key = required_key(call, container)?;
+    let address = DocumentAddress { key: Some(key), target: target(&owner, path.document) };
     let options = ReadOptions {
         condition: headers::read_condition(call.headers())?,
         session: headers::session(call.headers())?,
     };
-    let receipt = call.engine.read(pass, address, &options).await?;
+    let receipt = call.engine.read(pass, &address, &options).await?;
     let mut reply = match &receipt.outcome {
         Outcome::NotModified(etag) => {
             let mut reply = Reply::empty(StatusCode::NOT_MODIFIED, receipt.charge);

@@ -1,7 +1,7 @@
 //! `PUT …/docs/{id}`
 
 use super::Call;
-use super::document::{item_with_key, refuse_triggers, required_key, target, written};
+use super::document::{item, refuse_triggers, required_key, target, written};
 use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
@@ -15,8 +15,8 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     refuse_triggers(call)?;
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
-    let item = item_with_key(container, &call.body, &key)?;
+    let item = item(&call.body)?;
     let mutation = Mutation::Replace { target: target(&owner, path.document), item, condition };
-    let receipt = call.engine.write(pass, key, mutation).await?;
+    let receipt = call.engine.write(pass, Some(key), mutation).await?;
     written(call, container, receipt)
 }

@@ -94,6 +94,19 @@ impl Reply {
         self.owner(container);
     }
 
+    /// Adds what the client has now seen of several partitions of `container`.
+    pub(crate) fn sessions(&mut self, container: &Container, sessions: &[SessionToken]) {
+        match sessions {
+            [] => self.owner(container),
+            [session] => self.session(container, *session),
+            several => {
+                let texts: Vec<String> = several.iter().map(ToString::to_string).collect();
+                self.text(&names::SESSION_TOKEN, texts.join(","));
+                self.owner(container);
+            }
+        }
+    }
+
     /// Asks the client to open a new connection: this one holds an unread body.
     pub(crate) fn close_connection(&mut self) {
         self.headers.insert(CONNECTION, HeaderValue::from_static("close"));
