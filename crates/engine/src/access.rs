@@ -78,7 +78,9 @@ impl Access {
             mac.update(payload);
             matched |= mac.verify_slice(signature).is_ok();
         }
-        matched.then_some(Principal { rights: Rights::ReadWrite })
+        matched.then_some(Principal {
+            rights: Rights::ReadWrite,
+        })
     }
 
     /// Leave to read the catalog.
@@ -96,14 +98,22 @@ impl Access {
     }
 
     /// Leave to read the documents of `container`.
-    pub fn read<'a>(&self, principal: &Principal, container: &'a Container) -> Result<ReadPass<'a>, AccessFault> {
+    pub fn read<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+    ) -> Result<ReadPass<'a>, AccessFault> {
         match principal.rights {
             Rights::ReadWrite => Ok(ReadPass { container }),
         }
     }
 
     /// Leave to change the documents of `container`.
-    pub fn write<'a>(&self, principal: &Principal, container: &'a Container) -> Result<WritePass<'a>, AccessFault> {
+    pub fn write<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+    ) -> Result<WritePass<'a>, AccessFault> {
         match principal.rights {
             Rights::ReadWrite => Ok(WritePass { container }),
         }

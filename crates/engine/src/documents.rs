@@ -88,7 +88,11 @@ impl Engine {
         check_session(&partition, &options.session)?;
         let view = partition.view().await?;
         let (outcome, charge) = view.read(&key, &address.target, &options.condition).await?;
-        Ok(ReadReceipt { outcome, session: session_token(&partition, view.lsn()), charge })
+        Ok(ReadReceipt {
+            outcome,
+            session: session_token(&partition, view.lsn()),
+            charge,
+        })
     }
 
     /// Changes a document. `key` is what the client said; a document that is given whole tells it too.
@@ -101,10 +105,19 @@ impl Engine {
         let operation = Operation::Write(mutation);
         let key = agreed_key(pass.container, key, &operation)?;
         let (key, partition) = self.route(pass.container, key).await?;
-        let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
+        let executed = partition
+            .execute(Transaction {
+                key,
+                operations: vec![operation],
+            })
+            .await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
-        Ok(WriteReceipt { outcome, session: session_token(&partition, executed.lsn), charge })
+        Ok(WriteReceipt {
+            outcome,
+            session: session_token(&partition, executed.lsn),
+            charge,
+        })
     }
 
     /// Carries out all operations in one commit, or none.
@@ -116,7 +129,11 @@ impl Engine {
     ) -> Result<BatchReceipt, Fault> {
         let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
             let fault = agreed_key(pass.container, Some(key.clone()), operation).err()?;
-            Some(StepFault { index, fault, charge: Charge::MINIMUM })
+            Some(StepFault {
+                index,
+                fault: fault.into(),
+                charge: Charge::MINIMUM,
+            })
         });
         let (key, partition) = self.route(pass.container, key).await?;
         let (result, lsn) = match disagreement {
@@ -132,7 +149,11 @@ impl Engine {
         };
         let receipt = |(outcome, charge)| StepReceipt { outcome, charge };
         let result = result.map(|outcomes| outcomes.into_iter().map(receipt).collect());
-        Ok(BatchReceipt { session: session_token(&partition, lsn), charge, result })
+        Ok(BatchReceipt {
+            session: session_token(&partition, lsn),
+            charge,
+            result,
+        })
     }
 
     /// Carries out independent operations; each succeeds or fails by itself.
@@ -145,7 +166,9 @@ impl Engine {
         let mut waiting = operations.into_iter();
         loop {
             let group = waiting.by_ref().take(BULK_IN_PARALLEL_MAX);
-            let group: Vec<_> = group.map(|(key, operation)| self.bulk_step(pass.container, key, operation)).collect();
+            let group: Vec<_> = group
+                .map(|(key, operation)| self.bulk_step(pass.container, key, operation))
+                .collect();
             if group.is_empty() {
                 return results;
             }
@@ -161,14 +184,23 @@ impl Engine {
     ) -> Result<StepReceipt, Fault> {
         let key = agreed_key(container, key, &operation)?;
         let (key, partition) = self.route(container, key).await?;
-        let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
+        let executed = partition
+            .execute(Transaction {
+                key,
+                operations: vec![operation],
+            })
+            .await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
         Ok(StepReceipt { outcome, charge })
     }
 
     /// Deletes all documents of a logical partition, some at a time; those written meanwhile may stay.
-    pub async fn delete_logical_partition(&self, pass: WritePass<'_>, key: PartitionKey) -> Result<Charge, Fault> {
+    pub async fn delete_logical_partition(
+        &self,
+        pass: WritePass<'_>,
+        key: PartitionKey,
+    ) -> Result<Charge, Fault> {
         let (key, partition) = self.route(pass.container, key).await?;
         let prefix = keyspace::logical_prefix(pass.container.number(), &key);
         let mut range = keyspace::logical_range(&prefix);
@@ -181,11 +213,23 @@ impl Engine {
             };
             let page = partition.view().await?.page(&scan).await?;
             for stored in page.documents {
-                let delete = Mutation::Delete { target: Target::Number(stored.number), condition: Condition::None };
+                let delete = Mutation::Delete {
+                    target: Target::Number(stored.number),
+                    condition: Condition::None,
+                };
                 let operations = vec![Operation::Write(delete)];
-                match partition.execute(Transaction { key: key.clone(), operations }).await {
+                match partition
+                    .execute(Transaction {
+                        key: key.clone(),
+                        operations,
+                    })
+                    .await
+                {
                     Ok(executed) => charge += executed.outcomes.iter().map(|(_, charge)| *charge).sum(),
-                    Err(StepFault { fault: Fault::Missing(_), .. }) => {}
+                    Err(StepFault {
+                        fault: Fault::Missing(_),
+                        ..
+                    }) => {}
                     Err(refusal) => return Err(refusal.fault),
                 }
             }
@@ -208,7 +252,10 @@ fn agreed_key(
             Mutation::Create { item, .. } | Mutation::Upsert { item, .. } | Mutation::Replace { item, .. },
         ) => item,
         Operation::Write(
-            Mutation::Patch { .. } | Mutation::Delete { .. } | Mutation::Expire { .. } | Mutation::Reschedule { .. },
+            Mutation::Patch { .. }
+            | Mutation::Delete { .. }
+            | Mutation::Expire { .. }
+            | Mutation::Reschedule { .. },
         )
         | Operation::Read { .. } => return header.ok_or(RequestFault::PartitionKeyRequired),
     };
@@ -225,7 +272,10 @@ fn no_outcome() -> Fault {
 
 /// Waits for all futures on the current task, in any order of completion.
 async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut futures: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    let mut futures: Vec<_> = futures
+        .into_iter()
+        .map(|future| (Box::pin(future), None))
+        .collect();
     std::future::poll_fn(move |context| {
         let mut pending = false;
         for (future, output) in &mut futures {
@@ -239,7 +289,12 @@ async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
         if pending {
             std::task::Poll::Pending
         } else {
-            std::task::Poll::Ready(futures.iter_mut().filter_map(|(_, output)| output.take()).collect())
+            std::task::Poll::Ready(
+                futures
+                    .iter_mut()
+                    .filter_map(|(_, output)| output.take())
+                    .collect(),
+            )
         }
     })
     .await

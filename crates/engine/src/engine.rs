@@ -21,12 +21,15 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions { keys: Vec::new(), partition_throughput_max: 10_000, durability: Durability::Sync }
+        EngineOptions {
+            keys: Vec::new(),
+            partition_throughput_max: 10_000,
+            durability: Durability::Sync,
+        }
     }
 }
 
 /// The façade over catalog, partitions and jobs of one store.
-#[derive(Debug)]
 pub struct Engine {
     pub(crate) store: Store,
     pub(crate) options: EngineOptions,
@@ -39,12 +42,24 @@ pub struct Engine {
 
 impl Engine {
     /// Opens the engine on a store and starts its jobs on the current runtime.
-    pub async fn open(store: Store, options: EngineOptions, ambient: Arc<dyn Ambient>) -> Result<Arc<Engine>, Fault> {
+    pub async fn open(
+        store: Store,
+        options: EngineOptions,
+        ambient: Arc<dyn Ambient>,
+    ) -> Result<Arc<Engine>, Fault> {
         let catalog = Catalog::open(&store, |bytes| ambient.fill_random(bytes)).await?;
         let continuation_key = ContinuationKey::new(catalog.secrets().continuation);
         let access = Access::new(options.keys.clone());
         let jobs = Jobs::default();
-        let engine = Arc::new(Engine { store, options, ambient, access, catalog, continuation_key, jobs });
+        let engine = Arc::new(Engine {
+            store,
+            options,
+            ambient,
+            access,
+            catalog,
+            continuation_key,
+            jobs,
+        });
         Jobs::start(&engine);
         Ok(engine)
     }

@@ -11,7 +11,9 @@ use crate::router::{check_session, session_token};
 use bytes::Bytes;
 use kv::KeyRange;
 use model::limits::PAGE_BYTES_MAX;
-use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal, RequestFault, SessionToken};
+use model::{
+    Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal, RequestFault, SessionToken,
+};
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
 
@@ -61,12 +63,21 @@ impl Engine {
         if let Some(text) = &request.continuation {
             keys = resumed(&keys, &self.continuation_key.open(&context, text)?)?;
         }
-        let mut page = FeedPage { documents: Vec::new(), continuation: None, session: Vec::new(), charge: Charge::MINIMUM };
+        let mut page = FeedPage {
+            documents: Vec::new(),
+            continuation: None,
+            session: Vec::new(),
+            charge: Charge::MINIMUM,
+        };
         let mut bytes = 0;
         for entry in container.map.owners(&hashes) {
             let owned = keyspace::effective_range(container.number(), &entry.range.intersect(&hashes));
-            let Some(range) = intersection(&keys, &owned) else { continue };
-            let resume_after = self.feed_from(container, entry, range, request, &mut page, &mut bytes).await?;
+            let Some(range) = intersection(&keys, &owned) else {
+                continue;
+            };
+            let resume_after = self
+                .feed_from(container, entry, range, request, &mut page, &mut bytes)
+                .await?;
             if let Some(last) = resume_after {
                 page.continuation = Some(self.continuation_key.seal(&context, &last));
                 break;
@@ -106,7 +117,9 @@ impl Engine {
                 page.charge += Charge::read(size);
             }
             page.documents.extend(found.documents);
-            let Some(last) = found.resume_after else { return Ok(None) };
+            let Some(last) = found.resume_after else {
+                return Ok(None);
+            };
             range = keyspace::after(&range, &last);
             if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_MAX {
                 return Ok(Some(range.start));
@@ -122,12 +135,18 @@ fn bounds(container: &Container, scope: &FeedScope) -> Result<(EffectiveRange, K
         FeedScope::Container => EffectiveRange::full(),
         FeedScope::Range(ordinal, part) => {
             let entry = container.map.by_ordinal(*ordinal);
-            let entry = entry.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })?;
-            part.as_ref().map_or_else(|| entry.range.clone(), |part| entry.range.intersect(part))
+            let entry = entry.ok_or_else(|| MissingFault::Range {
+                id: ordinal.to_string(),
+            })?;
+            part.as_ref()
+                .map_or_else(|| entry.range.clone(), |part| entry.range.intersect(part))
         }
         FeedScope::Key(key) if definition.is_complete(key) => {
             let effective = definition.effective_key(key);
-            let logical = LogicalKey { partition_key: key.clone(), effective };
+            let logical = LogicalKey {
+                partition_key: key.clone(),
+                effective,
+            };
             let keys = keyspace::logical_range(&keyspace::logical_prefix(container.number(), &logical));
             return Ok((EffectiveRange::point(logical.effective), keys));
         }
@@ -156,9 +175,14 @@ fn feed_context(container: &Container, scope: &FeedScope) -> Vec<u8> {
 fn resumed(keys: &KeyRange, start: &[u8]) -> Result<KeyRange, RequestFault> {
     let inside = start >= &keys.start[..] && keys.end.as_ref().is_none_or(|end| start <= &end[..]);
     if !inside {
-        return Err(RequestFault::BadContinuation { reason: "its position is outside of what is read" });
+        return Err(RequestFault::BadContinuation {
+            reason: "its position is outside of what is read",
+        });
     }
-    Ok(KeyRange { start: Bytes::copy_from_slice(start), end: keys.end.clone() })
+    Ok(KeyRange {
+        start: Bytes::copy_from_slice(start),
+        end: keys.end.clone(),
+    })
 }
 
 fn intersection(one: &KeyRange, other: &KeyRange) -> Option<KeyRange> {
@@ -177,12 +201,18 @@ mod tests {
     use super::*;
 
     fn range(start: &'static [u8], end: &'static [u8]) -> KeyRange {
-        KeyRange { start: Bytes::from_static(start), end: Some(Bytes::from_static(end)) }
+        KeyRange {
+            start: Bytes::from_static(start),
+            end: Some(Bytes::from_static(end)),
+        }
     }
 
     #[test]
     fn key_ranges_intersect() {
-        assert_eq!(intersection(&range(b"a", b"c"), &range(b"b", b"d")), Some(range(b"b", b"c")));
+        assert_eq!(
+            intersection(&range(b"a", b"c"), &range(b"b", b"d")),
+            Some(range(b"b", b"c"))
+        );
         assert_eq!(intersection(&range(b"a", b"b"), &range(b"b", b"c")), None);
     }
 

@@ -12,7 +12,9 @@ mod jobs;
 mod router;
 
 pub use access::{Access, AccountKey, AdminPass, CatalogPass, Principal, ReadPass, WritePass};
-pub use catalog::{Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed};
+pub use catalog::{
+    Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
+};
 pub use documents::{BatchReceipt, DocumentAddress, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt};
 pub use engine::{Engine, EngineOptions};
 pub use feed::{FeedPage, FeedRequest, FeedScope};

@@ -3,7 +3,7 @@
 //! Reads and writes the wire form with the service's defaults. Policies that no floor acts on yet are checked to
 //! be objects, kept as they came and given back.
 
-use crate::limits::{NAME_CHARS_MAX, UNIQUE_KEYS_MAX, UNIQUE_KEY_PATHS_MAX};
+use crate::limits::{NAME_CHARS_MAX, UNIQUE_KEY_PATHS_MAX, UNIQUE_KEYS_MAX};
 use crate::{PartitionKeyDefinition, RequestFault};
 use serde_json::{Map, Value as Json, json};
 use value::PropertyPath;
@@ -65,7 +65,9 @@ impl ContainerDefinition {
     /// Reads the wire form of a new container.
     pub fn from_json(body: &Json) -> Result<ContainerDefinition, RequestFault> {
         let Json::Object(members) = body else {
-            return Err(RequestFault::BadBody { reason: "a container definition is a JSON object".to_owned() });
+            return Err(RequestFault::BadBody {
+                reason: "a container definition is a JSON object".to_owned(),
+            });
         };
         let id = name_of(members)?;
         let Some(partition_key) = members.get("partitionKey").filter(|json| !json.is_null()) else {
@@ -84,13 +86,19 @@ impl ContainerDefinition {
     pub fn replaced_by(&self, body: &Json) -> Result<ContainerDefinition, RequestFault> {
         let new = ContainerDefinition::from_json(body)?;
         if new.id != self.id {
-            return Err(RequestFault::ImmutableProperty { property: "id".to_owned() });
+            return Err(RequestFault::ImmutableProperty {
+                property: "id".to_owned(),
+            });
         }
         if new.partition_key != self.partition_key {
-            return Err(RequestFault::ImmutableProperty { property: "partitionKey".to_owned() });
+            return Err(RequestFault::ImmutableProperty {
+                property: "partitionKey".to_owned(),
+            });
         }
         if new.unique_keys != self.unique_keys {
-            return Err(RequestFault::ImmutableProperty { property: "uniqueKeyPolicy".to_owned() });
+            return Err(RequestFault::ImmutableProperty {
+                property: "uniqueKeyPolicy".to_owned(),
+            });
         }
         Ok(new)
     }
@@ -113,14 +121,22 @@ impl ContainerDefinition {
 
 /// Checks a name of a database or container against the published rules and gives it back.
 pub fn checked_name(name: &str) -> Result<&str, RequestFault> {
-    let bad = |reason: &str| Err(RequestFault::BadName { name: name.to_owned(), reason: reason.to_owned() });
+    let bad = |reason: &str| {
+        Err(RequestFault::BadName {
+            name: name.to_owned(),
+            reason: reason.to_owned(),
+        })
+    };
     if name.is_empty() {
         return bad("it is empty");
     }
     if name.chars().count() > NAME_CHARS_MAX {
         return bad("it has more than 255 characters");
     }
-    if let Some(character) = name.chars().find(|character| matches!(character, '/' | '\\' | '#' | '?') || character.is_control()) {
+    if let Some(character) = name
+        .chars()
+        .find(|character| matches!(character, '/' | '\\' | '#' | '?') || character.is_control())
+    {
         return bad(&format!("the character {character:?} is not allowed"));
     }
     if name.ends_with(' ') {
@@ -139,7 +155,10 @@ pub fn name_of(members: &Map<String, Json>) -> Result<String, RequestFault> {
 }
 
 fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
-    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
+    RequestFault::BadDefinition {
+        field: field.to_owned(),
+        reason: reason.into(),
+    }
 }
 
 impl DefaultTtl {
@@ -148,8 +167,13 @@ impl DefaultTtl {
             None | Some(Json::Null) => Ok(DefaultTtl::Off),
             Some(json) => match json.as_i64() {
                 Some(-1) => Ok(DefaultTtl::OnDemand),
-                Some(seconds @ 1..=0x7FFF_FFFF) => Ok(DefaultTtl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX))),
-                Some(_) | None => Err(bad("defaultTtl", "it must be -1 or a whole number from 1 to 2147483647")),
+                Some(seconds @ 1..=0x7FFF_FFFF) => {
+                    Ok(DefaultTtl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX)))
+                }
+                Some(_) | None => Err(bad(
+                    "defaultTtl",
+                    "it must be -1 or a whole number from 1 to 2147483647",
+                )),
             },
         }
     }
@@ -161,14 +185,19 @@ impl UniqueKeyPolicy {
         let Some(json) = json.filter(|json| !json.is_null()) else {
             return Ok(UniqueKeyPolicy::default());
         };
-        let Json::Object(policy) = json else { return Err(bad(field, "it must be an object")) };
+        let Json::Object(policy) = json else {
+            return Err(bad(field, "it must be an object"));
+        };
         let keys = match policy.get("uniqueKeys") {
             None | Some(Json::Null) => return Ok(UniqueKeyPolicy::default()),
             Some(Json::Array(keys)) => keys,
             Some(_) => return Err(bad(field, "\"uniqueKeys\" must be an array")),
         };
         if keys.len() > UNIQUE_KEYS_MAX {
-            return Err(bad(field, format!("{} constraints given, {UNIQUE_KEYS_MAX} allowed", keys.len())));
+            return Err(bad(
+                field,
+                format!("{} constraints given, {UNIQUE_KEYS_MAX} allowed", keys.len()),
+            ));
         }
         let keys = keys.iter().map(UniqueKey::from_json).collect::<Result<_, _>>()?;
         Ok(UniqueKeyPolicy { keys })
@@ -187,13 +216,23 @@ impl UniqueKey {
             return Err(bad(field, "each constraint needs an array \"paths\""));
         };
         if texts.is_empty() || texts.len() > UNIQUE_KEY_PATHS_MAX {
-            return Err(bad(field, format!("{} paths in a constraint, 1 to {UNIQUE_KEY_PATHS_MAX} allowed", texts.len())));
+            return Err(bad(
+                field,
+                format!(
+                    "{} paths in a constraint, 1 to {UNIQUE_KEY_PATHS_MAX} allowed",
+                    texts.len()
+                ),
+            ));
         }
         let path = |text: &Json| {
-            let text = text.as_str().ok_or_else(|| bad(field, "a path must be a string"))?;
+            let text = text
+                .as_str()
+                .ok_or_else(|| bad(field, "a path must be a string"))?;
             PropertyPath::parse(text).map_err(|error| bad(field, error.to_string()))
         };
-        Ok(UniqueKey { paths: texts.iter().map(path).collect::<Result<_, _>>()? })
+        Ok(UniqueKey {
+            paths: texts.iter().map(path).collect::<Result<_, _>>()?,
+        })
     }
 }
 
@@ -207,7 +246,9 @@ fn policies_of(members: &Map<String, Json>) -> Result<Map<String, Json>, Request
     );
     policies.insert("geospatialConfig".to_owned(), json!({ "type": "Geography" }));
     for field in KEPT_POLICIES {
-        let Some(json) = members.get(field).filter(|json| !json.is_null()) else { continue };
+        let Some(json) = members.get(field).filter(|json| !json.is_null()) else {
+            continue;
+        };
         let fits = match field {
             "computedProperties" => json.is_array(),
             "analyticalStorageTtl" => json.is_i64(),
@@ -216,7 +257,11 @@ fn policies_of(members: &Map<String, Json>) -> Result<Map<String, Json>, Request
         if !fits {
             return Err(bad(field, "it has the wrong JSON type"));
         }
-        let json = if field == "indexingPolicy" { indexing_policy(json)? } else { json.clone() };
+        let json = if field == "indexingPolicy" {
+            indexing_policy(json)?
+        } else {
+            json.clone()
+        };
         policies.insert(field.to_owned(), json);
     }
     Ok(policies)
@@ -287,7 +332,10 @@ mod tests {
         let mut json = Json::Object(definition().to_json());
         json["partitionKey"]["paths"][0] = "/other".into();
         let property = "partitionKey".to_owned();
-        assert_eq!(definition().replaced_by(&json), Err(RequestFault::ImmutableProperty { property }));
+        assert_eq!(
+            definition().replaced_by(&json),
+            Err(RequestFault::ImmutableProperty { property })
+        );
     }
 
     #[test]
@@ -298,12 +346,30 @@ mod tests {
             (json!({ "id": 1 }), "\"id\""),
             (json!({ "id": "a/b" }), "a/b"),
             (json!({ "id": "c" }), "\"partitionKey\""),
-            (json!({ "id": "c", "partitionKey": { "paths": [] } }), "\"partitionKey\""),
-            (json!({ "id": "c", "partitionKey": { "paths": ["/a", "/b"], "version": 2 } }), "\"partitionKey\""),
-            (json!({ "id": "c", "partitionKey": { "paths": ["/a"], "kind": "MultiHash" } }), "\"partitionKey\""),
-            (json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "defaultTtl": 0 }), "\"defaultTtl\""),
-            (json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "uniqueKeyPolicy": 7 }), "\"uniqueKeyPolicy\""),
-            (json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "indexingPolicy": [] }), "\"indexingPolicy\""),
+            (
+                json!({ "id": "c", "partitionKey": { "paths": [] } }),
+                "\"partitionKey\"",
+            ),
+            (
+                json!({ "id": "c", "partitionKey": { "paths": ["/a", "/b"], "version": 2 } }),
+                "\"partitionKey\"",
+            ),
+            (
+                json!({ "id": "c", "partitionKey": { "paths": ["/a"], "kind": "MultiHash" } }),
+                "\"partitionKey\"",
+            ),
+            (
+                json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "defaultTtl": 0 }),
+                "\"defaultTtl\"",
+            ),
+            (
+                json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "uniqueKeyPolicy": 7 }),
+                "\"uniqueKeyPolicy\"",
+            ),
+            (
+                json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "indexingPolicy": [] }),
+                "\"indexingPolicy\"",
+            ),
         ];
         for (body, expected) in cases {
             let message = ContainerDefinition::from_json(&body).unwrap_err().to_string();

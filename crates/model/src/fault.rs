@@ -317,7 +317,9 @@ pub enum LimitFault {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum StorageFault {
     /// The disk is nearly full: growing writes are refused, reads and deletes go on.
-    #[error("the disk is nearly full ({free_bytes} bytes free, {reserve_bytes} kept in reserve): no changes were made")]
+    #[error(
+        "the disk is nearly full ({free_bytes} bytes free, {reserve_bytes} kept in reserve): no changes were made"
+    )]
     Full {
         /// Bytes free.
         free_bytes: u64,

@@ -19,13 +19,11 @@ mod throughput;
 pub use ambient::Ambient;
 pub use charge::Charge;
 pub use continuation::ContinuationKey;
-pub use definition::{
-    checked_name, name_of,
-    ContainerDefinition, DefaultTtl, UniqueKey, UniqueKeyPolicy,
-};
+pub use definition::{ContainerDefinition, DefaultTtl, UniqueKey, UniqueKeyPolicy, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use fault::{
-    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, StorageFault,
+    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault,
+    StorageFault,
 };
 pub use ids::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};

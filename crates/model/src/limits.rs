@@ -20,8 +20,6 @@ pub const KEY_PATHS_MAX: usize = 3;
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 /// Largest batch body in bytes.
 pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Most operations of one patch.
-pub const PATCH_OPERATIONS_MAX: usize = 10;
 /// Most unique key constraints of a container.
 pub const UNIQUE_KEYS_MAX: usize = 10;
 /// Most paths of one unique key constraint.

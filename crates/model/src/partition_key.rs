@@ -2,8 +2,8 @@
 //!
 //! The hash of a value, its effective key, is computed next door in `effective`.
 
-use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
 use crate::RequestFault;
+use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
 use serde::{Deserialize, Serialize};
 use value::{Document, Kind, PropertyPath, Value, ValueRef};
 
@@ -47,7 +47,10 @@ fn hash_kind() -> String {
 impl PartitionKeyDefinition {
     /// Reads the wire form of a definition.
     pub fn from_json(json: &serde_json::Value) -> Result<PartitionKeyDefinition, RequestFault> {
-        let bad = |reason: String| RequestFault::BadDefinition { field: "partitionKey".to_owned(), reason };
+        let bad = |reason: String| RequestFault::BadDefinition {
+            field: "partitionKey".to_owned(),
+            reason,
+        };
         let raw: RawPartitionKeyDefinition =
             serde_json::from_value(json.clone()).map_err(|error| bad(error.to_string()))?;
         let version = raw.version.unwrap_or(1);
@@ -57,11 +60,22 @@ impl PartitionKeyDefinition {
             ("MultiHash", 2) => PartitionKeyKind::MultiHash,
             ("MultiHash", _) => return Err(bad("kind \"MultiHash\" needs version 2".to_owned())),
             ("Hash", other) => return Err(bad(format!("version {other} is not 1 or 2"))),
-            (other, _) => return Err(bad(format!("kind \"{other}\" is neither \"Hash\" nor \"MultiHash\""))),
+            (other, _) => {
+                return Err(bad(format!(
+                    "kind \"{other}\" is neither \"Hash\" nor \"MultiHash\""
+                )));
+            }
         };
-        let paths_max = if kind == PartitionKeyKind::MultiHash { KEY_PATHS_MAX } else { 1 };
+        let paths_max = if kind == PartitionKeyKind::MultiHash {
+            KEY_PATHS_MAX
+        } else {
+            1
+        };
         if raw.paths.is_empty() || raw.paths.len() > paths_max {
-            return Err(bad(format!("{} paths given, 1 to {paths_max} allowed", raw.paths.len())));
+            return Err(bad(format!(
+                "{} paths given, 1 to {paths_max} allowed",
+                raw.paths.len()
+            )));
         }
         let mut paths = Vec::with_capacity(raw.paths.len());
         for text in &raw.paths {
@@ -71,7 +85,12 @@ impl PartitionKeyDefinition {
             }
             paths.push(path);
         }
-        Ok(PartitionKeyDefinition { kind, paths, texts: raw.paths, system_key: raw.system_key.unwrap_or(false) })
+        Ok(PartitionKeyDefinition {
+            kind,
+            paths,
+            texts: raw.paths,
+            system_key: raw.system_key.unwrap_or(false),
+        })
     }
 
     /// The wire form.
@@ -110,8 +129,11 @@ impl PartitionKeyDefinition {
     pub fn extract(&self, document: &Document) -> Result<PartitionKey, RequestFault> {
         let component = |path: &PropertyPath| match document.get(path) {
             None => Ok(KeyComponent::Undefined),
-            Some(value) => KeyComponent::from_value(value)
-                .ok_or_else(|| RequestFault::BadPartitionKeyValue { path: path.to_string() }),
+            Some(value) => {
+                KeyComponent::from_value(value).ok_or_else(|| RequestFault::BadPartitionKeyValue {
+                    path: path.to_string(),
+                })
+            }
         };
         let components = self.paths.iter().map(component).collect::<Result<_, _>>()?;
         self.check(PartitionKey { components })
@@ -121,19 +143,29 @@ impl PartitionKeyDefinition {
     ///
     /// `{}` stands for undefined, and `[]` for the key of a container that has none.
     pub fn parse_header(&self, text: &str) -> Result<PartitionKey, RequestFault> {
-        let bad = |reason: &str| RequestFault::BadPartitionKeyHeader { text: text.to_owned(), reason: reason.to_owned() };
+        let bad = |reason: &str| RequestFault::BadPartitionKeyHeader {
+            text: text.to_owned(),
+            reason: reason.to_owned(),
+        };
         let Ok(Value::Array(elements)) = Value::from_json(text.as_bytes()) else {
             return Err(bad("not a JSON array"));
         };
         if elements.is_empty() && self.system_key {
-            return Ok(PartitionKey { components: vec![KeyComponent::Undefined] });
+            return Ok(PartitionKey {
+                components: vec![KeyComponent::Undefined],
+            });
         }
         if elements.is_empty() || elements.len() > self.paths.len() {
-            return Err(RequestFault::PartitionKeyLength { given: elements.len(), expected: self.paths.len() });
+            return Err(RequestFault::PartitionKeyLength {
+                given: elements.len(),
+                expected: self.paths.len(),
+            });
         }
         let components = elements
             .into_iter()
-            .map(|element| KeyComponent::from_element(element).ok_or_else(|| bad("an element is not a scalar")))
+            .map(|element| {
+                KeyComponent::from_element(element).ok_or_else(|| bad("an element is not a scalar"))
+            })
             .collect::<Result<_, _>>()?;
         self.check(PartitionKey { components })
     }
@@ -151,7 +183,10 @@ impl PartitionKeyDefinition {
         for component in &key.components {
             match component {
                 KeyComponent::String(text) if text.len() > limit => {
-                    return Err(RequestFault::PartitionKeyTooLong { bytes: text.len(), limit });
+                    return Err(RequestFault::PartitionKeyTooLong {
+                        bytes: text.len(),
+                        limit,
+                    });
                 }
                 KeyComponent::Undefined
                 | KeyComponent::Null

@@ -22,11 +22,14 @@ impl Throughput {
     /// A fixed rate within the published bounds.
     pub fn manual(rate: u64) -> Result<Throughput, RequestFault> {
         let fits = (THROUGHPUT_MIN..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(THROUGHPUT_STEP);
-        fits.then_some(Throughput::Manual(rate)).ok_or_else(|| RequestFault::BadHeader {
-            name: "x-ms-offer-throughput",
-            value: rate.to_string(),
-            reason: format!("it must be from {THROUGHPUT_MIN} to {THROUGHPUT_MAX} in steps of {THROUGHPUT_STEP}"),
-        })
+        fits.then_some(Throughput::Manual(rate))
+            .ok_or_else(|| RequestFault::BadHeader {
+                name: "x-ms-offer-throughput",
+                value: rate.to_string(),
+                reason: format!(
+                    "it must be from {THROUGHPUT_MIN} to {THROUGHPUT_MAX} in steps of {THROUGHPUT_STEP}"
+                ),
+            })
     }
 
     /// An autoscale maximum within the published bounds.

@@ -7,11 +7,15 @@ use crate::log::LogKind;
 use crate::record::Record;
 use crate::staging::{Accepted, Context, Found, Staging};
 use crate::state::State;
-use model::limits::ITEM_BYTES_MAX;
-use model::{Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault, RequestFault};
 use bytes::Bytes;
-use plan::{Condition, Item, Mutation, Operation, Outcome, SYSTEM_PROPERTIES, StepFault, Target, Transaction};
-use value::patch::{self, PatchOperation};
+use model::limits::ITEM_BYTES_MAX;
+use model::{
+    Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault, RequestFault,
+};
+use plan::{
+    Condition, Item, Mutation, Operation, Outcome, SYSTEM_PROPERTIES, StepFault, Target, Transaction,
+};
+use value::PatchOperation;
 
 /// What an accepted transaction answers.
 pub(crate) type Outcomes = Vec<(Outcome, Charge)>;
@@ -28,7 +32,13 @@ pub(crate) async fn evaluate(
     for (index, operation) in transaction.operations.iter().enumerate() {
         match step(&mut staging, &transaction.key.partition_key, operation).await {
             Ok(outcome) => outcomes.push(outcome),
-            Err(fault) => return Err(StepFault { index, fault, charge: Charge::MINIMUM }),
+            Err(fault) => {
+                return Err(StepFault {
+                    index,
+                    fault,
+                    charge: Charge::MINIMUM,
+                });
+            }
         }
     }
     Ok((staging.accept(), outcomes))
@@ -43,12 +53,16 @@ async fn step(
         Operation::Read { target, condition } => read(staging, target, condition).await,
         Operation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
         Operation::Write(Mutation::Upsert { item, condition }) => upsert(staging, item, condition).await,
-        Operation::Write(Mutation::Replace { target, item, condition }) => {
-            replace(staging, target, item, condition).await
-        }
-        Operation::Write(Mutation::Patch { target, operations, condition }) => {
-            patch(staging, partition_key, target, operations, condition).await
-        }
+        Operation::Write(Mutation::Replace {
+            target,
+            item,
+            condition,
+        }) => replace(staging, target, item, condition).await,
+        Operation::Write(Mutation::Patch {
+            target,
+            operations,
+            condition,
+        }) => patch(staging, partition_key, target, operations, condition).await,
         Operation::Write(Mutation::Delete { target, condition }) => delete(staging, target, condition).await,
         Operation::Write(Mutation::Expire { number, second }) => expire(staging, *number, *second).await,
         Operation::Write(Mutation::Reschedule { number }) => reschedule(staging, *number).await,
@@ -65,14 +79,20 @@ async fn create(staging: &mut Staging<'_>, item: &Item) -> Result<(Outcome, Char
     }
 }
 
-async fn upsert(staging: &mut Staging<'_>, item: &Item, condition: &Condition) -> Result<(Outcome, Charge), Fault> {
+async fn upsert(
+    staging: &mut Staging<'_>,
+    item: &Item,
+    condition: &Condition,
+) -> Result<(Outcome, Charge), Fault> {
     let key = keyspace::record_key(&staging.logical_prefix, item.id());
     match staging.find(&key).await? {
         Found::Live(old) => {
             check(condition, &old)?;
             replaced(staging, key, &old, item).await
         }
-        Found::Expired(_) | Found::Absent if *condition == Condition::IfExists => Err(PreconditionFault::Absent.into()),
+        Found::Expired(_) | Found::Absent if *condition == Condition::IfExists => {
+            Err(PreconditionFault::Absent.into())
+        }
         Found::Expired(record) => created(staging, key, item, Some(record)).await,
         Found::Absent => created(staging, key, item, None).await,
     }
@@ -87,7 +107,10 @@ async fn replace(
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
     if old.id() != Some(item.id()) {
-        return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
+        return Err(RequestFault::ImmutableProperty {
+            property: "id".to_owned(),
+        }
+        .into());
     }
     replaced(staging, key, &old, item).await
 }
@@ -113,28 +136,61 @@ fn patched(
     operations: &[PatchOperation],
 ) -> Result<Item, Fault> {
     for operation in operations {
-        for property in operation.top_level_names() {
+        for property in changed_properties(operation) {
             if property == "id" || SYSTEM_PROPERTIES.contains(&property) {
-                return Err(RequestFault::ImmutableProperty { property: property.to_owned() }.into());
+                return Err(RequestFault::ImmutableProperty {
+                    property: property.to_owned(),
+                }
+                .into());
             }
         }
     }
-    let document = patch::apply(&old.document, operations)
-        .map_err(|error| RequestFault::BadPatch { index: error.index, reason: error.to_string() })?;
+    let document = value::apply(&old.document, operations).map_err(|error| RequestFault::BadPatch {
+        index: error.operation_index,
+        reason: error.cause.to_string(),
+    })?;
     let definition = &staging.context.shape.partition_key;
     if definition.extract(&document)? != *partition_key {
-        let property = definition.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let property = definition
+            .paths()
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
         return Err(RequestFault::ImmutableProperty { property }.into());
     }
     let mut text = Vec::new();
     document.root().write_json(&mut text);
     if text.len() > ITEM_BYTES_MAX {
-        return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
+        return Err(LimitFault::TooLarge {
+            bytes: text.len(),
+            limit: ITEM_BYTES_MAX,
+        }
+        .into());
     }
     Ok(Item::new(document)?)
 }
 
-async fn delete(staging: &mut Staging<'_>, target: &Target, condition: &Condition) -> Result<(Outcome, Charge), Fault> {
+/// The properties of the document that `operation` writes to, or below which it does.
+fn changed_properties(operation: &PatchOperation) -> impl Iterator<Item = &str> {
+    let (path, from) = match operation {
+        PatchOperation::Add { path, .. }
+        | PatchOperation::Set { path, .. }
+        | PatchOperation::Replace { path, .. }
+        | PatchOperation::Remove { path }
+        | PatchOperation::Increment { path, .. } => (path, None),
+        PatchOperation::Move { from, path } => (path, Some(from)),
+    };
+    from.into_iter()
+        .chain([path])
+        .filter_map(|pointer| pointer.steps().next())
+}
+
+async fn delete(
+    staging: &mut Staging<'_>,
+    target: &Target,
+    condition: &Condition,
+) -> Result<(Outcome, Charge), Fault> {
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
     staging.remove(&key, &old, LogKind::Delete)?;
@@ -142,12 +198,18 @@ async fn delete(staging: &mut Staging<'_>, target: &Target, condition: &Conditio
 }
 
 /// The sweep found an expiry row: the document goes if its time has really come, the row goes if it was stale.
-async fn expire(staging: &mut Staging<'_>, number: model::DocumentNumber, second: u64) -> Result<(Outcome, Charge), Fault> {
+async fn expire(
+    staging: &mut Staging<'_>,
+    number: model::DocumentNumber,
+    second: u64,
+) -> Result<(Outcome, Charge), Fault> {
     if second > staging.context.now {
         return Ok((Outcome::Nothing, Charge::NONE));
     }
     staging.unschedule(second, number);
-    let Some(key) = staging.key_of(number).await? else { return Ok((Outcome::Nothing, Charge::NONE)) };
+    let Some(key) = staging.key_of(number).await? else {
+        return Ok((Outcome::Nothing, Charge::NONE));
+    };
     match staging.find(&key).await? {
         Found::Expired(record) => {
             staging.remove(&key, &record, LogKind::Expire)?;
@@ -161,7 +223,10 @@ async fn expire(staging: &mut Staging<'_>, number: model::DocumentNumber, second
     }
 }
 
-async fn reschedule(staging: &mut Staging<'_>, number: model::DocumentNumber) -> Result<(Outcome, Charge), Fault> {
+async fn reschedule(
+    staging: &mut Staging<'_>,
+    number: model::DocumentNumber,
+) -> Result<(Outcome, Charge), Fault> {
     if let Some(key) = staging.key_of(number).await?
         && let Found::Live(record) | Found::Expired(record) = staging.find(&key).await?
     {
@@ -170,14 +235,20 @@ async fn reschedule(staging: &mut Staging<'_>, number: model::DocumentNumber) ->
     Ok((Outcome::Nothing, Charge::NONE))
 }
 
-async fn read(staging: &Staging<'_>, target: &Target, condition: &Condition) -> Result<(Outcome, Charge), Fault> {
+async fn read(
+    staging: &Staging<'_>,
+    target: &Target,
+    condition: &Condition,
+) -> Result<(Outcome, Charge), Fault> {
     let (_, record) = existing(staging, target).await?;
     let outcome = read_outcome(record, condition)?;
     let charge = match &outcome {
         Outcome::Read(stored) => Charge::read(stored.document.bytes().len()),
-        Outcome::Created(_) | Outcome::Replaced(_) | Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => {
-            Charge::MINIMUM
-        }
+        Outcome::Created(_)
+        | Outcome::Replaced(_)
+        | Outcome::Deleted
+        | Outcome::NotModified(_)
+        | Outcome::Nothing => Charge::MINIMUM,
     };
     Ok((outcome, charge))
 }
@@ -185,7 +256,9 @@ async fn read(staging: &Staging<'_>, target: &Target, condition: &Condition) -> 
 /// What reading `record` under `condition` answers.
 pub(crate) fn read_outcome(record: Record, condition: &Condition) -> Result<Outcome, Fault> {
     match condition {
-        Condition::IfNoneMatch(etag) if *etag == record.etag().to_string() => Ok(Outcome::NotModified(record.etag())),
+        Condition::IfNoneMatch(etag) if *etag == record.etag().to_string() => {
+            Ok(Outcome::NotModified(record.etag()))
+        }
         Condition::IfAbsent => Ok(Outcome::NotModified(record.etag())),
         Condition::None | Condition::IfMatch(_) | Condition::IfExists | Condition::IfNoneMatch(_) => {
             check(condition, &record)?;
@@ -222,7 +295,9 @@ async fn existing(staging: &Staging<'_>, target: &Target) -> Result<(Bytes, Reco
         Target::Id(id) => Some(keyspace::record_key(&staging.logical_prefix, id)),
         Target::Number(number) => staging.key_of(*number).await?,
     };
-    let Some(key) = key else { return Err(MissingFault::Resource.into()) };
+    let Some(key) = key else {
+        return Err(MissingFault::Resource.into());
+    };
     match staging.find(&key).await? {
         Found::Live(record) => Ok((key, record)),
         Found::Expired(_) | Found::Absent => Err(MissingFault::Resource.into()),

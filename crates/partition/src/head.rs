@@ -59,12 +59,16 @@ impl Head {
     }
 
     pub(crate) fn decode(row: &[u8]) -> Result<Head, Fault> {
-        let Some((&FORMAT, fields)) = row.split_first() else { return Err(damaged("format of a partition head")) };
+        let Some((&FORMAT, fields)) = row.split_first() else {
+            return Err(damaged("format of a partition head"));
+        };
         if fields.len() != FIELDS * 8 {
             return Err(damaged("length of a partition head"));
         }
         let field = |index: usize| {
-            let bytes = fields.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
+            let bytes = fields
+                .get(index * 8..index * 8 + 8)
+                .and_then(|bytes| bytes.try_into().ok());
             u64::from_be_bytes(bytes.unwrap_or_default())
         };
         Ok(Head {
@@ -116,14 +120,28 @@ mod tests {
 
     #[test]
     fn a_head_round_trips() {
-        let head = Head { lsn: Lsn(1), counter: 3, ts: 5, documents: 6, bytes: 7, trimmed: Lsn(8), ..Head::default() };
+        let head = Head {
+            lsn: Lsn(1),
+            counter: 3,
+            ts: 5,
+            documents: 6,
+            bytes: 7,
+            trimmed: Lsn(8),
+            ..Head::default()
+        };
         assert_eq!(Head::decode(&head.encode()).unwrap(), head);
-        assert!(Head::decode(&[]).is_err() && Head::decode(&[1; 3]).is_err() && Head::decode(&[2; 65]).is_err());
+        assert!(
+            Head::decode(&[]).is_err() && Head::decode(&[1; 3]).is_err() && Head::decode(&[2; 65]).is_err()
+        );
     }
 
     #[test]
     fn what_was_reserved_is_not_given_again_unless_the_writer_stopped_in_order() {
-        let mut head = Head { lsn: Lsn(10), counter: 4, ..Head::default() };
+        let mut head = Head {
+            lsn: Lsn(10),
+            counter: 4,
+            ..Head::default()
+        };
         assert!(head.reserve());
         assert!(!head.reserve());
         let crashed = head.clone().reopened();

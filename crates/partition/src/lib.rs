@@ -18,7 +18,10 @@ mod view;
 mod writer;
 
 pub use log::{LogEntry, LogKind};
-pub use partition::{Executed, PartitionCounts, PartitionOptions, PartitionSpec, PhysicalPartition, new_partition_rows};
+pub use partition::{
+    Executed, PartitionCounts, PartitionOptions, PartitionSpec, PhysicalPartition, new_partition_rows,
+};
+pub use record::stored_document;
 pub use shape::ContainerShape;
 pub use storage::{commit_fault, read_fault};
 pub use view::{PartitionView, RecordPage, RecordScan};

@@ -31,7 +31,10 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn etag(&self) -> Etag {
-        Etag { ordinal: self.ordinal, lsn: self.lsn }
+        Etag {
+            ordinal: self.ordinal,
+            lsn: self.lsn,
+        }
     }
 
     /// Length of the row.
@@ -59,8 +62,12 @@ impl Record {
     /// Reads what [`Record::encode`] wrote; the document shares the row's memory.
     pub(crate) fn decode(row: &Bytes) -> Result<Record, Fault> {
         let field = |from: usize, to: usize| row.get(from..to).ok_or_else(|| damaged("record header"));
-        let u64_at = |at: usize| field(at, at + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().unwrap_or_default()));
-        let u32_at = |at: usize| field(at, at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().unwrap_or_default()));
+        let u64_at = |at: usize| {
+            field(at, at + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().unwrap_or_default()))
+        };
+        let u32_at = |at: usize| {
+            field(at, at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().unwrap_or_default()))
+        };
         if row.first() != Some(&FORMAT) {
             return Err(damaged("record format"));
         }
@@ -75,12 +82,19 @@ impl Record {
             ordinal: PartitionOrdinal(u32_at(17)?),
             ts: u64_at(21)?,
             ttl,
-            document: Document::from_stored(row.slice(HEADER_BYTES..)).map_err(|cause| damaged(cause.to_string()))?,
+            document: Document::from_stored(row.slice(HEADER_BYTES..))
+                .map_err(|cause| damaged(cause.to_string()))?,
         })
     }
 
     pub(crate) fn into_stored(self) -> StoredDocument {
-        StoredDocument { number: self.number, etag: self.etag(), lsn: self.lsn, ts: self.ts, document: self.document }
+        StoredDocument {
+            number: self.number,
+            etag: self.etag(),
+            lsn: self.lsn,
+            ts: self.ts,
+            document: self.document,
+        }
     }
 
     /// The id in the document.
@@ -89,10 +103,9 @@ impl Record {
     }
 }
 
-/// Reads any bytes as a record; for the fuzzer, which must not see a panic.
-#[doc(hidden)]
-pub fn decode_for_fuzz(row: &Bytes) -> bool {
-    Record::decode(row).is_ok_and(|record| record.id().is_some())
+/// Reads a row of the records space.
+pub fn stored_document(row: &Bytes) -> Result<StoredDocument, Fault> {
+    Record::decode(row).map(Record::into_stored)
 }
 
 #[cfg(test)]
@@ -111,7 +124,10 @@ mod tests {
         };
         let row = record.encode();
         let read = Record::decode(&row).unwrap();
-        assert_eq!((read.number, read.lsn, read.ordinal, read.ts, read.ttl), (record.number, Lsn(3), record.ordinal, 5, record.ttl));
+        assert_eq!(
+            (read.number, read.lsn, read.ordinal, read.ts, read.ttl),
+            (record.number, Lsn(3), record.ordinal, 5, record.ttl)
+        );
         assert_eq!(read.id(), Some("a"));
         for length in 0..HEADER_BYTES {
             assert!(Record::decode(&row.slice(..length)).is_err());

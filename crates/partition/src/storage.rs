@@ -7,9 +7,10 @@ use model::{Fault, StorageFault};
 pub fn read_fault(fault: ReadFault) -> Fault {
     match fault {
         ReadFault::Damaged { .. } => damaged(fault.to_string()),
-        ReadFault::Io { .. } | ReadFault::Poisoned | ReadFault::Closed => {
-            StorageFault::Unavailable { cause: fault.to_string() }.into()
+        ReadFault::Io { .. } | ReadFault::Poisoned | ReadFault::Closed => StorageFault::Unavailable {
+            cause: fault.to_string(),
         }
+        .into(),
         ReadFault::UnknownSpace { .. } => Fault::Internal(fault.to_string()),
     }
 }
@@ -17,13 +18,26 @@ pub fn read_fault(fault: ReadFault) -> Fault {
 /// What a failed commit means for a request. Only [`StorageFault::Uncertain`] leaves open whether it happened.
 pub fn commit_fault(fault: CommitFault) -> Fault {
     match fault {
-        CommitFault::Full { free_bytes, reserve_bytes } => StorageFault::Full { free_bytes, reserve_bytes }.into(),
-        CommitFault::Uncertain { cause } => StorageFault::Uncertain { cause: cause.to_string() }.into(),
+        CommitFault::Full {
+            free_bytes,
+            reserve_bytes,
+        } => StorageFault::Full {
+            free_bytes,
+            reserve_bytes,
+        }
+        .into(),
+        CommitFault::Uncertain { cause } => StorageFault::Uncertain {
+            cause: cause.to_string(),
+        }
+        .into(),
         CommitFault::PreconditionFailed { .. }
         | CommitFault::ChainBroken
         | CommitFault::LaneCrowded { .. }
         | CommitFault::Poisoned { .. }
-        | CommitFault::Closed => StorageFault::Unavailable { cause: fault.to_string() }.into(),
+        | CommitFault::Closed => StorageFault::Unavailable {
+            cause: fault.to_string(),
+        }
+        .into(),
         CommitFault::Unreadable(cause) => read_fault(cause),
         CommitFault::TooLarge { .. }
         | CommitFault::BadKey { .. }
@@ -34,6 +48,6 @@ pub fn commit_fault(fault: CommitFault) -> Fault {
 }
 
 /// Stored bytes that cannot be what was written.
-pub fn damaged(what: impl Into<String>) -> Fault {
+pub(crate) fn damaged(what: impl Into<String>) -> Fault {
     StorageFault::Damaged { what: what.into() }.into()
 }

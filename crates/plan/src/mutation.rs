@@ -2,7 +2,7 @@
 
 use crate::Item;
 use model::{DocumentNumber, EffectiveKey, PartitionKey};
-use value::patch::PatchOperation;
+use value::PatchOperation;
 
 /// A complete partition key with its hash: the name of one logical partition.
 #[derive(Clone, Debug, PartialEq)]

@@ -57,6 +57,11 @@ pub fn encode_key_value(value: &Value, out: &mut Vec<u8>) {
     encode_key(ValueRef::from(value), out);
 }
 
+/// Appends the key code of a string.
+pub fn encode_key_str(text: &str, out: &mut Vec<u8>) {
+    encode_string(text, out);
+}
+
 /// Appends the code of a missing value, which sorts before all others.
 pub fn encode_undefined(out: &mut Vec<u8>) {
     out.push(UNDEFINED);

@@ -2,8 +2,8 @@
 
 use arc_swap::ArcSwap;
 use model::{
-    ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, Lsn, OfferNumber,
-    PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
+    ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, Lsn,
+    OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
 };
 use partition::{ContainerShape, PhysicalPartition};
 use std::sync::Arc;
@@ -20,7 +20,10 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     fn etag(self) -> Etag {
-        Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(self.change) }
+        Etag {
+            ordinal: PartitionOrdinal(0),
+            lsn: Lsn(self.change),
+        }
     }
 }
 
@@ -126,15 +129,29 @@ impl Container {
         self
     }
 
-    pub(crate) fn replaced(&self, definition: ContainerDefinition, stamp: Stamp, expiry_changed: bool) -> Container {
-        let parts = ContainerParts { definition, stamp, ..self.parts.clone() };
+    pub(crate) fn replaced(
+        &self,
+        definition: ContainerDefinition,
+        stamp: Stamp,
+        expiry_changed: bool,
+    ) -> Container {
+        let parts = ContainerParts {
+            definition,
+            stamp,
+            ..self.parts.clone()
+        };
         let pending = self.expiry_pending || expiry_changed;
         Container::assemble(parts, pending, Arc::clone(&self.shape), Arc::clone(&self.map))
     }
 
     /// The same container after the expiry rows were written anew; not a change that clients see.
     pub(crate) fn settled(&self) -> Container {
-        Container::assemble(self.parts.clone(), false, Arc::clone(&self.shape), Arc::clone(&self.map))
+        Container::assemble(
+            self.parts.clone(),
+            false,
+            Arc::clone(&self.shape),
+            Arc::clone(&self.map),
+        )
     }
 
     fn assemble(
@@ -145,12 +162,20 @@ impl Container {
     ) -> Container {
         let rid = Rid::Container(parts.database.number, parts.number);
         let alt_path = format!("dbs/{}/colls/{}", parts.database.id, parts.definition.id);
-        Container { parts, expiry_pending, shape, map, rid, alt_path }
+        Container {
+            parts,
+            expiry_pending,
+            shape,
+            map,
+            rid,
+            alt_path,
+        }
     }
 
     /// Makes the partitions work by this definition.
     pub(crate) fn adopt_shape(&self) {
-        self.shape.store(Arc::new(ContainerShape::from(&self.parts.definition)));
+        self.shape
+            .store(Arc::new(ContainerShape::from(&self.parts.definition)));
     }
 
     /// Its number, never reused.
@@ -209,7 +234,10 @@ impl Container {
             throughput_fraction: 1.0 / count as f64,
         };
         let ranges = self.map.entries.iter().map(range).collect();
-        RangeFeed { ranges, etag: format!("\"{}\"", self.map.stamp.change) }
+        RangeFeed {
+            ranges,
+            etag: format!("\"{}\"", self.map.stamp.change),
+        }
     }
 }
 
@@ -235,7 +263,10 @@ impl PartitionMap {
     }
 
     /// The partitions that own a part of `range`, in its order.
-    pub(crate) fn owners<'a>(&'a self, range: &'a EffectiveRange) -> impl Iterator<Item = &'a PartitionEntry> {
+    pub(crate) fn owners<'a>(
+        &'a self,
+        range: &'a EffectiveRange,
+    ) -> impl Iterator<Item = &'a PartitionEntry> {
         self.entries.iter().filter(|entry| entry.range.overlaps(range))
     }
 
@@ -260,7 +291,12 @@ impl PartitionEntry {
         range: EffectiveRange,
         parents: Vec<PartitionOrdinal>,
     ) -> PartitionEntry {
-        PartitionEntry { ordinal, range, parents, opened: OnceCell::new() }
+        PartitionEntry {
+            ordinal,
+            range,
+            parents,
+            opened: OnceCell::new(),
+        }
     }
 }
 
@@ -312,7 +348,9 @@ impl OfferOwner {
     pub fn link(&self) -> String {
         match self.rid {
             Rid::Container(database, _) => format!("dbs/{}/colls/{}/", Rid::Database(database), self.rid),
-            Rid::Database(_) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => format!("dbs/{}/", self.rid),
+            Rid::Database(_) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => {
+                format!("dbs/{}/", self.rid)
+            }
         }
     }
 }
@@ -328,7 +366,12 @@ pub struct Offer {
 
 impl Offer {
     pub(crate) fn new(number: OfferNumber, owner: OfferOwner, throughput: Throughput, stamp: Stamp) -> Offer {
-        Offer { number, owner, throughput, stamp }
+        Offer {
+            number,
+            owner,
+            throughput,
+            stamp,
+        }
     }
 
     /// Its number, never reused.

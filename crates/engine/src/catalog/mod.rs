@@ -3,25 +3,22 @@
 //! One immutable state, swapped as a whole after each durable change. Changes are made one at a time.
 
 mod entries;
-mod offers;
 mod rows;
 mod state;
 
-pub use entries::{Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed};
+pub use entries::{
+    Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
+};
 pub(crate) use entries::{PartitionEntry, PartitionMap};
-pub(crate) use rows::StoreSecrets;
-pub(crate) use state::{Catalog, CatalogState};
+pub(crate) use state::Catalog;
 
 use crate::access::{AdminPass, CatalogPass};
 use crate::engine::Engine;
-use bytes::Bytes;
 use entries::ContainerParts;
-use kv::{Batch, Durability};
 use model::{
-    ConflictFault, ContainerDefinition, Etag, Fault, LimitFault, Lsn, MissingFault, PartitionOrdinal, PreconditionFault,
-    Rid, Throughput,
+    ConflictFault, ContainerDefinition, Etag, Fault, LimitFault, MissingFault, PreconditionFault, Rid,
+    Throughput,
 };
-use partition::keyspace::{self, CATALOG};
 use plan::Condition;
 use std::sync::Arc;
 
@@ -33,14 +30,23 @@ const PARTITIONS_MAX: u64 = 1024;
 impl Engine {
     /// Finds a database by name, or else by RID.
     pub fn find_database(&self, segment: &str) -> Result<Addressed<Arc<Database>>, Fault> {
-        self.catalog.state().find_database(segment).ok_or_else(|| MissingFault::Resource.into())
+        self.catalog
+            .state()
+            .find_database(segment)
+            .ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Finds a container by names, or else by RIDs.
-    pub fn find_container(&self, database: &str, container: &str) -> Result<Addressed<Arc<Container>>, Fault> {
+    pub fn find_container(
+        &self,
+        database: &str,
+        container: &str,
+    ) -> Result<Addressed<Arc<Container>>, Fault> {
         let state = self.catalog.state();
         let database = state.find_database(database).ok_or(MissingFault::Owner)?;
-        state.find_container(&database.resource, container).ok_or_else(|| MissingFault::Resource.into())
+        state
+            .find_container(&database.resource, container)
+            .ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Creates a database.
@@ -55,7 +61,11 @@ impl Engine {
         if change.state.find_database_by_name(id).is_some() {
             return Err(ConflictFault::Id.into());
         }
-        let database = Arc::new(Database::new(change.next_database()?, id.to_owned(), change.stamp()));
+        let database = Arc::new(Database::new(
+            change.next_database()?,
+            id.to_owned(),
+            change.stamp(),
+        ));
         change.put_database(Arc::clone(&database));
         if let Some(throughput) = throughput {
             change.put_offer(OfferOwner::database(&database), throughput)?;
@@ -72,7 +82,10 @@ impl Engine {
         condition: &Condition,
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await;
-        let current = change.state.database(database.number()).ok_or(MissingFault::Resource)?;
+        let current = change
+            .state
+            .database(database.number())
+            .ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         for container in change.state.containers_of(&current) {
             change.drop_container(&container);
@@ -84,7 +97,11 @@ impl Engine {
     }
 
     /// The databases in order of creation.
-    pub fn list_databases(&self, _pass: CatalogPass, page: &PageRequest) -> Result<Page<Arc<Database>>, Fault> {
+    pub fn list_databases(
+        &self,
+        _pass: CatalogPass,
+        page: &PageRequest,
+    ) -> Result<Page<Arc<Database>>, Fault> {
         let databases = self.catalog.state().databases();
         self.page_of(page, b"databases", databases, |database| database.number().0)
     }
@@ -98,8 +115,15 @@ impl Engine {
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>, Fault> {
         let mut change = self.catalog.begin(self).await;
-        let database = change.state.database(database.number()).ok_or(MissingFault::Owner)?;
-        if change.state.find_container_by_name(&database, &definition.id).is_some() {
+        let database = change
+            .state
+            .database(database.number())
+            .ok_or(MissingFault::Owner)?;
+        if change
+            .state
+            .find_container_by_name(&database, &definition.id)
+            .is_some()
+        {
             return Err(ConflictFault::Id.into());
         }
         let shared = change.state.offer_of(&Rid::Database(database.number())).is_some();
@@ -108,7 +132,12 @@ impl Engine {
         let count = partition_count(throughput_or_default, self.options.partition_throughput_max)?;
         let stamp = change.stamp();
         let map = PartitionMap::initial(&definition.partition_key, count, stamp);
-        let parts = ContainerParts { number, database: Arc::clone(&database), definition, stamp };
+        let parts = ContainerParts {
+            number,
+            database: Arc::clone(&database),
+            definition,
+            stamp,
+        };
         let container = Arc::new(Container::new(parts, map));
         change.put_new_container(&container);
         // A container of a database with shared throughput has an offer of its own only when it asks for one.
@@ -128,7 +157,10 @@ impl Engine {
         condition: &Condition,
     ) -> Result<Arc<Container>, Fault> {
         let mut change = self.catalog.begin(self).await;
-        let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
+        let current = change
+            .state
+            .container(container.number())
+            .ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         let definition = current.definition().replaced_by(body)?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
@@ -150,7 +182,10 @@ impl Engine {
         condition: &Condition,
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await;
-        let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
+        let current = change
+            .state
+            .container(container.number())
+            .ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         change.drop_container(&current);
         change.commit().await?;
@@ -167,7 +202,9 @@ impl Engine {
     ) -> Result<Page<Arc<Container>>, Fault> {
         let context = format!("containers {}", database.number().0);
         let containers = self.catalog.state().containers_of(database);
-        self.page_of(page, context.as_bytes(), containers, |container| container.number().0)
+        self.page_of(page, context.as_bytes(), containers, |container| {
+            container.number().0
+        })
     }
 
     /// The partitions of a container as clients see them.
@@ -177,7 +214,10 @@ impl Engine {
 
     /// Finds an offer by its RID.
     pub fn find_offer(&self, _pass: CatalogPass, rid: &str) -> Result<Arc<Offer>, Fault> {
-        self.catalog.state().find_offer(rid).ok_or_else(|| MissingFault::Resource.into())
+        self.catalog
+            .state()
+            .find_offer(rid)
+            .ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// The offers in order of creation.
@@ -199,7 +239,9 @@ impl Engine {
             Some(text) => {
                 let position = self.continuation_key.open(context, text)?;
                 let position = position.try_into().map(u32::from_be_bytes);
-                position.map_err(|_| model::RequestFault::BadContinuation { reason: "it is not of this list" })?
+                position.map_err(|_| model::RequestFault::BadContinuation {
+                    reason: "it is not of this list",
+                })?
             }
         };
         let mut rest = all.into_iter().filter(|item| number(item) > last);
@@ -228,7 +270,9 @@ fn check(condition: &Condition, current: Etag) -> Result<(), Fault> {
         Condition::None | Condition::IfExists => Ok(()),
         Condition::IfMatch(etag) if matches(etag) => Ok(()),
         Condition::IfNoneMatch(etag) if !matches(etag) => Ok(()),
-        Condition::IfMatch(_) | Condition::IfNoneMatch(_) => Err(PreconditionFault::EtagMismatch { current }.into()),
+        Condition::IfMatch(_) | Condition::IfNoneMatch(_) => {
+            Err(PreconditionFault::EtagMismatch { current }.into())
+        }
         Condition::IfAbsent => Err(PreconditionFault::Exists.into()),
     }
 }

@@ -79,7 +79,14 @@ async fn run(engine: Weak<Engine>, wake: Arc<Notify>, done: mpsc::Sender<()>) {
             ("drop containers", engine.delete_dropped_rows().await),
             ("reschedule expiry", engine.reschedule_expiry().await),
             ("sweep expired documents", engine.sweep_expired().await),
-            ("trim logs", if round.is_multiple_of(ROUNDS_PER_TRIM) { engine.trim_logs().await } else { Ok(()) }),
+            (
+                "trim logs",
+                if round.is_multiple_of(ROUNDS_PER_TRIM) {
+                    engine.trim_logs().await
+                } else {
+                    Ok(())
+                },
+            ),
         ];
         for (job, result) in results {
             if let Err(fault) = result {

@@ -10,7 +10,9 @@ impl Engine {
     pub(super) async fn trim_logs(&self) -> Result<(), Fault> {
         let containers: Vec<Arc<Container>> = self.catalog.state().containers().cloned().collect();
         for entry in containers.iter().flat_map(|container| &container.map.entries) {
-            let Some(partition) = entry.opened.get() else { continue };
+            let Some(partition) = entry.opened.get() else {
+                continue;
+            };
             while partition.trim_log().await? && !self.jobs.is_stopping() {}
         }
         Ok(())
