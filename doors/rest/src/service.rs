@@ -36,7 +36,10 @@ pub struct RestOptions {
 
 impl Default for RestOptions {
     fn default() -> RestOptions {
-        RestOptions { public_endpoint: None, body_timeout: Duration::from_secs(30) }
+        RestOptions {
+            public_endpoint: None,
+            body_timeout: Duration::from_secs(30),
+        }
     }
 }
 
@@ -48,7 +51,7 @@ pub struct ConnectionInfo {
 }
 
 /// The NoSQL API over one engine.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RestDoor {
     engine: Arc<Engine>,
     options: RestOptions,
@@ -67,7 +70,8 @@ impl RestDoor {
     {
         let (parts, body) = request.into_parts();
         let activity = ActivityId::of(&parts.headers, self.engine.ambient());
-        let mut body = IncomingBody::new(pin!(body), self.options.body_timeout);
+        let body = pin!(body);
+        let mut body = IncomingBody::new(body, self.options.body_timeout);
         let reply = match self.answer(&parts, &mut body, connection).await {
             Ok(reply) => reply,
             Err(refusal) => {
@@ -94,22 +98,40 @@ impl RestDoor {
         check_size(parts)?;
         let path = Path::parse(parts.uri.path())?;
         let operation = route::operation(&parts.method, &path)?;
-        let signed = Signed { verb: &parts.method, path: &path, headers: &parts.headers };
+        let signed = Signed {
+            verb: &parts.method,
+            path: &path,
+            headers: &parts.headers,
+        };
         let now_seconds = self.engine.ambient().now_seconds();
         let principal = auth::authenticate(self.engine.access(), now_seconds, &signed)?;
         headers::check_consistency(&parts.headers)?;
         let body = body.read().await?;
-        let call = Call { engine: &self.engine, options: &self.options, principal, connection, parts, body };
+        let call = Call {
+            engine: &self.engine,
+            options: &self.options,
+            principal,
+            connection,
+            parts,
+            body,
+        };
         operations::perform(&call, operation).await
     }
 }
 
 /// Refuses a request whose URL and headers are larger than any client's.
 fn check_size(parts: &Parts) -> Result<(), LimitFault> {
-    let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
+    let headers = parts
+        .headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum::<usize>();
     let bytes = headers + parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
     if bytes > HEADER_BYTES_MAX {
-        return Err(LimitFault::TooLarge { bytes, limit: HEADER_BYTES_MAX });
+        return Err(LimitFault::TooLarge {
+            bytes,
+            limit: HEADER_BYTES_MAX,
+        });
     }
     Ok(())
 }
@@ -118,7 +140,9 @@ fn check_size(parts: &Parts) -> Result<(), LimitFault> {
 fn log(fault: &Fault, activity: &ActivityId) {
     match fault {
         Fault::Internal(_) => tracing::error!(activity = activity.as_str(), %fault, "request failed"),
-        Fault::Storage(_) => tracing::warn!(activity = activity.as_str(), %fault, "storage refused a request"),
+        Fault::Storage(_) => {
+            tracing::warn!(activity = activity.as_str(), %fault, "storage refused a request")
+        }
         Fault::Request(_)
         | Fault::Access(_)
         | Fault::Missing(_)

@@ -6,8 +6,8 @@ use super::list_documents::range_id;
 use super::steps::{self, RawStep, StepWriter};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
-use crate::wire::reply::Reply;
 use crate::wire::names;
+use crate::wire::reply::Reply;
 use engine::{Container, StepReceipt};
 use http::StatusCode;
 use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal};
@@ -20,7 +20,9 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.owner(path)?.resource;
     let pass = call.engine.access().write(&call.principal, &container)?;
     let ordinal = range_id(call.headers())?;
-    let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
+    let range = ordinal
+        .map(|ordinal| range(call, &container, ordinal))
+        .transpose()?;
     let shared_key = header_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
     let mut prepared = Vec::with_capacity(steps.len());
@@ -32,7 +34,10 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     }
     // The engine gets what can be done; refused steps keep their place in the answer.
     let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
-    let done = call.engine.bulk(pass, ready.into_iter().flatten().collect()).await;
+    let done = call
+        .engine
+        .bulk(pass, ready.into_iter().flatten().collect())
+        .await;
     let mut reply = answer(&container, &steps, refused, done);
     if let Some(ordinal) = ordinal {
         reply.number(&names::PARTITION_KEY_RANGE_ID, ordinal.0);
@@ -48,18 +53,30 @@ fn split(step: Result<Prepared, Fault>) -> (Option<Prepared>, Option<Fault>) {
     }
 }
 
-fn prepare(container: &Container, step: &RawStep<'_>, shared: Option<&PartitionKey>) -> Result<Prepared, Fault> {
+fn prepare(
+    container: &Container,
+    step: &RawStep<'_>,
+    shared: Option<&PartitionKey>,
+) -> Result<Prepared, Fault> {
     let own = step.partition_key.as_deref();
-    let own = own.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
+    let own = own
+        .map(|text| container.definition().partition_key.parse_header(text))
+        .transpose()?;
     Ok((own.or_else(|| shared.cloned()), step.operation()?))
 }
 
 /// The hashes that belong to the range the request was sent to.
-fn range(call: &Call<'_>, container: &Container, ordinal: PartitionOrdinal) -> Result<EffectiveRange, Refusal> {
+fn range(
+    call: &Call<'_>,
+    container: &Container,
+    ordinal: PartitionOrdinal,
+) -> Result<EffectiveRange, Refusal> {
     let pass = call.engine.access().read_catalog(&call.principal)?;
     let feed = call.engine.ranges(pass, container);
     let found = feed.ranges.into_iter().find(|range| range.ordinal == ordinal);
-    let gone = || MissingFault::Range { id: ordinal.to_string() };
+    let gone = || MissingFault::Range {
+        id: ordinal.to_string(),
+    };
     Ok(found.ok_or_else(gone)?.range)
 }
 
@@ -75,7 +92,9 @@ fn check_range(
     let mut complete = keys.filter(|key| definition.is_complete(key));
     match complete.all(|key| range.contains(&definition.effective_key(key))) {
         true => Ok(()),
-        false => Err(MissingFault::Range { id: ordinal.to_string() }),
+        false => Err(MissingFault::Range {
+            id: ordinal.to_string(),
+        }),
     }
 }
 

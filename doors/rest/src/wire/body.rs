@@ -22,7 +22,11 @@ pub(crate) struct IncomingBody<'a, B> {
 impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// Nothing is read yet. All of the body must come within `timeout`.
     pub(crate) fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
-        IncomingBody { body, received: 0, timeout }
+        IncomingBody {
+            body,
+            received: 0,
+            timeout,
+        }
     }
 
     /// The whole body. A client that announces too much is refused before it sends.
@@ -34,14 +38,22 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         if announced > REQUEST_BYTES_MAX {
             return Err(too_large(announced));
         }
-        let late = || RequestFault::BadBody { reason: "it did not arrive in time".to_owned() };
-        tokio::time::timeout(self.timeout, self.gather()).await.map_err(|_| late())?
+        let late = || RequestFault::BadBody {
+            reason: "it did not arrive in time".to_owned(),
+        };
+        tokio::time::timeout(self.timeout, self.gather())
+            .await
+            .map_err(|_| late())?
     }
 
     async fn gather(&mut self) -> Result<Bytes, Fault> {
-        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+        let Some(first) = self.chunk().await? else {
+            return Ok(Bytes::new());
+        };
         // Most bodies come in one piece, which needs no copy.
-        let Some(second) = self.chunk().await? else { return Ok(first) };
+        let Some(second) = self.chunk().await? else {
+            return Ok(first);
+        };
         let mut whole = BytesMut::from(first);
         whole.extend_from_slice(&second);
         while let Some(chunk) = self.chunk().await? {
@@ -53,9 +65,13 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// The next piece of data; `None` at the end.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         while let Some(frame) = self.body.frame().await {
-            let broken = |_| RequestFault::BadBody { reason: "it broke off".to_owned() };
+            let broken = |_| RequestFault::BadBody {
+                reason: "it broke off".to_owned(),
+            };
             // Trailers carry nothing for us.
-            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+            let Ok(data) = frame.map_err(broken)?.into_data() else {
+                continue;
+            };
             self.received += data.len();
             if self.received > REQUEST_BYTES_MAX {
                 return Err(too_large(self.received));
@@ -71,11 +87,16 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         if self.received.saturating_add(left) > REQUEST_BYTES_MAX {
             return false;
         }
+        let timeout = self.timeout;
         let rest = async { while let Ok(Some(_)) = self.chunk().await {} };
-        tokio::time::timeout(self.timeout, rest).await.is_ok() && self.body.is_end_stream()
+        tokio::time::timeout(timeout, rest).await.is_ok() && self.body.is_end_stream()
     }
 }
 
 fn too_large(bytes: usize) -> Fault {
-    LimitFault::TooLarge { bytes, limit: REQUEST_BYTES_MAX }.into()
+    LimitFault::TooLarge {
+        bytes,
+        limit: REQUEST_BYTES_MAX,
+    }
+    .into()
 }

@@ -131,7 +131,10 @@ pub(crate) struct ItemWriter {
 impl ItemWriter {
     /// A writer for items of `container`.
     pub(crate) fn new(container: &Container) -> ItemWriter {
-        ItemWriter { database: container.database().number(), container: container.number() }
+        ItemWriter {
+            database: container.database().number(),
+            container: container.number(),
+        }
     }
 
     /// Appends one item. Written by hand into one buffer: this is the hot path of reads.
