@@ -7,7 +7,8 @@ use crate::wire::activity::ActivityId;
 use crate::wire::json;
 use http::StatusCode;
 use model::{
-    AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, StorageFault,
+    AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault,
+    StorageFault,
 };
 
 /// A refused request on its way to the client.
@@ -43,9 +44,9 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
         Fault::Access(fault) => (access_status(fault), 0),
         Fault::Missing(fault) => missing(fault),
         Fault::Conflict(ConflictFault::Id | ConflictFault::UniqueKey { .. }) => (StatusCode::CONFLICT, 0),
-        Fault::Precondition(PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists) => {
-            (StatusCode::PRECONDITION_FAILED, 0)
-        }
+        Fault::Precondition(
+            PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists | PreconditionFault::Absent,
+        ) => (StatusCode::PRECONDITION_FAILED, 0),
         Fault::Limit(fault) => limit(fault),
         Fault::Storage(fault) => (storage_status(fault), 0),
         Fault::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 0),

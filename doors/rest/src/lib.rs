@@ -1,1 +1,15 @@
-//! The REST door of the NoSQL API.
+//! The REST door: the NoSQL API over HTTP.
+//!
+//! A request is judged in this order: shape of path and verb ([`route`]), credential ([`auth`]), common headers and
+//! body ([`service`]), then its operation ([`operations`]). What comes back is an answer or a fault, and faults
+//! become statuses in [`faults`] alone. Everything the door does goes through [`engine::Engine`]; it knows nothing of
+//! partitions, storage or sockets.
+
+mod auth;
+mod faults;
+mod operations;
+mod route;
+mod service;
+mod wire;
+
+pub use service::{ConnectionInfo, RestDoor, RestOptions};

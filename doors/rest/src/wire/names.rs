@@ -28,8 +28,12 @@ names! {
     CONTENT_TYPE = "content-type";
     /// Where a feed goes on.
     CONTINUATION = "x-ms-continuation";
+    /// Where a part of a range ends.
+    END_EPK = "x-ms-end-epk";
     /// The version of a resource.
     ETAG = "etag";
+    /// The name by which the client called us.
+    HOST = "host";
     /// The version that must be there.
     IF_MATCH = "if-match";
     /// The version that must not be there.
@@ -74,6 +78,8 @@ names! {
     RETRY_AFTER_MS = "x-ms-retry-after-ms";
     /// What the client has seen, or has seen now.
     SESSION_TOKEN = "x-ms-session-token";
+    /// Where a part of a range starts.
+    START_EPK = "x-ms-start-epk";
     /// The finer reason of a refusal.
     SUBSTATUS = "x-ms-substatus";
     /// The date that was signed.

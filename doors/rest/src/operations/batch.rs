@@ -1,0 +1,55 @@
+//! `POST …/docs` with an atomic batch: all steps in one logical partition, in one commit, or none.
+
+use super::Call;
+use super::document::required_key;
+use super::steps::{self, StepWriter};
+use crate::faults::Refusal;
+use crate::route::ContainerPath;
+use crate::wire::reply::Reply;
+use engine::{BatchReceipt, Container};
+use http::StatusCode;
+use model::{Charge, Fault};
+
+pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let container = call.owner(path)?.resource;
+    let pass = call.engine.access().write(&call.principal, &container)?;
+    let key = required_key(call, &container)?;
+    let steps = steps::parse(&call.body)?;
+    let mut operations = Vec::with_capacity(steps.len());
+    for (index, step) in steps.iter().enumerate() {
+        match step.operation() {
+            Ok(operation) => operations.push(operation),
+            Err(fault) => return Ok(refused(&container, steps.len(), index, &fault, Charge::MINIMUM)),
+        }
+    }
+    let BatchReceipt {
+        session,
+        charge,
+        result,
+    } = call.engine.batch(pass, key, operations).await?;
+    let mut reply = match result {
+        Ok(receipts) => {
+            let mut writer = StepWriter::new(&container);
+            for (receipt, step) in receipts.iter().zip(&steps) {
+                writer.done(receipt, step.prefers_minimal());
+            }
+            Reply::json(StatusCode::OK, charge, writer.finish())
+        }
+        Err(refusal) => refused(&container, steps.len(), refusal.index, &refusal.fault, charge),
+    };
+    reply.session(&container, session);
+    Ok(reply)
+}
+
+/// The step that refused the batch says why; the others say that they depend on it.
+fn refused(container: &Container, count: usize, index: usize, fault: &Fault, charge: Charge) -> Reply {
+    let mut writer = StepWriter::new(container);
+    for step in 0..count {
+        if step == index {
+            writer.refused(fault);
+        } else {
+            writer.not_done();
+        }
+    }
+    Reply::json(StatusCode::MULTI_STATUS, charge, writer.finish())
+}

@@ -1,0 +1,127 @@
+//! `POST …/docs` with a bulk: independent steps that share a request, each with a key and a status of its own.
+
+use super::Call;
+use super::document::header_key;
+use super::list_documents::range_id;
+use super::steps::{self, RawStep, StepWriter};
+use crate::faults::Refusal;
+use crate::route::ContainerPath;
+use crate::wire::names;
+use crate::wire::reply::Reply;
+use engine::{Container, StepReceipt};
+use http::StatusCode;
+use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal};
+use plan::Operation;
+
+/// A step that can be carried out, with its key.
+type Prepared = (Option<PartitionKey>, Operation);
+
+pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let container = call.owner(path)?.resource;
+    let pass = call.engine.access().write(&call.principal, &container)?;
+    let ordinal = range_id(call.headers())?;
+    let range = ordinal
+        .map(|ordinal| range(call, &container, ordinal))
+        .transpose()?;
+    let shared_key = header_key(call, &container)?;
+    let steps = steps::parse(&call.body)?;
+    let mut prepared = Vec::with_capacity(steps.len());
+    for step in &steps {
+        prepared.push(prepare(&container, step, shared_key.as_ref()));
+    }
+    if let (Some(ordinal), Some(range)) = (ordinal, &range) {
+        check_range(&container, &prepared, ordinal, range)?;
+    }
+    // The engine gets what can be done; refused steps keep their place in the answer.
+    let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
+    let done = call
+        .engine
+        .bulk(pass, ready.into_iter().flatten().collect())
+        .await;
+    let mut reply = answer(&container, &steps, refused, done);
+    if let Some(ordinal) = ordinal {
+        reply.number(&names::PARTITION_KEY_RANGE_ID, ordinal.0);
+    }
+    reply.owner(&container);
+    Ok(reply)
+}
+
+fn split(step: Result<Prepared, Fault>) -> (Option<Prepared>, Option<Fault>) {
+    match step {
+        Ok(prepared) => (Some(prepared), None),
+        Err(fault) => (None, Some(fault)),
+    }
+}
+
+fn prepare(
+    container: &Container,
+    step: &RawStep<'_>,
+    shared: Option<&PartitionKey>,
+) -> Result<Prepared, Fault> {
+    let own = step.partition_key.as_deref();
+    let own = own
+        .map(|text| container.definition().partition_key.parse_header(text))
+        .transpose()?;
+    Ok((own.or_else(|| shared.cloned()), step.operation()?))
+}
+
+/// The hashes that belong to the range the request was sent to.
+fn range(
+    call: &Call<'_>,
+    container: &Container,
+    ordinal: PartitionOrdinal,
+) -> Result<EffectiveRange, Refusal> {
+    let pass = call.engine.access().read_catalog(&call.principal)?;
+    let feed = call.engine.ranges(pass, container);
+    let found = feed.ranges.into_iter().find(|range| range.ordinal == ordinal);
+    let gone = || MissingFault::Range {
+        id: ordinal.to_string(),
+    };
+    Ok(found.ok_or_else(gone)?.range)
+}
+
+/// A key outside of the range means that the client's map is old: it must read the ranges again and send anew.
+fn check_range(
+    container: &Container,
+    steps: &[Result<Prepared, Fault>],
+    ordinal: PartitionOrdinal,
+    range: &EffectiveRange,
+) -> Result<(), MissingFault> {
+    let definition = &container.definition().partition_key;
+    let keys = steps.iter().flatten().filter_map(|(key, _)| key.as_ref());
+    let mut complete = keys.filter(|key| definition.is_complete(key));
+    match complete.all(|key| range.contains(&definition.effective_key(key))) {
+        true => Ok(()),
+        false => Err(MissingFault::Range {
+            id: ordinal.to_string(),
+        }),
+    }
+}
+
+fn answer(
+    container: &Container,
+    steps: &[RawStep<'_>],
+    refused: Vec<Option<Fault>>,
+    done: Vec<Result<StepReceipt, Fault>>,
+) -> Reply {
+    let mut writer = StepWriter::new(container);
+    let mut done = done.into_iter();
+    let mut charge = Charge::NONE;
+    let mut status = StatusCode::OK;
+    for (step, fault) in steps.iter().zip(refused) {
+        let result = fault.map_or_else(|| done.next(), |fault| Some(Err(fault)));
+        match result {
+            Some(Ok(receipt)) => {
+                charge += receipt.charge;
+                writer.done(&receipt, step.prefers_minimal());
+            }
+            Some(Err(fault)) => {
+                charge += Charge::MINIMUM;
+                status = StatusCode::MULTI_STATUS;
+                writer.refused(&fault);
+            }
+            None => writer.not_done(),
+        }
+    }
+    Reply::json(status, charge, writer.finish())
+}

@@ -1,0 +1,24 @@
+//! `POST /dbs/{database}/colls`
+
+use super::{CATALOG_WRITE, Call, owner_fault};
+use crate::faults::Refusal;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, resources};
+use http::StatusCode;
+use model::ContainerDefinition;
+
+pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
+    let pass = call.engine.access().change_catalog(&call.principal)?;
+    call.refuse_query()?;
+    let database = call.engine.find_database(database).map_err(owner_fault)?.resource;
+    let definition = ContainerDefinition::from_json(&call.json_body()?)?;
+    let throughput = headers::throughput(call.headers())?;
+    let container = call
+        .engine
+        .create_container(pass, &database, definition, throughput)
+        .await?;
+    let body = resources::text(&resources::container(&container));
+    let mut reply = Reply::json(StatusCode::CREATED, CATALOG_WRITE, body);
+    reply.etag(container.etag());
+    Ok(reply)
+}

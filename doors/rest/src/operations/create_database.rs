@@ -1,0 +1,27 @@
+//! `POST /dbs`
+
+use super::{CATALOG_WRITE, Call};
+use crate::faults::Refusal;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, resources};
+use http::StatusCode;
+use model::RequestFault;
+use serde_json::Value as Json;
+
+pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let pass = call.engine.access().change_catalog(&call.principal)?;
+    call.refuse_query()?;
+    let Json::Object(members) = call.json_body()? else {
+        return Err(RequestFault::BadBody {
+            reason: "a database definition is a JSON object".to_owned(),
+        }
+        .into());
+    };
+    let id = model::name_of(&members)?;
+    let throughput = headers::throughput(call.headers())?;
+    let database = call.engine.create_database(pass, &id, throughput).await?;
+    let body = resources::text(&resources::database(&database));
+    let mut reply = Reply::json(StatusCode::CREATED, CATALOG_WRITE, body);
+    reply.etag(database.etag());
+    Ok(reply)
+}

@@ -1,0 +1,27 @@
+//! `POST …/docs` with an item: create, or upsert by header.
+//!
+//! `If-None-Match: *` on a create of an existing id is a conflict like any other (409), since that is what a create
+//! means anyway; on an upsert it is a condition that fails (412).
+
+use super::Call;
+use super::document::{header_key, item, refuse_triggers, written};
+use crate::faults::Refusal;
+use crate::route::ContainerPath;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, names};
+use plan::Mutation;
+
+pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let container = call.owner(path)?.resource;
+    let pass = call.engine.access().write(&call.principal, &container)?;
+    refuse_triggers(call)?;
+    let condition = headers::write_condition(call.headers())?;
+    let key = header_key(call, &container)?;
+    let item = item(&call.body)?;
+    let mutation = match headers::flag(call.headers(), &names::IS_UPSERT)? {
+        true => Mutation::Upsert { item, condition },
+        false => Mutation::Create { item, condition },
+    };
+    let receipt = call.engine.write(pass, key, mutation).await?;
+    written(call, &container, receipt)
+}

@@ -1,0 +1,162 @@
+//! What the operations on documents share: reading the key and the item of a request, answering with an item.
+
+use super::{Call, not_supported};
+use crate::faults::Refusal;
+use crate::wire::reply::Reply;
+use crate::wire::resources::ItemWriter;
+use crate::wire::{headers, names};
+use engine::{Addressed, Container, WriteReceipt};
+use http::StatusCode;
+use model::limits::ITEM_BYTES_MAX;
+use model::{Charge, Fault, LimitFault, PartitionKey, RequestFault, Rid};
+use plan::{Item, Outcome, SYSTEM_PROPERTIES, StoredDocument, Target};
+use std::sync::Arc;
+use value::{Document, JsonError, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
+
+/// The partition key of the header; `None` when it is absent.
+pub(super) fn header_key(
+    call: &Call<'_>,
+    container: &Container,
+) -> Result<Option<PartitionKey>, RequestFault> {
+    let text = headers::text(call.headers(), &names::PARTITION_KEY)?;
+    text.map(|text| container.definition().partition_key.parse_header(text))
+        .transpose()
+}
+
+/// The partition key of the header, without which no stored document is found.
+///
+/// Containers of old clients have no key of their own, and those clients send none.
+pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<PartitionKey, RequestFault> {
+    let definition = &container.definition().partition_key;
+    match header_key(call, container)? {
+        Some(key) => Ok(key),
+        None if definition.is_system_key() => definition.parse_header("[]"),
+        None => Err(RequestFault::PartitionKeyRequired),
+    }
+}
+
+/// The item in `text`. Clients send back the system properties they have read: those are dropped.
+pub(super) fn item(text: &[u8]) -> Result<Item, Fault> {
+    if text.len() > ITEM_BYTES_MAX {
+        return Err(LimitFault::TooLarge {
+            bytes: text.len(),
+            limit: ITEM_BYTES_MAX,
+        }
+        .into());
+    }
+    let document = Document::from_json_without(text, &SYSTEM_PROPERTIES).map_err(bad_json)?;
+    Ok(Item::new(document)?)
+}
+
+fn bad_json(error: JsonError) -> RequestFault {
+    RequestFault::BadJson {
+        reason: error.to_string(),
+    }
+}
+
+/// Which document the last segment of a path names: below a container named by RID it is a RID, else an id.
+pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target {
+    let of_this_container = |rid| match rid {
+        Rid::Document(database, container, number) => {
+            (owner.resource.rid() == Rid::Container(database, container)).then_some(number)
+        }
+        Rid::Database(_) | Rid::Container(..) | Rid::Range(..) | Rid::Offer(_) => None,
+    };
+    let number = Rid::parse(segment)
+        .filter(|_| owner.by_rid)
+        .and_then(of_this_container);
+    number.map_or_else(|| Target::Id(segment.to_owned()), Target::Number)
+}
+
+/// The operations of a patch body: an object with `operations`, or the bare array.
+pub(super) fn patch_operations(text: &[u8]) -> Result<Vec<PatchOperation>, Fault> {
+    let body = Value::from_json(text).map_err(bad_json)?;
+    let body = body.as_ref();
+    let list = match body.member("operations") {
+        Some(list) => list,
+        None => body,
+    };
+    if body
+        .member("condition")
+        .is_some_and(|condition| !ValueRef::is_null(condition))
+    {
+        return Err(not_supported("a patch with a condition").into());
+    }
+    let bad = |reason: String| RequestFault::BadBody { reason };
+    let operations = PatchOperation::list_from_json(list).map_err(|error| bad(error.to_string()))?;
+    if operations.is_empty() {
+        return Err(bad("a patch has at least one operation".to_owned()).into());
+    }
+    if operations.len() > PATCH_OPERATIONS_MAX {
+        return Err(LimitFault::TooManyOperations {
+            given: operations.len(),
+            limit: PATCH_OPERATIONS_MAX,
+        }
+        .into());
+    }
+    Ok(operations)
+}
+
+/// Refuses what would have to run beside a write and cannot.
+pub(super) fn refuse_triggers(call: &Call<'_>) -> Result<(), RequestFault> {
+    for name in [&names::PRE_TRIGGERS, &names::POST_TRIGGERS] {
+        if headers::text(call.headers(), name)?.is_some() {
+            return Err(not_supported("a trigger"));
+        }
+    }
+    Ok(())
+}
+
+/// The answer to a write of one document.
+pub(super) fn written(
+    call: &Call<'_>,
+    container: &Container,
+    receipt: WriteReceipt,
+) -> Result<Reply, Refusal> {
+    let WriteReceipt {
+        outcome,
+        charge,
+        session,
+    } = receipt;
+    let mut reply = match outcome {
+        Outcome::Created(stored) => stored_reply(call, container, StatusCode::CREATED, &stored, charge)?,
+        Outcome::Replaced(stored) => stored_reply(call, container, StatusCode::OK, &stored, charge)?,
+        Outcome::Deleted | Outcome::Read(_) | Outcome::NotModified(_) | Outcome::Nothing => {
+            Reply::empty(StatusCode::NO_CONTENT, charge)
+        }
+    };
+    reply.session(container, session);
+    Ok(reply)
+}
+
+/// The item and its version; a client that prefers little gets the version alone.
+fn stored_reply(
+    call: &Call<'_>,
+    container: &Container,
+    status: StatusCode,
+    stored: &StoredDocument,
+    charge: Charge,
+) -> Result<Reply, Refusal> {
+    if headers::prefers_minimal(call.headers())? {
+        let mut reply = Reply::empty(status, charge);
+        reply.etag(stored.etag);
+        return Ok(reply);
+    }
+    Ok(item_reply(container, status, stored, charge))
+}
+
+/// The answer with one item.
+pub(super) fn item_reply(
+    container: &Container,
+    status: StatusCode,
+    stored: &StoredDocument,
+    charge: Charge,
+) -> Reply {
+    // Text is a little longer than the encoding; the system properties take some 220 bytes.
+    let mut body = Vec::with_capacity(stored.document.bytes().len() * 5 / 4 + 256);
+    ItemWriter::new(container).push(stored, &mut body);
+    let mut reply = Reply::json(status, charge, body);
+    reply.etag(stored.etag);
+    reply.number(&names::ITEM_LSN, stored.lsn.0);
+    reply
+}

@@ -1,0 +1,14 @@
+//! `GET /dbs`
+
+use super::{Call, page_reply};
+use crate::faults::Refusal;
+use crate::wire::reply::Reply;
+use crate::wire::resources;
+
+pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let pass = call.engine.access().read_catalog(&call.principal)?;
+    let page = call.engine.list_databases(pass, &call.page_request()?)?;
+    Ok(page_reply("", "Databases", page, |database| {
+        resources::database(database)
+    }))
+}

@@ -1,0 +1,37 @@
+//! `GET /dbs/{database}/colls/{container}/pkranges`: the map by which clients send requests to ranges.
+//!
+//! The feed is a change feed of itself: clients repeat it with the tag of the last answer until they get 304, and
+//! would never stop if they did not.
+
+use super::{CATALOG_READ, Call};
+use crate::faults::Refusal;
+use crate::route::ContainerPath;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, names, resources};
+use http::StatusCode;
+
+pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let pass = call.engine.access().read_catalog(&call.principal)?;
+    headers::page_items(call.headers())?;
+    headers::is_change_feed(call.headers())?;
+    let seen = headers::text(call.headers(), &names::IF_NONE_MATCH)?;
+    let container = call.owner(path)?.resource;
+    let feed = call.engine.ranges(pass, &container);
+    let mut reply = if seen == Some(feed.etag.as_str()) {
+        Reply::empty(StatusCode::NOT_MODIFIED, CATALOG_READ)
+    } else {
+        // The map is small and clients ask for all of it: one page, whatever its size.
+        let ranges: Vec<_> = feed
+            .ranges
+            .iter()
+            .map(|range| resources::range(&container, range))
+            .collect();
+        let count = ranges.len();
+        let body = resources::feed(container.rid().text().as_str(), "PartitionKeyRanges", ranges);
+        let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);
+        reply.number(&names::ITEM_COUNT, count);
+        reply
+    };
+    reply.text(&names::ETAG, feed.etag);
+    Ok(reply)
+}

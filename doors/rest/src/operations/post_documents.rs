@@ -1,0 +1,25 @@
+//! `POST …/docs`: five things on one route, told apart by headers.
+
+use super::{Call, batch, bulk, create_document, not_supported};
+use crate::faults::Refusal;
+use crate::route::ContainerPath;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, names};
+
+/// The order of these questions is the service's.
+pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let headers = call.headers();
+    if headers::flag(headers, &names::IS_QUERY_PLAN)? {
+        return Err(not_supported("a query plan").into());
+    }
+    if headers::flag(headers, &names::IS_BATCH)? {
+        return match headers::flag(headers, &names::BATCH_ATOMIC)? {
+            true => batch::perform(call, path).await,
+            false => bulk::perform(call, path).await,
+        };
+    }
+    if headers::is_query(headers)? {
+        return Err(not_supported("a query").into());
+    }
+    create_document::perform(call, path).await
+}

@@ -1,0 +1,21 @@
+//! `GET /dbs/{database}/colls/{container}`
+
+use super::{CATALOG_READ, Call};
+use crate::faults::Refusal;
+use crate::route::ContainerPath;
+use crate::wire::reply::Reply;
+use crate::wire::resources;
+use http::StatusCode;
+
+pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    call.engine.access().read_catalog(&call.principal)?;
+    let container = call
+        .engine
+        .find_container(path.database, path.container)?
+        .resource;
+    let body = resources::text(&resources::container(&container));
+    let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);
+    reply.etag(container.etag());
+    reply.owner(&container);
+    Ok(reply)
+}

@@ -1,0 +1,234 @@
+//! The steps of batch and bulk bodies, and the array that answers them.
+//!
+//! ```json
+//! [{"operationType":"Create","resourceBody":{…}}, {"operationType":"Read","id":"1"}]
+//! [{"statusCode":201,"requestCharge":5.29,"eTag":"…","resourceBody":{…}}, …]
+//! ```
+
+use super::document::{item, patch_operations};
+use super::not_supported;
+use crate::faults;
+use crate::wire::headers::{if_match, if_none_match};
+use crate::wire::json;
+use crate::wire::resources::{ItemWriter, push_etag};
+use engine::{Container, StepReceipt};
+use http::StatusCode;
+use model::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX};
+use model::{Charge, Fault, LimitFault, RequestFault};
+use plan::{Condition, Mutation, Operation, Outcome, StoredDocument, Target};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// First byte of the binary form in which one client sends batches.
+const HYBRID_ROW: u8 = 0x81;
+
+/// One step as it was sent. The item stays text: it has a parser of its own.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RawStep<'a> {
+    operation_type: String,
+    id: Option<String>,
+    #[serde(borrow)]
+    resource_body: Option<&'a RawValue>,
+    if_match: Option<String>,
+    if_none_match: Option<String>,
+    /// Bulk only: the text of the header that a single request would have.
+    pub(super) partition_key: Option<String>,
+    minimal_return_preference: Option<bool>,
+}
+
+/// The steps of a body.
+pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, Fault> {
+    if body.len() > BATCH_BYTES_MAX {
+        return Err(LimitFault::TooLarge {
+            bytes: body.len(),
+            limit: BATCH_BYTES_MAX,
+        }
+        .into());
+    }
+    if body.first() == Some(&HYBRID_ROW) {
+        return Err(not_supported("a batch in binary form").into());
+    }
+    let steps: Vec<RawStep<'_>> = serde_json::from_slice(body).map_err(|error| RequestFault::BadBody {
+        reason: error.to_string(),
+    })?;
+    if steps.is_empty() {
+        return Err(RequestFault::BadBody {
+            reason: "a batch has at least one operation".to_owned(),
+        }
+        .into());
+    }
+    if steps.len() > BATCH_OPERATIONS_MAX {
+        return Err(LimitFault::TooManyOperations {
+            given: steps.len(),
+            limit: BATCH_OPERATIONS_MAX,
+        }
+        .into());
+    }
+    Ok(steps)
+}
+
+impl RawStep<'_> {
+    /// What the step asks for.
+    pub(super) fn operation(&self) -> Result<Operation, Fault> {
+        let condition = self.condition();
+        let kinds = ["Create", "Upsert", "Replace", "Patch", "Delete", "Read"];
+        let kind = kinds
+            .into_iter()
+            .find(|kind| self.operation_type.eq_ignore_ascii_case(kind));
+        Ok(match kind.unwrap_or_default() {
+            "Create" => Operation::Write(Mutation::Create {
+                item: item(self.body()?)?,
+                condition,
+            }),
+            "Upsert" => Operation::Write(Mutation::Upsert {
+                item: item(self.body()?)?,
+                condition,
+            }),
+            "Replace" => {
+                let (target, item) = (self.target()?, item(self.body()?)?);
+                Operation::Write(Mutation::Replace {
+                    target,
+                    item,
+                    condition,
+                })
+            }
+            "Patch" => {
+                let (target, operations) = (self.target()?, patch_operations(self.body()?)?);
+                Operation::Write(Mutation::Patch {
+                    target,
+                    operations,
+                    condition,
+                })
+            }
+            "Delete" => Operation::Write(Mutation::Delete {
+                target: self.target()?,
+                condition,
+            }),
+            "Read" => Operation::Read {
+                target: self.target()?,
+                condition,
+            },
+            _ => {
+                let reason = format!("the operation type \"{}\" is unknown", self.operation_type);
+                return Err(RequestFault::BadBody { reason }.into());
+            }
+        })
+    }
+
+    /// Whether the answer may leave the item out.
+    pub(super) fn prefers_minimal(&self) -> bool {
+        self.minimal_return_preference.unwrap_or(false)
+    }
+
+    fn condition(&self) -> Condition {
+        match (&self.if_match, &self.if_none_match) {
+            (Some(etag), _) => if_match(etag),
+            (None, Some(etag)) => if_none_match(etag),
+            (None, None) => Condition::None,
+        }
+    }
+
+    fn body(&self) -> Result<&[u8], RequestFault> {
+        let missing = || RequestFault::BadBody {
+            reason: "an operation lacks its \"resourceBody\"".to_owned(),
+        };
+        self.resource_body
+            .map(|body| body.get().as_bytes())
+            .ok_or_else(missing)
+    }
+
+    fn target(&self) -> Result<Target, RequestFault> {
+        let missing = || RequestFault::BadBody {
+            reason: "an operation lacks its \"id\"".to_owned(),
+        };
+        self.id.clone().map(Target::Id).ok_or_else(missing)
+    }
+}
+
+/// The status that a step's outcome has.
+fn status(outcome: &Outcome) -> StatusCode {
+    match outcome {
+        Outcome::Created(_) => StatusCode::CREATED,
+        Outcome::Replaced(_) | Outcome::Read(_) => StatusCode::OK,
+        Outcome::Deleted | Outcome::Nothing => StatusCode::NO_CONTENT,
+        Outcome::NotModified(_) => StatusCode::NOT_MODIFIED,
+    }
+}
+
+/// Writes the array of answers.
+pub(super) struct StepWriter {
+    items: ItemWriter,
+    out: Vec<u8>,
+}
+
+impl StepWriter {
+    /// A writer for steps on items of `container`.
+    pub(super) fn new(container: &Container) -> StepWriter {
+        StepWriter {
+            items: ItemWriter::new(container),
+            out: vec![b'['],
+        }
+    }
+
+    /// Adds what a step did.
+    pub(super) fn done(&mut self, receipt: &StepReceipt, minimal: bool) {
+        self.start(status(&receipt.outcome), 0, receipt.charge);
+        match &receipt.outcome {
+            Outcome::Read(stored) => self.stored(stored, true),
+            Outcome::Created(stored) | Outcome::Replaced(stored) => self.stored(stored, !minimal),
+            Outcome::NotModified(etag) => {
+                self.out.extend_from_slice(b",\"eTag\":");
+                push_etag(*etag, &mut self.out);
+            }
+            Outcome::Deleted | Outcome::Nothing => {}
+        }
+        self.out.push(b'}');
+    }
+
+    /// Adds why a step was refused.
+    pub(super) fn refused(&mut self, fault: &Fault) {
+        let (status, substatus, _) = faults::wire(fault);
+        self.start(status, substatus, Charge::MINIMUM);
+        if let Fault::Limit(LimitFault::Busy { retry_after_ms }) = fault {
+            self.out.extend_from_slice(b",\"retryAfterMilliseconds\":");
+            json::push_integer(*retry_after_ms, &mut self.out);
+        }
+        self.out.push(b'}');
+    }
+
+    /// Adds a step that did not happen because another was refused.
+    pub(super) fn not_done(&mut self) {
+        self.start(StatusCode::FAILED_DEPENDENCY, 0, Charge::NONE);
+        self.out.push(b'}');
+    }
+
+    /// The finished array.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.out.push(b']');
+        self.out
+    }
+
+    fn start(&mut self, status: StatusCode, substatus: u32, charge: Charge) {
+        if self.out.len() > 1 {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(b"{\"statusCode\":");
+        json::push_integer(status.as_u16(), &mut self.out);
+        if substatus != 0 {
+            self.out.extend_from_slice(b",\"subStatusCode\":");
+            json::push_integer(substatus, &mut self.out);
+        }
+        self.out.extend_from_slice(b",\"requestCharge\":");
+        self.out.extend_from_slice(charge.to_string().as_bytes());
+    }
+
+    fn stored(&mut self, stored: &StoredDocument, with_body: bool) {
+        self.out.extend_from_slice(b",\"eTag\":");
+        push_etag(stored.etag, &mut self.out);
+        if with_body {
+            self.out.extend_from_slice(b",\"resourceBody\":");
+            self.items.push(stored, &mut self.out);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The way of every request through the door.
+//!
+//! Shape, credential, common headers, body, operation: in this order, so that a caller without a key learns nothing
+//! about what exists and makes us keep nothing in memory.
+
+use crate::auth::{self, Signed};
+use crate::faults::Refusal;
+use crate::operations::{self, Call};
+use crate::route::{self, Path};
+use crate::wire::activity::ActivityId;
+use crate::wire::body::IncomingBody;
+use crate::wire::headers;
+use crate::wire::reply::Reply;
+use bytes::Bytes;
+use engine::Engine;
+use http::request::Parts;
+use http::{Request, Response, Version};
+use http_body_util::Full;
+use hyper::body::Body;
+use model::{Fault, LimitFault};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Largest URL and headers of a request in bytes.
+const HEADER_BYTES_MAX: usize = 32 * 1024;
+
+/// What can be set about the door.
+#[derive(Clone, Debug)]
+pub struct RestOptions {
+    /// The endpoint that clients are told to use; by default the address they have just used.
+    pub public_endpoint: Option<String>,
+    /// How long a request body may take to arrive.
+    pub body_timeout: Duration,
+}
+
+impl Default for RestOptions {
+    fn default() -> RestOptions {
+        RestOptions {
+            public_endpoint: None,
+            body_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What the server knows of the connection that a request came by.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionInfo {
+    /// Whether it is encrypted.
+    pub secure: bool,
+}
+
+/// The NoSQL API over one engine.
+#[derive(Clone)]
+pub struct RestDoor {
+    engine: Arc<Engine>,
+    options: RestOptions,
+}
+
+impl RestDoor {
+    /// A door to `engine`.
+    pub fn new(engine: Arc<Engine>, options: RestOptions) -> RestDoor {
+        RestDoor { engine, options }
+    }
+
+    /// Answers one request. Never fails: what goes wrong is an answer too.
+    pub async fn handle<B>(&self, request: Request<B>, connection: ConnectionInfo) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let (parts, body) = request.into_parts();
+        let activity = ActivityId::of(&parts.headers, self.engine.ambient());
+        let body = pin!(body);
+        let mut body = IncomingBody::new(body, self.options.body_timeout);
+        let reply = match self.answer(&parts, &mut body, connection).await {
+            Ok(reply) => reply,
+            Err(refusal) => {
+                log(&refusal.fault, &activity);
+                let mut reply = Reply::refused(&refusal, &activity);
+                if !body.drain().await && parts.version < Version::HTTP_2 {
+                    reply.close_connection();
+                }
+                reply
+            }
+        };
+        reply.into_response(&activity)
+    }
+
+    async fn answer<B>(
+        &self,
+        parts: &Parts,
+        body: &mut IncomingBody<'_, B>,
+        connection: ConnectionInfo,
+    ) -> Result<Reply, Refusal>
+    where
+        B: Body<Data = Bytes>,
+    {
+        check_size(parts)?;
+        let path = Path::parse(parts.uri.path())?;
+        let operation = route::operation(&parts.method, &path)?;
+        let signed = Signed {
+            verb: &parts.method,
+            path: &path,
+            headers: &parts.headers,
+        };
+        let now_seconds = self.engine.ambient().now_seconds();
+        let principal = auth::authenticate(self.engine.access(), now_seconds, &signed)?;
+        headers::check_consistency(&parts.headers)?;
+        let body = body.read().await?;
+        let call = Call {
+            engine: &self.engine,
+            options: &self.options,
+            principal,
+            connection,
+            parts,
+            body,
+        };
+        operations::perform(&call, operation).await
+    }
+}
+
+/// Refuses a request whose URL and headers are larger than any client's.
+fn check_size(parts: &Parts) -> Result<(), LimitFault> {
+    let headers = parts
+        .headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum::<usize>();
+    let bytes = headers + parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
+    if bytes > HEADER_BYTES_MAX {
+        return Err(LimitFault::TooLarge {
+            bytes,
+            limit: HEADER_BYTES_MAX,
+        });
+    }
+    Ok(())
+}
+
+/// What the operator must know. Refusals that are the client's business are not logged.
+fn log(fault: &Fault, activity: &ActivityId) {
+    match fault {
+        Fault::Internal(_) => tracing::error!(activity = activity.as_str(), %fault, "request failed"),
+        Fault::Storage(_) => {
+            tracing::warn!(activity = activity.as_str(), %fault, "storage refused a request")
+        }
+        Fault::Request(_)
+        | Fault::Access(_)
+        | Fault::Missing(_)
+        | Fault::Conflict(_)
+        | Fault::Precondition(_)
+        | Fault::Limit(_) => {}
+    }
+}

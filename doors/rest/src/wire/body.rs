@@ -1,0 +1,102 @@
+//! Request bodies: read whole within bounds of size and time, or not at all.
+//!
+//! A connection can only go on behind a body that was read to its end, so a refused request's body is drained when
+//! that is cheap, and the connection is closed when it is not.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::Body;
+use model::limits::REQUEST_BYTES_MAX;
+use model::{Fault, LimitFault, RequestFault};
+use std::pin::Pin;
+use std::time::Duration;
+
+/// A body on its way in.
+pub(crate) struct IncomingBody<'a, B> {
+    body: Pin<&'a mut B>,
+    /// Bytes that came so far.
+    received: usize,
+    timeout: Duration,
+}
+
+impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
+    /// Nothing is read yet. All of the body must come within `timeout`.
+    pub(crate) fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
+        IncomingBody {
+            body,
+            received: 0,
+            timeout,
+        }
+    }
+
+    /// The whole body. A client that announces too much is refused before it sends.
+    pub(crate) async fn read(&mut self) -> Result<Bytes, Fault> {
+        if self.body.is_end_stream() {
+            return Ok(Bytes::new());
+        }
+        let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
+        if announced > REQUEST_BYTES_MAX {
+            return Err(too_large(announced));
+        }
+        let late = || RequestFault::BadBody {
+            reason: "it did not arrive in time".to_owned(),
+        };
+        tokio::time::timeout(self.timeout, self.gather())
+            .await
+            .map_err(|_| late())?
+    }
+
+    async fn gather(&mut self) -> Result<Bytes, Fault> {
+        let Some(first) = self.chunk().await? else {
+            return Ok(Bytes::new());
+        };
+        // Most bodies come in one piece, which needs no copy.
+        let Some(second) = self.chunk().await? else {
+            return Ok(first);
+        };
+        let mut whole = BytesMut::from(first);
+        whole.extend_from_slice(&second);
+        while let Some(chunk) = self.chunk().await? {
+            whole.extend_from_slice(&chunk);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// The next piece of data; `None` at the end.
+    async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        while let Some(frame) = self.body.frame().await {
+            let broken = |_| RequestFault::BadBody {
+                reason: "it broke off".to_owned(),
+            };
+            // Trailers carry nothing for us.
+            let Ok(data) = frame.map_err(broken)?.into_data() else {
+                continue;
+            };
+            self.received += data.len();
+            if self.received > REQUEST_BYTES_MAX {
+                return Err(too_large(self.received));
+            }
+            return Ok(Some(data));
+        }
+        Ok(None)
+    }
+
+    /// Throws away what is left; answers whether the connection may go on.
+    pub(crate) async fn drain(&mut self) -> bool {
+        let left = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
+        if self.received.saturating_add(left) > REQUEST_BYTES_MAX {
+            return false;
+        }
+        let timeout = self.timeout;
+        let rest = async { while let Ok(Some(_)) = self.chunk().await {} };
+        tokio::time::timeout(timeout, rest).await.is_ok() && self.body.is_end_stream()
+    }
+}
+
+fn too_large(bytes: usize) -> Fault {
+    LimitFault::TooLarge {
+        bytes,
+        limit: REQUEST_BYTES_MAX,
+    }
+    .into()
+}

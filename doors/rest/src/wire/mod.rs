@@ -1,0 +1,9 @@
+//! The wire's own forms: header names and meanings, activity ids, JSON of resources, answers.
+
+pub(crate) mod activity;
+pub(crate) mod body;
+pub(crate) mod headers;
+pub(crate) mod json;
+pub(crate) mod names;
+pub(crate) mod reply;
+pub(crate) mod resources;

@@ -1,0 +1,165 @@
+//! Resources as JSON, with the properties that the server adds to each.
+
+use super::json;
+use engine::{Container, Database, Offer, PartitionRange};
+use model::limits::THROUGHPUT_MIN;
+use model::{ContainerNumber, DatabaseNumber, Etag, Rid, Throughput};
+use plan::StoredDocument;
+use serde_json::{Map, Value as Json, json};
+
+/// A database.
+pub(crate) fn database(database: &Database) -> Json {
+    let rid = database.rid().to_string();
+    json!({
+        "id": database.id(),
+        "_self": format!("dbs/{rid}/"),
+        "_rid": rid,
+        "_etag": database.etag().to_string(),
+        "_colls": "colls/",
+        "_users": "users/",
+        "_ts": database.ts(),
+    })
+}
+
+/// A container: its definition and what the server adds.
+pub(crate) fn container(container: &Container) -> Json {
+    let mut members = container.definition().to_json();
+    members.insert("_rid".to_owned(), container.rid().to_string().into());
+    members.insert("_ts".to_owned(), container.ts().into());
+    members.insert("_self".to_owned(), container_link(container).into());
+    members.insert("_etag".to_owned(), container.etag().to_string().into());
+    for (name, path) in [
+        ("_docs", "docs/"),
+        ("_sprocs", "sprocs/"),
+        ("_triggers", "triggers/"),
+        ("_udfs", "udfs/"),
+        ("_conflicts", "conflicts/"),
+    ] {
+        members.insert(name.to_owned(), path.into());
+    }
+    Json::Object(members)
+}
+
+fn container_link(container: &Container) -> String {
+    format!("dbs/{}/colls/{}/", container.database().rid(), container.rid())
+}
+
+/// A partition key range of `container`.
+pub(crate) fn range(container: &Container, range: &PartitionRange) -> Json {
+    let rid = range.rid.to_string();
+    json!({
+        "id": range.ordinal.to_string(),
+        "_self": format!("{}pkranges/{rid}/", container_link(container)),
+        "_rid": rid,
+        "_etag": range.etag.to_string(),
+        "_ts": range.ts,
+        "minInclusive": range.range.min.to_hex(),
+        "maxExclusive": range.range.max.to_hex(),
+        "ridPrefix": range.ordinal.0,
+        "throughputFraction": range.throughput_fraction,
+        "status": "online",
+        "parents": range.parents.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "_lsn": range.etag.lsn.0,
+    })
+}
+
+/// The throughput of a database or container.
+pub(crate) fn offer(offer: &Offer) -> Json {
+    let rid = offer.rid().to_string();
+    json!({
+        "id": rid,
+        "_self": format!("offers/{rid}/"),
+        "_rid": rid,
+        "_etag": offer.etag().to_string(),
+        "_ts": offer.ts(),
+        "offerVersion": "V2",
+        "offerType": "Invalid",
+        "resource": offer.owner().link(),
+        "offerResourceId": offer.owner().rid.to_string(),
+        "content": offer_content(offer),
+    })
+}
+
+/// `offerThroughput` is there for autoscale too: clients read it after every change.
+fn offer_content(offer: &Offer) -> Json {
+    let mut content = json!({
+        "offerThroughput": offer.throughput().max(),
+        "offerIsRUPerMinuteThroughputEnabled": false,
+        "offerMinimumThroughputParameters": {
+            "maxThroughputEverProvisioned": offer.throughput().max(),
+            "maxConsumedStorageEverInKB": 0,
+        },
+        "offerLastReplaceTimestamp": offer.ts(),
+    });
+    match offer.throughput() {
+        Throughput::Manual(_) => {}
+        Throughput::Autoscale { max } => {
+            content["offerThroughput"] = (max / 10).max(THROUGHPUT_MIN).into();
+            content["offerAutopilotSettings"] = json!({
+                "tier": 0,
+                "maximumTierThroughput": 0,
+                "autoUpgrade": false,
+                "maxThroughput": max,
+                "autoUpgradePolicy": { "throughputPolicy": { "incrementPercent": 0 } },
+            });
+        }
+    }
+    content
+}
+
+/// A page of small resources: `{"_rid":…,"<envelope>":[…],"_count":n}`.
+pub(crate) fn feed(parent_rid: &str, envelope: &str, resources: Vec<Json>) -> Vec<u8> {
+    let mut members = Map::new();
+    members.insert("_rid".to_owned(), parent_rid.into());
+    let count = resources.len();
+    members.insert(envelope.to_owned(), resources.into());
+    members.insert("_count".to_owned(), count.into());
+    text(&Json::Object(members))
+}
+
+/// The text of a small resource.
+pub(crate) fn text(json: &Json) -> Vec<u8> {
+    json.to_string().into_bytes()
+}
+
+/// Writes items of one container. Their links share all but the last RID.
+pub(crate) struct ItemWriter {
+    database: DatabaseNumber,
+    container: ContainerNumber,
+}
+
+impl ItemWriter {
+    /// A writer for items of `container`.
+    pub(crate) fn new(container: &Container) -> ItemWriter {
+        ItemWriter {
+            database: container.database().number(),
+            container: container.number(),
+        }
+    }
+
+    /// Appends one item. Written by hand into one buffer: this is the hot path of reads.
+    pub(crate) fn push(&self, stored: &StoredDocument, out: &mut Vec<u8>) {
+        let rid = Rid::Document(self.database, self.container, stored.number).text();
+        if stored.document.write_json_open(out) {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"_rid\":\"");
+        out.extend_from_slice(rid.as_bytes());
+        out.extend_from_slice(b"\",\"_self\":\"dbs/");
+        out.extend_from_slice(Rid::Database(self.database).text().as_bytes());
+        out.extend_from_slice(b"/colls/");
+        out.extend_from_slice(Rid::Container(self.database, self.container).text().as_bytes());
+        out.extend_from_slice(b"/docs/");
+        out.extend_from_slice(rid.as_bytes());
+        out.extend_from_slice(b"/\",\"_etag\":");
+        push_etag(stored.etag, out);
+        out.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");
+        json::push_integer(stored.ts, out);
+        out.push(b'}');
+    }
+}
+
+/// Appends an ETag as a JSON string; its own quotes are part of it.
+pub(crate) fn push_etag(etag: Etag, out: &mut Vec<u8>) {
+    json::push_string(&etag.to_string(), out);
+}
