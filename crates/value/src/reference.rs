@@ -271,7 +271,7 @@ impl<'a> ValueRef<'a> {
     /// | value | text |
     /// |---|---|
     /// | NaN, infinities (double, decimal) | `"NaN"`, `"Infinity"`, `"-Infinity"` |
-    /// | decimal | a number with all its digits |
+    /// | decimal | a number with all its digits; a string when no double is that large |
     /// | date | `"2024-02-29T12:00:00.000Z"`; years beyond four digits as `"+012345-…"` |
     /// | guid | `"00112233-4455-6677-8899-aabbccddeeff"` |
     /// | object id | 24 hexadecimal digits |
