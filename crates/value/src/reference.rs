@@ -7,7 +7,7 @@
 use std::fmt;
 use std::slice;
 
-use crate::format::{self, Frame, Tag};
+use crate::format::{self, Entries, Frame, Tag};
 use crate::json::write;
 use crate::{Decimal128, DecimalParts, Kind, Value, WALK_DEPTH_MAX};
 
@@ -121,6 +121,7 @@ impl<'a> ValueRef<'a> {
     }
 
     /// Opens the value one level, for a match over all kinds.
+    #[inline]
     pub fn decode(self) -> Decoded<'a> {
         match self.source {
             Source::Encoded(bytes) => decode_bytes(bytes).unwrap_or(Decoded::Null),
@@ -219,7 +220,7 @@ impl<'a> ValueRef<'a> {
     pub fn members(self) -> Members<'a> {
         let source = match self.source {
             Source::Encoded(bytes) => match Frame::object(bytes) {
-                Some(frame) => MembersSource::Encoded { frame, next: 0 },
+                Some(frame) => MembersSource::Encoded(frame.entries()),
                 None => MembersSource::Tree([].iter()),
             },
             Source::Tree(Value::Object(members)) => MembersSource::Tree(members.iter()),
@@ -232,7 +233,7 @@ impl<'a> ValueRef<'a> {
     pub fn elements(self) -> Elements<'a> {
         let source = match self.source {
             Source::Encoded(bytes) => match Frame::array(bytes) {
-                Some(frame) => ElementsSource::Encoded { frame, next: 0 },
+                Some(frame) => ElementsSource::Encoded(frame.entries()),
                 None => ElementsSource::Tree([].iter()),
             },
             Source::Tree(Value::Array(elements)) => ElementsSource::Tree(elements.iter()),
@@ -330,21 +331,18 @@ pub struct Members<'a> {
 
 #[derive(Clone)]
 enum MembersSource<'a> {
-    Encoded { frame: Frame<'a>, next: usize },
+    Encoded(Entries<'a>),
     Tree(slice::Iter<'a, (String, Value)>),
 }
 
 impl<'a> Iterator for Members<'a> {
     type Item = (&'a str, ValueRef<'a>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.source {
-            MembersSource::Encoded { frame, next } => {
-                if *next >= frame.count() {
-                    return None;
-                }
-                let (name, value) = format::split_member(frame.entry(*next)?)?;
-                *next += 1;
+            MembersSource::Encoded(entries) => {
+                let (name, value) = format::split_member(entries.next()?)?;
                 Some((str::from_utf8(name).ok()?, ValueRef::encoded(value)))
             }
             MembersSource::Tree(members) => members
@@ -362,29 +360,24 @@ pub struct Elements<'a> {
 
 #[derive(Clone)]
 enum ElementsSource<'a> {
-    Encoded { frame: Frame<'a>, next: usize },
+    Encoded(Entries<'a>),
     Tree(slice::Iter<'a, Value>),
 }
 
 impl<'a> Iterator for Elements<'a> {
     type Item = ValueRef<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.source {
-            ElementsSource::Encoded { frame, next } => {
-                if *next >= frame.count() {
-                    return None;
-                }
-                let element = frame.entry(*next)?;
-                *next += 1;
-                Some(ValueRef::encoded(element))
-            }
+            ElementsSource::Encoded(entries) => entries.next().map(ValueRef::encoded),
             ElementsSource::Tree(elements) => elements.next().map(ValueRef::tree),
         }
     }
 }
 
 /// Opens an encoded value; `None` when its bytes make no sense.
+#[inline]
 pub(crate) fn decode_bytes(bytes: &[u8]) -> Option<Decoded<'_>> {
     let (tag, payload) = bytes.split_first()?;
     Some(match Tag::from_byte(*tag)? {
@@ -409,13 +402,13 @@ pub(crate) fn decode_bytes(bytes: &[u8]) -> Option<Decoded<'_>> {
         Tag::Array(_) => {
             let frame = Frame::array(bytes)?;
             Decoded::Array(Elements {
-                source: ElementsSource::Encoded { frame, next: 0 },
+                source: ElementsSource::Encoded(frame.entries()),
             })
         }
         Tag::Object(_) => {
             let frame = Frame::object(bytes)?;
             Decoded::Object(Members {
-                source: MembersSource::Encoded { frame, next: 0 },
+                source: MembersSource::Encoded(frame.entries()),
             })
         }
     })

@@ -45,13 +45,11 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a [u8], skip: &'a [&'a str]) -> Result<Reader<'a>, JsonError> {
-        // Checked once for the whole text: every slice between ASCII bytes is then UTF-8 too.
-        if let Err(error) = str::from_utf8(text) {
-            return Err(JsonError {
-                kind: JsonErrorKind::InvalidUtf8,
-                offset: error.valid_up_to(),
-            });
-        }
+        // Checked once for the whole text; strings without escapes are then slices of it.
+        let text = str::from_utf8(text).map_err(|error| JsonError {
+            kind: JsonErrorKind::InvalidUtf8,
+            offset: error.valid_up_to(),
+        })?;
         let encoder = Encoder::with_capacity(text.len() + text.len() / 8 + 16);
         Ok(Reader {
             cursor: Cursor::new(text),

@@ -15,12 +15,12 @@ pub(super) enum JsonNumber {
 
 /// A place in the text.
 pub(super) struct Cursor<'a> {
-    text: &'a [u8],
+    text: &'a str,
     pub(super) position: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Cursor<'a> {
         Cursor { text, position: 0 }
     }
 
@@ -30,17 +30,14 @@ impl<'a> Cursor<'a> {
         'a: 'b,
     {
         let start = self.position;
-        let rest = self.rest();
-        let (plain, behind) = rest.split_at(plain_run(rest));
-        let text = if behind.first() == Some(&b'"') {
-            self.position += plain.len() + 1;
-            plain
-        } else {
-            joined.clear();
-            self.unescape(joined)?;
-            joined
-        };
-        str::from_utf8(text).map_err(|_| JsonError {
+        let end = start + plain_run(self.rest());
+        if self.bytes().get(end) == Some(&b'"') {
+            self.position = end + 1;
+            return Ok(&self.text[start..end]);
+        }
+        joined.clear();
+        self.unescape(joined)?;
+        str::from_utf8(joined).map_err(|_| JsonError {
             kind: JsonErrorKind::InvalidUtf8,
             offset: start,
         })
@@ -66,7 +63,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
-        let byte = match self.text.get(self.position + 1) {
+        let byte = match self.bytes().get(self.position + 1) {
             Some(b'u') => return self.unicode_escape(out),
             Some(byte @ (b'"' | b'\\' | b'/')) => *byte,
             Some(b'b') => 0x08,
@@ -92,7 +89,7 @@ impl<'a> Cursor<'a> {
         let first = self.code_unit(self.position)?;
         let (code_point, size) = match first {
             0xd800..=0xdbff => {
-                let second = match self.text.get(self.position + 6..self.position + 8) {
+                let second = match self.bytes().get(self.position + 6..self.position + 8) {
                     Some(b"\\u") => self.code_unit(self.position + 6)?,
                     _ => 0,
                 };
@@ -119,7 +116,7 @@ impl<'a> Cursor<'a> {
             offset: start,
         };
         let digits = self
-            .text
+            .bytes()
             .get(start + 2..start + 6)
             .ok_or_else(|| invalid.clone())?;
         digits.iter().try_fold(0, |acc, digit| {
@@ -155,13 +152,11 @@ impl<'a> Cursor<'a> {
                 return Ok(JsonNumber::Integer(integer));
             }
         }
-        let invalid = JsonError {
+        // The standard parser rounds to the nearest double, ties to even, whatever the length.
+        let double: f64 = self.text[start..self.position].parse().map_err(|_| JsonError {
             kind: JsonErrorKind::InvalidNumber,
             offset: start,
-        };
-        let text = str::from_utf8(&self.text[start..self.position]).map_err(|_| invalid.clone())?;
-        // The standard parser rounds to the nearest double, ties to even, whatever the length.
-        let double: f64 = text.parse().map_err(|_| invalid)?;
+        })?;
         if double.is_infinite() {
             return Err(JsonError {
                 kind: JsonErrorKind::NumberOutOfRange,
@@ -185,7 +180,7 @@ impl<'a> Cursor<'a> {
             self.position += 1;
         }
         let count = self.position - start;
-        if count == 0 || (count > 1 && self.text[start] == b'0') {
+        if count == 0 || (count > 1 && self.bytes()[start] == b'0') {
             return Err(JsonError {
                 kind: JsonErrorKind::InvalidNumber,
                 offset: start,
@@ -225,12 +220,17 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.get(self.position).copied()
+        self.bytes().get(self.position).copied()
+    }
+
+    #[inline]
+    fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
     }
 
     #[inline]
     fn rest(&self) -> &'a [u8] {
-        self.text.get(self.position..).unwrap_or_default()
+        self.bytes().get(self.position..).unwrap_or_default()
     }
 
     pub(super) fn error(&self, kind: JsonErrorKind) -> JsonError {
