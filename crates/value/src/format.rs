@@ -275,10 +275,11 @@ impl<'a> Frame<'a> {
 
     /// All entries in order, up to the first that makes no sense.
     #[inline]
-    pub(crate) fn entries(self) -> Entries<'a> {
+    pub(crate) fn entries(&self) -> Entries<'a> {
         Entries {
-            frame: self,
-            next: 0,
+            body: self.body,
+            ends: self.ends,
+            width: self.width,
             start: 0,
         }
     }
@@ -310,11 +311,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Entries of a container; see [`Frame::entries`].
+/// Entries of a container that are still to come; see [`Frame::entries`].
 #[derive(Debug, Clone)]
 pub(crate) struct Entries<'a> {
-    frame: Frame<'a>,
-    next: usize,
+    body: &'a [u8],
+    /// Begins with the end of the next entry.
+    ends: &'a [u8],
+    width: Width,
     /// Where the next entry starts, which is where the one before ended.
     start: usize,
 }
@@ -324,12 +327,9 @@ impl<'a> Iterator for Entries<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        if self.next >= self.frame.count {
-            return None;
-        }
-        let end = self.frame.end(self.next)?;
-        let entry = self.frame.body.get(self.start..end)?;
-        self.next += 1;
+        let end = self.width.read(self.ends, 0)?;
+        let entry = self.body.get(self.start..end)?;
+        self.ends = self.ends.get(self.width.size()..)?;
         self.start = end;
         Some(entry)
     }
@@ -350,10 +350,8 @@ mod tests {
 
     #[test]
     fn hashes_are_part_of_the_stored_form() {
-        assert_eq!(
-            [b"id".as_slice(), b"", b"customerName"].map(name_hash),
-            [165, 0, 223]
-        );
+        let names = [b"".as_slice(), b"id", b"city", b"customerName"];
+        assert_eq!(names.map(name_hash), [0, 165, 28, 223]);
     }
 
     #[test]

@@ -25,6 +25,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string from behind its opening quote to behind its closing one; `joined` is room for one with escapes.
+    #[inline]
     pub(super) fn text<'b>(&mut self, joined: &'b mut Vec<u8>) -> Result<&'b str, JsonError>
     where
         'a: 'b,
@@ -44,6 +45,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Appends a string's characters, from behind its opening quote to behind its closing one.
+    #[inline]
     pub(super) fn unescape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
         loop {
             let rest = self.rest();
@@ -246,28 +248,60 @@ impl<'a> Cursor<'a> {
 }
 
 /// Number of bytes before the first that a JSON string cannot hold as it is: quote, backslash, control.
-///
-/// Eight bytes at a time. Each test below marks the high bit of bytes that match; a borrow can mark a byte
-/// wrongly only above a true match, and only the lowest mark is used.
 #[inline]
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
     let (words, tail) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let quote = word ^ (ONES * u64::from(b'"'));
-        let backslash = word ^ (ONES * u64::from(b'\\'));
-        let marks = (quote.wrapping_sub(ONES) & !quote)
-            | (backslash.wrapping_sub(ONES) & !backslash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
-        let marks = marks & HIGHS;
-        if marks != 0 {
-            return index * 8 + marks.trailing_zeros() as usize / 8;
+        if let Some(place) = first_special(*word) {
+            return index * 8 + place;
         }
     }
-    let in_tail = tail
-        .iter()
-        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-    words.len() * 8 + in_tail.unwrap_or(tail.len())
+    // The last word may overlap the one before, whose bytes are known to be plain.
+    match bytes.last_chunk::<8>() {
+        Some(word) => first_special(*word).map_or(bytes.len(), |place| bytes.len() - 8 + place),
+        None => tail
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
+            .unwrap_or(tail.len()),
+    }
+}
+
+/// Place of the first special byte of eight.
+///
+/// Each test marks the high bit of bytes that match. A borrow can mark a byte wrongly only above a true match,
+/// and only the lowest mark is used.
+#[inline]
+fn first_special(word: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let word = u64::from_le_bytes(word);
+    let quote = word ^ (ONES * u64::from(b'"'));
+    let backslash = word ^ (ONES * u64::from(b'\\'));
+    let marks = (quote.wrapping_sub(ONES) & !quote)
+        | (backslash.wrapping_sub(ONES) & !backslash)
+        | (word.wrapping_sub(ONES * 0x20) & !word);
+    let marks = marks & HIGHS;
+    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_runs_end_at_the_first_special_byte() {
+        for size in 0..40 {
+            for place in 0..=size {
+                for special in [b'"', b'\\', 0, 0x1f, b'\n'] {
+                    let mut bytes = vec![0xc3; size];
+                    bytes.iter_mut().skip(place).for_each(|byte| *byte = special);
+                    assert_eq!(plain_run(&bytes), place, "{bytes:?}");
+                }
+            }
+        }
+        let plain: Vec<u8> = (0x20..=0xff)
+            .filter(|byte| !matches!(byte, b'"' | b'\\'))
+            .collect();
+        assert_eq!(plain_run(&plain), plain.len());
+    }
 }
