@@ -13,7 +13,7 @@ const PAIRWISE_MEMBERS_MAX: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
-/// A value was nested deeper than allowed.
+/// Why a value cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EncodeError {
     TooLarge,
@@ -150,12 +150,7 @@ impl Encoder {
 
     /// Appends a value that is encoded already.
     pub(crate) fn encoded(&mut self, value: &[u8]) {
-        if self.innermost() == Some(Container::Array) {
-            self.entries.push(Entry {
-                start: self.out.len(),
-                hash: 0,
-            });
-        }
+        self.begin_value();
         self.out.extend_from_slice(value);
     }
 
@@ -255,16 +250,21 @@ impl Encoder {
         Ok(())
     }
 
-    /// Begins a value. In an object its entry was begun by the name.
     #[inline]
     fn tag(&mut self, tag: Tag) {
+        self.begin_value();
+        self.out.push(tag.to_byte());
+    }
+
+    /// Notes where an element starts. A member was begun by its name.
+    #[inline]
+    fn begin_value(&mut self) {
         if self.innermost() == Some(Container::Array) {
             self.entries.push(Entry {
                 start: self.out.len(),
                 hash: 0,
             });
         }
-        self.out.push(tag.to_byte());
     }
 
     fn fixed(&mut self, tag: Tag, payload: &[u8]) {

@@ -161,7 +161,7 @@ fn kinds_without_json_have_their_text() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     /// Texts that are nearly JSON are accepted by us exactly when another strict parser accepts them.
     #[test]

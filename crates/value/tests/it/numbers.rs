@@ -122,7 +122,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn close_numbers(number in generate::number()) {
         for relative in relatives(&number) {
@@ -159,7 +159,7 @@ impl Random {
 #[test]
 fn doubles_survive_text_to_the_bit() {
     let mut random = Random(0x5eed);
-    for _ in 0..20_000 {
+    for _ in 0..6_000 {
         let doubles: Vec<f64> = (0..16)
             .map(|_| f64::from_bits(random.next()))
             .filter(|double| double.is_finite())
@@ -185,7 +185,7 @@ fn doubles_survive_text_to_the_bit() {
 #[test]
 fn numbers_of_any_length_are_read_as_the_standard_library_does() {
     let mut random = Random(0xfeed);
-    for _ in 0..100_000 {
+    for _ in 0..40_000 {
         let whole = (random.next() >> (random.next() % 64)).max(1);
         let fraction = random.next() >> (random.next() % 64);
         let exponent = i64::try_from(random.next() % 700).unwrap() - 350;

@@ -183,7 +183,7 @@ fn naive_index(step: &str) -> Option<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
     #[test]
     fn agrees_with_the_naive_rules(value in document(), operations in prop::collection::vec(operation(), 1..4)) {
         let document = Document::from_value(&value).unwrap();
