@@ -1,8 +1,8 @@
 //! The structure of JSON text: one pass from text to encoded bytes, without recursion.
 //!
 //! Written by hand rather than on a SIMD parser crate: sonic-rs 0.5 loses the sign of `-0.0` and overflows the
-//! stack on deep text, so that it needs a second pass in front. Measured on 861 bytes, into the same encoder: 1.7 µs
-//! for its visitor and 0.6 µs for that pass, against 2.1 µs here.
+//! stack on deep text, so that it needs a second pass in front. Measured in one run on 861 bytes, into the same
+//! encoder: 1.67 µs for its visitor alone, 2.19 µs with that pass, 1.86 µs here.
 //!
 //! A name that comes twice keeps its first place and its last value.
 
