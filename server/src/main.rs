@@ -1,3 +1,28 @@
-//! The program: settings, listeners, TLS, logs, metrics.
+//! The program `perihelion`: settings, listeners, TLS, logs, metrics around the engine and its doors.
+//!
+//! Reads settings once and hands them down as small option structs. Knows no protocol beyond HTTP's frame.
 
-fn main() {}
+mod ambient;
+mod commands;
+mod connection;
+mod failure;
+mod listener;
+mod logs;
+mod metrics;
+mod screen;
+mod service;
+mod settings;
+mod tls;
+mod watch;
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match commands::run(std::env::args_os(), |name| std::env::var(name).ok()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -3,10 +3,13 @@
 use crate::access::{Access, AccountKey};
 use crate::catalog::Catalog;
 use crate::jobs::Jobs;
-use kv::{Durability, Store};
+use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
 use partition::commit_fault;
 use std::sync::Arc;
+
+/// The spaces that a store must have to carry an engine.
+pub const STORE_SPACES: [SpaceOptions; 8] = partition::keyspace::SPACES;
 
 /// How an engine works.
 #[derive(Clone, Debug)]
@@ -89,6 +92,11 @@ impl Engine {
     /// How the store is; `Ok` while it takes writes.
     pub fn health(&self) -> Result<(), Fault> {
         crate::router::health(&self.store)
+    }
+
+    /// Bytes of the store on disk.
+    pub fn disk_bytes(&self) -> u64 {
+        self.store.disk_bytes()
     }
 
     pub(crate) fn store(&self) -> &Store {

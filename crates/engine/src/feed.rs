@@ -71,7 +71,7 @@ impl Engine {
         };
         let mut bytes = 0;
         for entry in container.map.owners(&hashes) {
-            let owned = keyspace::effective_range(container.number(), &entry.range.intersect(&hashes));
+            let owned = keyspace::effective_range(container.number(), &entry.range);
             let Some(range) = intersection(&keys, &owned) else {
                 continue;
             };

@@ -16,5 +16,5 @@ pub use catalog::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
 pub use documents::{BatchReceipt, DocumentAddress, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt};
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, STORE_SPACES};
 pub use feed::{FeedPage, FeedRequest, FeedScope};

@@ -94,6 +94,14 @@ impl FaultScript {
         self.lock().faults_per_mille = faults_per_mille;
     }
 
+    /// Drops every plan and chance: from now on all calls go well.
+    pub fn calm(&self) {
+        let mut state = self.lock();
+        state.planned.clear();
+        state.next.clear();
+        state.faults_per_mille = 0;
+    }
+
     /// Number of calls so far.
     pub fn call_count(&self) -> u64 {
         self.lock().call_count

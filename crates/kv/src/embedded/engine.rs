@@ -3,13 +3,16 @@
 //! Knows nothing of who reads or commits, nor of the folder around the engine's own.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fjall::config::{
     BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry, PinningPolicy,
 };
-use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
+use fjall::{
+    CompressionType, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode,
+};
 
 use super::folder::Folder;
 use super::{EmbeddedOptions, journal};
@@ -20,7 +23,7 @@ use crate::fault::{Cause, OpenFault, ReadFault};
 /// journal only above 64,000,000 bytes, and only while it flushes.
 const JOURNAL_FLUSH_BYTES: u64 = 65_000_000;
 
-/// Bound of all journals together: a full one, and its successor filling up while the first is flushed.
+/// Bound of all journals together: a full one that is being flushed, and its successor filling up meanwhile.
 pub(super) const JOURNAL_BYTES_MAX: u64 = 2 * JOURNAL_FLUSH_BYTES;
 
 /// Bytes that the largest ordinary merge of tables writes before it frees what it read.
@@ -29,18 +32,18 @@ pub(super) const MERGE_BYTES_MAX: u64 = 256 << 20;
 /// The engine's own bound of all journals; it takes no smaller one.
 const ENGINE_JOURNAL_BYTES: u64 = 64 << 20;
 
-/// Length of a journal that the engine has just made: it is sized ahead, without taking room on the disk.
-pub(super) const NEW_JOURNAL_BYTES: u64 = 64 << 20;
+/// Size at which the engine flushes a memtable by itself. Full journals flush them earlier, unless rows are so
+/// small that the memtable takes twice the room of the journal.
+const MEMTABLE_BYTES: u64 = 128_000_000;
 
-const MEMTABLE_BYTES: u64 = 64_000_000;
 const WORKER_THREADS: usize = 2;
 
 /// Bytes that a journal adds to an operation's key and value.
 const JOURNAL_OVERHEAD_BYTES: usize = 21;
 
-/// Memtables waiting to be flushed, and runs of the first level waiting to be merged, at which commits wait. Both
-/// stay below the figures (4 and 30) at which the engine waits itself: it would wait for ever if its workers have
-/// died, we notice.
+/// Memtables waiting to be flushed, and tables of the first level waiting to be merged, at which commits wait.
+/// Both stay below the figures (4 and 30) at which the engine waits itself: it would wait for ever if its workers
+/// have died, we notice.
 const SEALED_MEMTABLES_MAX: usize = 3;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
 const STALL_LOOK_INTERVAL: Duration = Duration::from_millis(2);
@@ -48,27 +51,39 @@ const STALL_LOOK_INTERVAL: Duration = Duration::from_millis(2);
 /// How long a flush of all memtables may take before it counts as failed.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Name of the store's own keyspace; those of spaces carry their names behind a letter, so they cannot clash.
-const OWN_KEYSPACE: &str = "own";
-
 /// An open database.
 pub(super) struct Engine {
-    keyspaces: Vec<Keyspace>,
-    own: Keyspace,
+    spaces: Vec<EngineSpace>,
+    own: EngineSpace,
     /// Bytes written to the journal since all memtables were flushed.
     journal_bytes: AtomicU64,
     /// Behind the keyspaces, so that it is dropped last.
     database: Database,
 }
 
+/// One space and its keyspace, once that exists. Making a keyspace takes several syncs; a new store would be
+/// slow to start if it waited for all of them, so each is made by whoever needs it first.
+struct EngineSpace {
+    name: String,
+    compressed: bool,
+    keyspace: OnceLock<Keyspace>,
+}
+
 impl Engine {
     pub(super) fn open(folder: &Folder, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
         let path = folder.engine();
-        journal::remove_stillborn(&path).map_err(|source| OpenFault::Io {
+        let io_fault = |source| OpenFault::Io {
             path: path.clone(),
             source,
-        })?;
-        Engine::start(&path, options).map_err(|error| OpenFault::Engine {
+        };
+        journal::remove_stillborn(&path).map_err(io_fault)?;
+        let mut started = Engine::start(&path, options);
+        if let Err(fjall::Error::JournalRecovery(_)) = &started
+            && journal::cut_torn_tail(&path).map_err(io_fault)?
+        {
+            started = Engine::start(&path, options);
+        }
+        started.map_err(|error| OpenFault::Engine {
             path,
             cause: Cause::new(error),
         })
@@ -96,28 +111,43 @@ impl Engine {
             .worker_threads(WORKER_THREADS)
             .journal_compression(CompressionType::None)
             .open()?;
-        let own = database.keyspace(OWN_KEYSPACE, || settings(false))?;
-        let open = |space: &SpaceOptions| {
-            database.keyspace(&format!("s-{}", space.name), || settings(space.compressed))
-        };
-        let keyspaces = options.spaces.iter().map(open).collect::<Result<_, _>>()?;
-        let journal_bytes = AtomicU64::new(journal::live_bytes(path)?);
-        Ok(Engine {
-            keyspaces,
-            own,
-            journal_bytes,
+        // Names of spaces stand behind a letter, so that none can clash with the store's own.
+        let space = |space: &SpaceOptions| EngineSpace::new(format!("s-{}", space.name), space.compressed);
+        let engine = Engine {
+            spaces: options.spaces.iter().map(space).collect(),
+            own: EngineSpace::new("own".to_owned(), false),
+            journal_bytes: AtomicU64::new(journal::live_bytes(path)?),
             database,
-        })
+        };
+        for space in engine.all_spaces() {
+            if engine.database.keyspace_exists(&space.name) {
+                engine.make(space)?;
+            }
+        }
+        Ok(engine)
     }
 
-    pub(super) fn keyspace(&self, space: Space) -> Result<&Keyspace, ReadFault> {
-        match space {
-            OWN_SPACE => Ok(&self.own),
-            Space(number) => self
-                .keyspaces
-                .get(usize::from(number))
-                .ok_or(ReadFault::UnknownSpace { space }),
-        }
+    /// Whether every space has its keyspace.
+    pub(super) fn is_complete(&self) -> bool {
+        self.all_spaces().all(|space| space.keyspace.get().is_some())
+    }
+
+    /// Makes the keyspaces that do not exist yet, so that no commit has to.
+    pub(super) fn make_all(&self) -> Result<(), Cause> {
+        self.all_spaces()
+            .try_for_each(|space| self.make(space).map(drop))
+            .map_err(Cause::new)
+    }
+
+    /// The keyspace of a space; `None` if nothing was ever written to it.
+    pub(super) fn keyspace(&self, space: Space) -> Result<Option<&Keyspace>, ReadFault> {
+        Ok(self.space(space)?.keyspace.get())
+    }
+
+    /// The keyspace of a space, made if need be.
+    pub(super) fn keyspace_to_write(&self, space: Space) -> Result<&Keyspace, Cause> {
+        let space = self.space(space).map_err(Cause::new)?;
+        self.make(space).map_err(Cause::new)
     }
 
     pub(super) fn snapshot(&self) -> fjall::Snapshot {
@@ -135,12 +165,12 @@ impl Engine {
             Durability::Sync => PersistMode::SyncData,
             Durability::Buffered => PersistMode::Buffer,
         };
-        let mut commit =
-            fjall::OwnedWriteBatch::with_capacity(self.database.clone(), count).durability(Some(persist));
+        let commit = OwnedWriteBatch::with_capacity(self.database.clone(), count);
+        let mut commit = commit.durability(Some(persist));
         let mut size_bytes = 0;
         for operation in batches.into_iter().flatten() {
             size_bytes += operation.size_bytes() + JOURNAL_OVERHEAD_BYTES;
-            let keyspace = self.keyspace(operation.space).map_err(Cause::new)?;
+            let keyspace = self.keyspace_to_write(operation.space)?;
             match operation.value {
                 Some(value) => commit.insert(keyspace, operation.key, value),
                 None => commit.remove(keyspace, operation.key),
@@ -158,9 +188,70 @@ impl Engine {
     pub(super) fn flush_all(&self) -> Result<(), Cause> {
         self.sync()?;
         self.rotate_memtables()?;
+        self.wait_for_flush()
+    }
+
+    pub(super) fn disk_bytes(&self) -> u64 {
+        self.database.disk_space().unwrap_or(0)
+    }
+
+    fn all_spaces(&self) -> impl Iterator<Item = &EngineSpace> {
+        self.spaces.iter().chain([&self.own])
+    }
+
+    fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
+        self.all_spaces().filter_map(|space| space.keyspace.get())
+    }
+
+    fn space(&self, space: Space) -> Result<&EngineSpace, ReadFault> {
+        match space {
+            OWN_SPACE => Ok(&self.own),
+            Space(number) => self
+                .spaces
+                .get(usize::from(number))
+                .ok_or(ReadFault::UnknownSpace { space }),
+        }
+    }
+
+    /// Makes or opens the keyspace of a space. Two who do so at once get the same one from the engine.
+    fn make<'a>(&self, space: &'a EngineSpace) -> Result<&'a Keyspace, fjall::Error> {
+        match space.keyspace.get() {
+            Some(keyspace) => Ok(keyspace),
+            None => {
+                let keyspace = self
+                    .database
+                    .keyspace(&space.name, || settings(space.compressed))?;
+                Ok(space.keyspace.get_or_init(|| keyspace))
+            }
+        }
+    }
+
+    /// Counts what went into the journal and has all memtables flushed when it is full. The engine would only
+    /// flush a memtable that is full by itself: a space with few writes would keep every journal since its first
+    /// write, and many spaces with some writes each would let one journal grow without a bound.
+    fn count_journal(&self, size_bytes: u64) -> Result<(), Cause> {
+        let total = self.journal_bytes.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
+        if total < JOURNAL_FLUSH_BYTES {
+            return Ok(());
+        }
+        // The journal before this one goes when its memtables are flushed; a third would break the bound.
+        self.wait_for_flush()?;
+        self.rotate_memtables()
+    }
+
+    fn rotate_memtables(&self) -> Result<(), Cause> {
+        self.journal_bytes.store(0, Ordering::Relaxed);
+        for keyspace in self.keyspaces() {
+            keyspace.rotate_memtable().map_err(Cause::new)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no memtable waits to be flushed.
+    fn wait_for_flush(&self) -> Result<(), Cause> {
         let deadline = Instant::now() + FLUSH_TIMEOUT;
         while self
-            .all_keyspaces()
+            .keyspaces()
             .any(|keyspace| keyspace.sealed_memtable_count() > 0)
         {
             self.check_workers()?;
@@ -172,40 +263,13 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn disk_bytes(&self) -> u64 {
-        self.database.disk_space().unwrap_or(0)
-    }
-
-    fn all_keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
-        self.keyspaces.iter().chain([&self.own])
-    }
-
-    /// Counts what went into the journal and has all memtables flushed when it is full. The engine would only
-    /// flush a memtable that is full by itself: a space with few writes would keep every journal since its first
-    /// write, and many spaces with some writes each would let one journal grow without a bound.
-    fn count_journal(&self, size_bytes: u64) -> Result<(), Cause> {
-        let total = self.journal_bytes.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
-        if total < JOURNAL_FLUSH_BYTES {
-            return Ok(());
-        }
-        self.rotate_memtables()
-    }
-
-    fn rotate_memtables(&self) -> Result<(), Cause> {
-        self.journal_bytes.store(0, Ordering::Relaxed);
-        for keyspace in self.all_keyspaces() {
-            keyspace.rotate_memtable().map_err(Cause::new)?;
-        }
-        Ok(())
-    }
-
     /// Waits until the engine's workers have caught up.
     fn wait_for_workers(&self) -> Result<(), Cause> {
         let is_behind = |keyspace: &Keyspace| {
             keyspace.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
                 || keyspace.l0_table_count() >= FIRST_LEVEL_TABLES_MAX
         };
-        while self.all_keyspaces().any(is_behind) {
+        while self.keyspaces().any(is_behind) {
             self.check_workers()?;
             std::thread::sleep(STALL_LOOK_INTERVAL);
         }
@@ -215,6 +279,16 @@ impl Engine {
     /// Fails if a worker of the engine has died, for then it takes no commit any more.
     fn check_workers(&self) -> Result<(), Cause> {
         self.database.persist(PersistMode::Buffer).map_err(Cause::new)
+    }
+}
+
+impl EngineSpace {
+    fn new(name: String, compressed: bool) -> EngineSpace {
+        EngineSpace {
+            name,
+            compressed,
+            keyspace: OnceLock::new(),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod journal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -84,6 +85,8 @@ pub(crate) struct Embedded {
     /// never ahead of the journal.
     writing: Arc<Mutex<()>>,
     scans: Arc<Semaphore>,
+    /// The thread that makes the keyspaces of a new store, until somebody has waited for it.
+    preparation: Mutex<Option<JoinHandle<()>>>,
     folder: Folder,
 }
 
@@ -116,12 +119,14 @@ impl Embedded {
             });
         }
         let folder = Folder::open(&options.path, &options.spaces)?;
-        let engine = Engine::open(&folder, &options)?;
+        let engine = Arc::new(Engine::open(&folder, &options)?);
+        let preparation = Mutex::new(make_keyspaces_aside(&engine));
         Ok(Embedded {
             options,
             opened: ArcSwap::from_pointee(Opened::new(engine)),
             writing: Arc::default(),
             scans: Arc::new(Semaphore::new(SCANS_AT_ONCE)),
+            preparation,
             folder,
         })
     }
@@ -134,8 +139,18 @@ impl Embedded {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn finish_preparation(&self) {
+        let preparation = self
+            .preparation
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        preparation.map(JoinHandle::join);
+    }
+
     /// Takes the engine from the readers and waits for those under way.
     fn retire_engine(&self) -> Result<(), Cause> {
+        self.finish_preparation();
         let Some(mut engine) = self.opened.load().engine.swap(None) else {
             return Ok(());
         };
@@ -152,7 +167,7 @@ impl Embedded {
                 }
                 Err(shared) => {
                     engine = shared;
-                    std::thread::sleep(Duration::from_millis(1));
+                    thread::sleep(Duration::from_millis(1));
                 }
             }
         }
@@ -162,9 +177,27 @@ impl Embedded {
         let _writing = self.write();
         self.retire_engine()?;
         let engine = Engine::reopen_past_doubt(&self.folder, &self.options).map_err(Cause::new)?;
-        self.opened.store(Arc::new(Opened::new(engine)));
+        self.opened.store(Arc::new(Opened::new(Arc::new(engine))));
         Ok(())
     }
+}
+
+/// Has the keyspaces of a new store made on a thread of their own, while the server goes on starting. If that
+/// fails the first commits make them.
+fn make_keyspaces_aside(engine: &Arc<Engine>) -> Option<JoinHandle<()>> {
+    if engine.is_complete() {
+        return None;
+    }
+    let engine = Arc::clone(engine);
+    let make = move || {
+        if let Err(cause) = engine.make_all() {
+            tracing::warn!(%cause, "spaces could not be made ahead");
+        }
+    };
+    thread::Builder::new()
+        .name("kv-spaces".to_owned())
+        .spawn(make)
+        .ok()
 }
 
 /// Writes rows straight into tables.
@@ -174,7 +207,7 @@ fn ingest_now(
     space: Space,
     rows: Vec<(Bytes, Bytes)>,
 ) -> Result<(), Cause> {
-    let keyspace = engine.keyspace(space).map_err(Cause::new)?;
+    let keyspace = engine.keyspace_to_write(space)?;
     let mut ingestion = keyspace.start_ingestion().map_err(Cause::new)?;
     for (key, value) in rows {
         ingestion.write(key, value).map_err(Cause::new)?;
@@ -187,10 +220,16 @@ fn ingest_now(
     ingestion.finish().map_err(Cause::new)
 }
 
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.finish_preparation();
+    }
+}
+
 impl Opened {
-    fn new(engine: Engine) -> Opened {
+    fn new(engine: Arc<Engine>) -> Opened {
         Opened {
-            engine: ArcSwapOption::from_pointee(engine),
+            engine: ArcSwapOption::new(Some(engine)),
             closed: AtomicBool::new(false),
         }
     }
@@ -209,8 +248,8 @@ impl Opened {
 }
 
 impl EmbeddedPoint {
-    /// Runs a read on the engine if it is still there.
-    fn read<T>(
+    /// Runs a read on the engine if it is still there. A space without a keyspace holds nothing.
+    fn read<T: Default>(
         &self,
         space: Space,
         read: impl FnOnce(&fjall::Snapshot, &fjall::Keyspace) -> Result<T, fjall::Error>,
@@ -218,7 +257,9 @@ impl EmbeddedPoint {
         let opened = &self.held.opened;
         let engine = opened.engine.load();
         let engine = engine.as_ref().ok_or_else(|| opened.why_gone())?;
-        let keyspace = engine.keyspace(space)?;
+        let Some(keyspace) = engine.keyspace(space)? else {
+            return Ok(T::default());
+        };
         read(&self.held.snapshot, keyspace).map_err(|error| engine::read_fault(space, error))
     }
 
@@ -275,11 +316,14 @@ impl Backend for Embedded {
         space: Space,
         keys: &[Bytes],
     ) -> Result<Vec<Option<Bytes>>, ReadFault> {
-        point.read(space, |snapshot, keyspace| {
+        let mut values: Vec<_> = point.read(space, |snapshot, keyspace| {
             keys.iter()
                 .map(|key| Ok(snapshot.get(keyspace, key)?.map(Bytes::from)))
                 .collect()
-        })
+        })?;
+        // Nothing was read where nothing was ever written.
+        values.resize(keys.len(), None);
+        Ok(values)
     }
 
     async fn scan(

@@ -7,4 +7,10 @@
 )]
 
 mod conformance;
+mod crash;
+mod faults;
+mod folder;
+mod journal;
+mod model;
+mod room;
 mod stores;

@@ -8,7 +8,7 @@ use kv::{
 };
 use tempfile::TempDir;
 
-pub const SPACES: [SpaceOptions; 3] = [
+pub(crate) const SPACES: [SpaceOptions; 3] = [
     SpaceOptions {
         name: "records",
         compressed: true,
@@ -22,18 +22,18 @@ pub const SPACES: [SpaceOptions; 3] = [
         compressed: true,
     },
 ];
-pub const RECORDS: Space = Space(0);
-pub const INDEX: Space = Space(1);
-pub const META: Space = Space(2);
+pub(crate) const RECORDS: Space = Space(0);
+pub(crate) const INDEX: Space = Space(1);
+pub(crate) const META: Space = Space(2);
 
 /// No limit to speak of.
-pub const ALL_ROWS: ScanLimit = ScanLimit {
+pub(crate) const ALL_ROWS: ScanLimit = ScanLimit {
     rows: usize::MAX,
     bytes: usize::MAX,
 };
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     Memory,
     MemoryInline,
     Embedded,
@@ -42,7 +42,7 @@ pub enum Kind {
     FaultyEmbedded,
 }
 
-pub const KINDS: [Kind; 6] = [
+pub(crate) const KINDS: [Kind; 6] = [
     Kind::Memory,
     Kind::MemoryInline,
     Kind::Embedded,
@@ -52,14 +52,14 @@ pub const KINDS: [Kind; 6] = [
 ];
 
 /// Options of a small store: the reserve is off unless a test is about it.
-pub fn options(folder: &TempDir) -> EmbeddedOptions {
+pub(crate) fn options(folder: &TempDir) -> EmbeddedOptions {
     let mut options = EmbeddedOptions::new(folder.path(), &SPACES);
     options.cache_bytes = 8 << 20;
     options.free_space_reserve_bytes = 0;
     options
 }
 
-pub fn open(kind: Kind, folder: &TempDir) -> Store {
+pub(crate) fn open(kind: Kind, folder: &TempDir) -> Store {
     let script = || FaultScript::seeded(1);
     match kind {
         Kind::Memory => Store::memory(&SPACES, CommitMode::Thread),
@@ -72,7 +72,7 @@ pub fn open(kind: Kind, folder: &TempDir) -> Store {
 }
 
 /// Runs one case on a store of every kind.
-pub fn on_every_kind<F: Future<Output = ()>>(case: impl Fn(Store) -> F) {
+pub(crate) fn on_every_kind<F: Future<Output = ()>>(case: impl Fn(Store) -> F) {
     for kind in KINDS {
         let folder = tempfile::tempdir().unwrap();
         run(async {
@@ -82,7 +82,7 @@ pub fn on_every_kind<F: Future<Output = ()>>(case: impl Fn(Store) -> F) {
     }
 }
 
-pub fn run<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -90,23 +90,23 @@ pub fn run<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-pub fn put(space: Space, key: &str, value: &str) -> Batch {
+pub(crate) fn put(space: Space, key: &str, value: &str) -> Batch {
     let mut batch = Batch::default();
     batch.put(space, key.to_owned(), value.to_owned());
     batch
 }
 
-pub async fn commit(store: &Store, batch: Batch) -> Result<View, CommitFault> {
+pub(crate) async fn commit(store: &Store, batch: Batch) -> Result<View, CommitFault> {
     store.submit(&store.lane(), batch, Durability::Sync).await
 }
 
-pub async fn get(view: &View, space: Space, key: &str) -> Option<String> {
+pub(crate) async fn get(view: &View, space: Space, key: &str) -> Option<String> {
     let value = view.get(space, key.as_bytes()).await.unwrap();
     value.map(|value| String::from_utf8(value.to_vec()).unwrap())
 }
 
 /// All keys of a space, in order.
-pub async fn keys(view: &View, space: Space) -> Vec<String> {
+pub(crate) async fn keys(view: &View, space: Space) -> Vec<String> {
     let chunk = view
         .scan(space, KeyRange::all(), Direction::Forward, ALL_ROWS)
         .await

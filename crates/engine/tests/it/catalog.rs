@@ -1,0 +1,148 @@
+//! Databases, containers, offers, ranges.
+
+use crate::harness::{Harness, TestAmbient};
+use engine::PageRequest;
+use kv::{CommitMode, Store};
+use model::{ConflictFault, Fault, MissingFault};
+use partition::keyspace::{CONTAINER_SPACES, SPACES, container_rows};
+use plan::Condition;
+use serde_json::json;
+
+#[tokio::test]
+async fn names_are_unique_and_numbers_are_not_reused() {
+    let harness = Harness::new().await;
+    let first = harness.database("d").await.unwrap();
+    assert_eq!(
+        harness.database("d").await.unwrap_err(),
+        Fault::Conflict(ConflictFault::Id)
+    );
+    let pass = harness
+        .engine
+        .access()
+        .change_catalog(&harness.principal)
+        .unwrap();
+    harness
+        .engine
+        .delete_database(pass, &first, &Condition::None)
+        .await
+        .unwrap();
+    let second = harness.database("d").await.unwrap();
+    assert_ne!(first.rid(), second.rid());
+    let by_rid = harness.engine.find_database(&second.rid().to_string()).unwrap();
+    assert!(by_rid.by_rid);
+    assert_eq!(
+        harness
+            .engine
+            .find_database(&first.rid().to_string())
+            .unwrap_err(),
+        Fault::Missing(MissingFault::Resource)
+    );
+}
+
+#[tokio::test]
+async fn lists_are_paged_and_foreign_continuations_refused() {
+    let harness = Harness::new().await;
+    for number in 0..5 {
+        harness.database(&format!("d{number}")).await.unwrap();
+    }
+    let list = |continuation| {
+        let pass = harness.engine.access().read_catalog(&harness.principal).unwrap();
+        harness.engine.list_databases(
+            pass,
+            &PageRequest {
+                items_max: 2,
+                continuation,
+            },
+        )
+    };
+    let mut seen = Vec::new();
+    let mut continuation = None;
+    loop {
+        let page = list(continuation).unwrap();
+        seen.extend(page.items.iter().map(|database| database.id().to_owned()));
+        continuation = page.continuation;
+        if continuation.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["d0", "d1", "d2", "d3", "d4"]);
+    assert!(list(Some("forged".to_owned())).is_err());
+}
+
+#[tokio::test]
+async fn a_container_has_as_many_partitions_as_its_throughput_asks_for() {
+    let harness = Harness::new().await;
+    let container = harness.container(json!({}), 25_000).await;
+    let pass = harness.engine.access().read_catalog(&harness.principal).unwrap();
+    let feed = harness.engine.ranges(pass, &container);
+    assert_eq!(feed.ranges.len(), 3);
+    assert_eq!(feed.ranges[0].range.min.to_hex(), "");
+    assert_eq!(feed.ranges[2].range.max.to_hex(), "FF");
+    for pair in feed.ranges.windows(2) {
+        assert_eq!(pair[0].range.max, pair[1].range.min);
+    }
+}
+
+#[tokio::test]
+async fn everything_is_there_after_a_restart() {
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let ambient = TestAmbient::new();
+    let harness = Harness::on(store.clone(), ambient.clone()).await;
+    let container = harness.container(json!({ "defaultTtl": 60 }), 20_000).await;
+    let created = harness
+        .create(&container, r#"{"id":"1","pk":"a"}"#)
+        .await
+        .unwrap();
+    drop(harness);
+    let harness = Harness::on(store, ambient).await;
+    let found = harness.engine.find_container("d", "c").unwrap().resource;
+    assert_eq!(found.definition(), container.definition());
+    assert_eq!((found.rid(), found.etag()), (container.rid(), container.etag()));
+    let read = harness.read(&found, r#"["a"]"#, "1").await.unwrap();
+    assert_eq!(read.etag, created.etag);
+    let next = harness.create(&found, r#"{"id":"2","pk":"a"}"#).await.unwrap();
+    assert!(next.lsn > created.lsn && next.number > created.number);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rows_of_a_dropped_container_go() {
+    let harness = Harness::new().await;
+    let container = harness.container(json!({ "defaultTtl": 60 }), 400).await;
+    for number in 0..20 {
+        harness
+            .create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#))
+            .await
+            .unwrap();
+    }
+    let pass = harness
+        .engine
+        .access()
+        .change_catalog(&harness.principal)
+        .unwrap();
+    harness
+        .engine
+        .delete_container(pass, &container, &Condition::None)
+        .await
+        .unwrap();
+    let missing = harness.engine.find_container("d", "c").unwrap_err();
+    assert_eq!(missing, Fault::Missing(MissingFault::Resource));
+    let mut left = usize::MAX;
+    while left > 0 {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        left = 0;
+        let view = harness.store.view().unwrap();
+        for space in CONTAINER_SPACES {
+            let limit = kv::ScanLimit {
+                rows: 1000,
+                bytes: usize::MAX,
+            };
+            let range = container_rows(container.number());
+            left += view
+                .scan(space, range, kv::Direction::Forward, limit)
+                .await
+                .unwrap()
+                .rows
+                .len();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! An engine on a store in memory, with a clock that the test moves.
+
+use engine::{
+    AccountKey, Container, Database, DocumentAddress, Engine, EngineOptions, Principal, ReadOptions,
+    WriteReceipt,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use kv::{CommitMode, Store};
+use model::{Ambient, ContainerDefinition, Fault, PartitionKey, Throughput};
+use partition::keyspace::SPACES;
+use plan::{Condition, Item, Mutation, Outcome, StoredDocument, Target};
+use serde_json::json;
+use sha2::Sha256;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use value::Document;
+
+/// A clock that stands until the test moves it, and chance that counts.
+#[derive(Debug)]
+pub(crate) struct TestAmbient {
+    now_ms: AtomicU64,
+    random: AtomicU64,
+}
+
+impl TestAmbient {
+    pub(crate) fn new() -> Arc<TestAmbient> {
+        Arc::new(TestAmbient {
+            now_ms: AtomicU64::new(1_700_000_000_000),
+            random: AtomicU64::new(1),
+        })
+    }
+
+    pub(crate) fn set_back_seconds(&self, seconds: u64) {
+        self.now_ms.fetch_sub(seconds * 1000, Ordering::SeqCst);
+    }
+
+    pub(crate) fn advance_seconds(&self, seconds: u64) {
+        self.now_ms.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+}
+
+impl Ambient for TestAmbient {
+    fn now_ms(&self) -> u64 {
+        self.now_ms.load(Ordering::SeqCst)
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        for byte in bytes {
+            *byte = self.random.fetch_add(1, Ordering::SeqCst).to_le_bytes()[0];
+        }
+    }
+}
+
+pub(crate) struct Harness {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) store: Store,
+    pub(crate) ambient: Arc<TestAmbient>,
+    pub(crate) principal: Principal,
+}
+
+const KEY: &[u8] = b"key of the tests";
+
+impl Harness {
+    pub(crate) async fn new() -> Harness {
+        Harness::on(Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new()).await
+    }
+
+    pub(crate) async fn on(store: Store, ambient: Arc<TestAmbient>) -> Harness {
+        let options = EngineOptions {
+            keys: vec![AccountKey::new(KEY)],
+            ..EngineOptions::default()
+        };
+        let engine = Engine::open(store.clone(), options, ambient.clone())
+            .await
+            .unwrap();
+        let mut mac = Hmac::<Sha256>::new_from_slice(KEY).unwrap();
+        mac.update(b"payload");
+        let principal = engine
+            .access()
+            .verify_signature(b"payload", &mac.finalize().into_bytes())
+            .unwrap();
+        Harness {
+            engine,
+            store,
+            ambient,
+            principal,
+        }
+    }
+
+    pub(crate) async fn database(&self, id: &str) -> Result<Arc<Database>, Fault> {
+        let pass = self.engine.access().change_catalog(&self.principal)?;
+        self.engine.create_database(pass, id, None).await
+    }
+
+    /// Creates container `c` of database `d` from `extra`, merged into a definition with key `/pk`.
+    pub(crate) async fn container(&self, extra: serde_json::Value, throughput: u64) -> Arc<Container> {
+        let database = match self.engine.find_database("d") {
+            Ok(found) => found.resource,
+            Err(_) => self.database("d").await.unwrap(),
+        };
+        let mut body =
+            json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 } });
+        for (name, member) in extra.as_object().unwrap() {
+            body[name] = member.clone();
+        }
+        let definition = ContainerDefinition::from_json(&body).unwrap();
+        let pass = self.engine.access().change_catalog(&self.principal).unwrap();
+        let throughput = Some(Throughput::manual(throughput).unwrap());
+        self.engine
+            .create_container(pass, &database, definition, throughput)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn write(
+        &self,
+        container: &Container,
+        mutation: Mutation,
+    ) -> Result<WriteReceipt, Fault> {
+        let pass = self.engine.access().write(&self.principal, container)?;
+        self.engine
+            .write(pass, Some(key(container, r#"["a"]"#)), mutation)
+            .await
+    }
+
+    pub(crate) async fn create(&self, container: &Container, json: &str) -> Result<StoredDocument, Fault> {
+        let pass = self.engine.access().write(&self.principal, container)?;
+        let mutation = Mutation::Create {
+            item: item(json),
+            condition: Condition::None,
+        };
+        self.engine
+            .write(pass, None, mutation)
+            .await
+            .map(|receipt| stored(receipt.outcome))
+    }
+
+    pub(crate) async fn read(
+        &self,
+        container: &Container,
+        key_text: &str,
+        id: &str,
+    ) -> Result<StoredDocument, Fault> {
+        let pass = self.engine.access().read(&self.principal, container)?;
+        let address = DocumentAddress {
+            key: Some(key(container, key_text)),
+            target: Target::Id(id.to_owned()),
+        };
+        let receipt = self.engine.read(pass, &address, &ReadOptions::default()).await?;
+        Ok(stored(receipt.outcome))
+    }
+}
+
+pub(crate) fn key(container: &Container, text: &str) -> PartitionKey {
+    container.definition().partition_key.parse_header(text).unwrap()
+}
+
+pub(crate) fn item(json: &str) -> Item {
+    Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap()
+}
+
+pub(crate) fn stored(outcome: Outcome) -> StoredDocument {
+    match outcome {
+        Outcome::Created(stored) | Outcome::Replaced(stored) | Outcome::Read(stored) => stored,
+        Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => panic!("no document in {outcome:?}"),
+    }
+}
+
+pub(crate) fn text(stored: &StoredDocument) -> String {
+    stored.document.root().to_value().to_json()
+}

@@ -1,0 +1,7 @@
+//! The engine on a store in memory: what a door can ask, and what it is told.
+
+mod catalog;
+mod documents;
+mod expiry;
+mod feed;
+mod harness;

@@ -1,0 +1,162 @@
+//! Processes that are killed while they write: what they acknowledged is there, and writing goes on.
+//!
+//! The engine once stopped taking writes after a kill and a start, so every round kills the store of the round
+//! before and writes on.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use kv::{Batch, Durability, Store};
+
+use crate::stores::{INDEX, META, RECORDS, commit, get, keys, options, put, run};
+
+/// Set for the child only: the folder it shall write to.
+const FOLDER_VARIABLE: &str = "KV_CRASH_FOLDER";
+
+const ROUNDS: u64 = 6;
+const ACKNOWLEDGED_PER_ROUND: usize = 400;
+
+/// Not a test by itself: what the child of the next one does. Each batch puts one row into each of two spaces and
+/// moves the counter on; its number is printed once it is acknowledged.
+#[test]
+fn child_that_writes_until_it_is_killed() {
+    let Ok(path) = std::env::var(FOLDER_VARIABLE) else {
+        return;
+    };
+    let mut options = kv::EmbeddedOptions::new(path, &crate::stores::SPACES);
+    options.free_space_reserve_bytes = 0;
+    run(async {
+        let store = Store::open(options).unwrap();
+        let counted = get(&store.view().unwrap(), META, "count").await;
+        let first = counted.map_or(0, |count| count.parse::<u64>().unwrap() + 1);
+        let lane = store.lane();
+        let mut under_way = std::collections::VecDeque::new();
+        for number in first.. {
+            let mut batch = put(RECORDS, &format!("{number:010}"), &"x".repeat(20_000));
+            batch.put(INDEX, format!("{number:010}"), "x");
+            batch.put(META, "count", number.to_string());
+            under_way.push_back((number, store.submit(&lane, batch, Durability::Sync)));
+            if under_way.len() == 8 {
+                let (number, verdict) = under_way.pop_front().unwrap();
+                verdict.await.unwrap();
+                println!("acknowledged {number}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_killed_process_loses_nothing_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..ROUNDS {
+        let last_acknowledged = write_until_killed(folder.path());
+        run(async {
+            let store = Store::open(options(&folder)).unwrap();
+            let view = store.view().unwrap();
+            let records = keys(&view, RECORDS).await;
+            assert_eq!(records, keys(&view, INDEX).await, "every batch is whole");
+            let count = records.len() as u64;
+            assert!(
+                count > last_acknowledged,
+                "round {round}: {count} rows, acknowledged {last_acknowledged}"
+            );
+            assert_eq!(get(&view, META, "count").await.unwrap(), (count - 1).to_string());
+        });
+    }
+}
+
+/// Runs the child until it has acknowledged enough, kills it, and returns the last number it acknowledged.
+fn write_until_killed(folder: &Path) -> u64 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "crash::child_that_writes_until_it_is_killed",
+            "--nocapture",
+        ])
+        .env(FOLDER_VARIABLE, folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    let mut acknowledged = lines.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok());
+    let enough = acknowledged
+        .by_ref()
+        .nth(ACKNOWLEDGED_PER_ROUND)
+        .expect("the child should have written");
+    child.kill().unwrap();
+    let last = acknowledged.last().unwrap_or(enough);
+    child.wait().unwrap();
+    last
+}
+
+/// A loss of power may leave any part of the last, unsynced commit: here each time a different page of it is
+/// gone, as zeros, or everything from that page on.
+#[test]
+fn a_torn_tail_is_dropped_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Store::open(options(&folder)).unwrap());
+    for round in 0..12u64 {
+        run(async {
+            let store = Store::open(options(&folder)).unwrap();
+            let view = commit(&store, put(RECORDS, &format!("{round:02}-kept"), "x"))
+                .await
+                .unwrap();
+            assert_eq!(
+                keys(&view, RECORDS).await.len() as u64,
+                round + 1,
+                "no torn batch came back"
+            );
+            drop(view);
+            let before = journal_end(folder.path());
+            let mut torn = Batch::default();
+            for row in 0..4 {
+                torn.put(RECORDS, format!("{round:02}-torn-{row}"), vec![b'x'; 6_000]);
+            }
+            commit(&store, torn).await.unwrap();
+            drop(store);
+            let after = journal_end(folder.path());
+            let page = before + (after - before) * (round % 6) / 6;
+            damage_journal(folder.path(), page, if round < 6 { 512 } else { after - page });
+        });
+    }
+    run(async {
+        let store = Store::open(options(&folder)).unwrap();
+        let found = keys(&store.view().unwrap(), RECORDS).await;
+        assert!(found.iter().all(|key| key.ends_with("kept")), "{found:?}");
+        assert_eq!(found.len(), 12);
+    });
+}
+
+fn journal(folder: &Path) -> std::fs::File {
+    let entries = std::fs::read_dir(folder.join("engine"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let journals = entries.filter(|path| path.extension().is_some_and(|extension| extension == "jnl"));
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(journals.max().unwrap())
+        .unwrap()
+}
+
+/// Where the bytes of a journal end and the zeros begin that it was sized ahead with.
+fn journal_end(folder: &Path) -> u64 {
+    let mut bytes = Vec::new();
+    journal(folder).read_to_end(&mut bytes).unwrap();
+    bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |position| position as u64 + 1)
+}
+
+fn damage_journal(folder: &Path, position: u64, length: u64) {
+    let mut journal = journal(folder);
+    journal.seek(SeekFrom::Start(position)).unwrap();
+    journal
+        .write_all(&vec![0; usize::try_from(length).unwrap()])
+        .unwrap();
+}

@@ -1,0 +1,340 @@
+//! Failing, tearing and crashing, by script: what is acknowledged stays, what is not is whole or absent.
+
+use bytes::Bytes;
+use kv::{
+    Batch, CommitFault, CommitMode, Direction, Durability, FaultKind, FaultScript, Health, KeyRange,
+    ReadFault, StorageCall, Store, Survivors,
+};
+
+use crate::stores::{ALL_ROWS, INDEX, Kind, META, RECORDS, SPACES, commit, get, keys, open, put, run};
+
+fn scripted(seed: u64) -> (Store, FaultScript) {
+    let script = FaultScript::seeded(seed);
+    (
+        Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone()),
+        script,
+    )
+}
+
+/// Runs a case on a faulty store in memory and on one on disk.
+fn on_faulty(case: impl AsyncFn(Store, FaultScript)) {
+    for kind in [Kind::MemoryInline, Kind::Embedded] {
+        let folder = tempfile::tempdir().unwrap();
+        let script = FaultScript::seeded(7);
+        let store = Store::faulty(open(kind, &folder), script.clone());
+        run(async {
+            eprintln!("on {kind:?}");
+            case(store, script).await;
+        });
+    }
+}
+
+/// Heals the store, unless its own thread was faster.
+async fn heal(store: &Store) {
+    store.reopen().await.unwrap();
+    assert_eq!(store.health(), Health::Serving);
+}
+
+#[test]
+fn a_failed_commit_poisons_until_reopened() {
+    on_faulty(async |store, script| {
+        commit(&store, put(RECORDS, "a", "1")).await.unwrap();
+        // Reopening fails too for a while, so that the poison can be looked at.
+        script.fail_next(StorageCall::Commit, FaultKind::Fail);
+        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        let fault = commit(&store, put(RECORDS, "b", "1")).await.unwrap_err();
+        assert!(matches!(fault, CommitFault::Uncertain { .. }), "{fault}");
+        assert!(matches!(store.health(), Health::Poisoned { .. }));
+        let refused = commit(&store, put(RECORDS, "c", "1")).await.unwrap_err();
+        assert!(matches!(refused, CommitFault::Poisoned { .. }), "{refused}");
+        assert!(matches!(store.reopen().await, Err(CommitFault::Poisoned { .. })));
+        assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["a"]);
+        while store.reopen().await.is_err() {}
+        let view = commit(&store, put(RECORDS, "d", "1")).await.unwrap();
+        assert_eq!(keys(&view, RECORDS).await, ["a", "d"]);
+    });
+}
+
+#[test]
+fn a_commit_whose_sync_failed_shows_up_after_reopening() {
+    on_faulty(async |store, script| {
+        script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        let fault = commit(&store, put(RECORDS, "a", "1")).await.unwrap_err();
+        assert!(matches!(fault, CommitFault::Uncertain { .. }));
+        assert!(
+            keys(&store.view().unwrap(), RECORDS).await.is_empty(),
+            "not shown while it is in doubt"
+        );
+        while store.reopen().await.is_err() {}
+        assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["a"]);
+    });
+}
+
+#[test]
+fn a_poisoned_store_heals_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = FaultScript::seeded(1);
+    let store = Store::faulty(open(Kind::Embedded, &folder), script.clone());
+    run(async {
+        script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        commit(&store, put(RECORDS, "a", "1")).await.unwrap_err();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while store.health() != Health::Serving {
+            assert!(std::time::Instant::now() < deadline, "still {:?}", store.health());
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let view = commit(&store, put(RECORDS, "b", "1")).await.unwrap();
+        assert_eq!(keys(&view, RECORDS).await, ["a", "b"]);
+    });
+}
+
+#[test]
+fn a_torn_group_leaves_whole_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in [Kind::Memory, Kind::Embedded] {
+        let script = FaultScript::seeded(1);
+        let store = Store::faulty(open(kind, &folder), script.clone());
+        run(async {
+            script.fail_next(StorageCall::Commit, FaultKind::Tear { survive: 2 });
+            let batches: Vec<_> = (0..40)
+                .map(|number| {
+                    let mut batch = put(RECORDS, &format!("{number:02}"), "x");
+                    batch.put(INDEX, format!("{number:02}"), "x");
+                    store.submit(&store.lane(), batch, Durability::Sync)
+                })
+                .collect();
+            let mut acknowledged = Vec::new();
+            for (number, batch) in batches.into_iter().enumerate() {
+                match batch.await {
+                    Ok(_) => acknowledged.push(format!("{number:02}")),
+                    Err(CommitFault::Uncertain { .. } | CommitFault::Poisoned { .. }) => {}
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            heal(&store).await;
+            let view = store.view().unwrap();
+            let found = keys(&view, RECORDS).await;
+            assert_eq!(found, keys(&view, INDEX).await, "every batch is whole");
+            assert!(acknowledged.iter().all(|key| found.contains(key)));
+            assert!(found.len() <= acknowledged.len() + 2);
+        });
+    }
+}
+
+#[test]
+fn a_broken_lane_stays_broken_over_a_reopening() {
+    on_faulty(async |store, script| {
+        let lane = store.lane();
+        script.fail_next(StorageCall::Commit, FaultKind::Fail);
+        store
+            .submit(&lane, put(RECORDS, "a", "1"), Durability::Sync)
+            .await
+            .unwrap_err();
+        heal(&store).await;
+        let later = store
+            .submit(&lane, put(RECORDS, "b", "1"), Durability::Sync)
+            .await;
+        assert_eq!(later.unwrap_err(), CommitFault::ChainBroken);
+        commit(&store, put(RECORDS, "c", "1")).await.unwrap();
+    });
+}
+
+#[test]
+fn failed_reads_say_how() {
+    on_faulty(async |store, script| {
+        let view = commit(&store, put(RECORDS, "a", "1")).await.unwrap();
+        script.fail_next(StorageCall::Read, FaultKind::Fail);
+        assert!(matches!(
+            view.get(RECORDS, b"a").await,
+            Err(ReadFault::Io { space: RECORDS, .. })
+        ));
+        script.fail_next(StorageCall::Read, FaultKind::Damage);
+        let scan = view
+            .scan(RECORDS, KeyRange::all(), Direction::Forward, ALL_ROWS)
+            .await;
+        assert!(matches!(scan, Err(ReadFault::Damaged { space: RECORDS, .. })));
+        assert_eq!(get(&view, RECORDS, "a").await.as_deref(), Some("1"));
+        // A requirement that cannot be read refuses its batch and harms nobody else.
+        script.fail_next(StorageCall::Read, FaultKind::Fail);
+        let mut batch = put(RECORDS, "b", "1");
+        batch.require(RECORDS, "a", Some(Bytes::from("1")));
+        assert!(matches!(
+            commit(&store, batch).await,
+            Err(CommitFault::Unreadable(_))
+        ));
+        assert_eq!(store.health(), Health::Serving);
+    });
+}
+
+#[test]
+fn a_torn_ingest_leaves_nothing() {
+    on_faulty(async |store, script| {
+        let rows = |run: u8| {
+            (0..50u8)
+                .map(|row| (vec![run, row].into(), "x".into()))
+                .collect::<Vec<_>>()
+        };
+        for kind in [FaultKind::Fail, FaultKind::Tear { survive: 20 }] {
+            script.fail_next(StorageCall::Ingest, kind);
+            assert!(matches!(
+                store.ingest(INDEX, rows(1)).await,
+                Err(CommitFault::Uncertain { .. })
+            ));
+            assert!(keys(&store.view().unwrap(), INDEX).await.is_empty());
+        }
+        let ingest = store.ingest(INDEX, rows(1)).await.unwrap();
+        let mut batch = Batch::default();
+        batch.name_ingest(ingest);
+        let view = commit(&store, batch).await.unwrap();
+        assert_eq!(keys(&view, INDEX).await.len(), 50);
+    });
+}
+
+#[test]
+fn a_crash_keeps_what_was_synced_and_a_prefix_of_the_rest() {
+    for (survivors, expected) in [
+        (Survivors::Synced, vec!["0", "1"]),
+        (Survivors::First(1), vec!["0", "1", "2"]),
+        (Survivors::First(9), vec!["0", "1", "2", "3"]),
+        (Survivors::All, vec!["0", "1", "2", "3"]),
+    ] {
+        let (store, script) = scripted(1);
+        run(async {
+            let lane = store.lane();
+            for (key, durability) in [
+                ("0", Durability::Buffered),
+                ("1", Durability::Sync),
+                ("2", Durability::Buffered),
+                ("3", Durability::Buffered),
+            ] {
+                store
+                    .submit(&lane, put(RECORDS, key, "x"), durability)
+                    .await
+                    .unwrap();
+            }
+            let view = store.view().unwrap();
+            let after = script.crash(survivors).unwrap();
+            assert_eq!(keys(&after.view().unwrap(), RECORDS).await, expected);
+            assert_eq!(view.get(RECORDS, b"0").await, Err(ReadFault::Closed));
+            assert!(commit(&store, put(RECORDS, "4", "x")).await.is_err());
+            commit(&after, put(RECORDS, "5", "x")).await.unwrap();
+            assert!(
+                script.crash(Survivors::Synced).is_some(),
+                "the new store plays the same script"
+            );
+        });
+    }
+}
+
+#[test]
+fn a_crash_removes_unnamed_ingests() {
+    let (store, script) = scripted(1);
+    run(async {
+        let rows = |run: &'static str| vec![(Bytes::from(run), Bytes::from("x"))];
+        let named = store.ingest(INDEX, rows("named")).await.unwrap();
+        let late = store.ingest(INDEX, rows("late")).await.unwrap();
+        store.ingest(INDEX, rows("never")).await.unwrap();
+        let mut batch = Batch::default();
+        batch.name_ingest(named);
+        commit(&store, batch).await.unwrap();
+        let mut batch = put(META, "a", "x");
+        batch.name_ingest(late);
+        store
+            .submit(&store.lane(), batch, Durability::Buffered)
+            .await
+            .unwrap();
+        let after = script.crash(Survivors::Synced).unwrap();
+        assert_eq!(keys(&after.view().unwrap(), INDEX).await, ["named"]);
+        assert!(keys(&after.view().unwrap(), META).await.is_empty());
+    });
+}
+
+/// Every call of a small workload fails once, in every way; then the store crashes. What was acknowledged must be
+/// there, nothing else may be but what was in doubt, and every batch must be whole.
+#[test]
+fn failing_any_call_loses_nothing_acknowledged() {
+    let kinds = [
+        FaultKind::Fail,
+        FaultKind::FailSync,
+        FaultKind::Tear { survive: 0 },
+        FaultKind::Tear { survive: 1 },
+    ];
+    let mut struck = 0;
+    for kind in kinds {
+        for number in 1.. {
+            let (store, script) = scripted(number);
+            script.fail_call(number, kind);
+            let (acknowledged, doubtful) = run(workload(&store));
+            script.calm();
+            let after = script.crash(Survivors::Drawn).unwrap();
+            run(async {
+                let view = after.view().unwrap();
+                let found = keys(&view, RECORDS).await;
+                assert_eq!(found, keys(&view, META).await, "every batch is whole");
+                assert!(
+                    acknowledged.iter().all(|key| found.contains(key)),
+                    "call {number}, {kind:?}"
+                );
+                let known = |key: &String| acknowledged.contains(key) || doubtful.contains(key);
+                assert!(found.iter().all(known), "call {number}, {kind:?}: {found:?}");
+                commit(&after, put(RECORDS, "after", "x")).await.unwrap();
+            });
+            if script.struck_count() == 0 {
+                break;
+            }
+            struck += 1;
+        }
+    }
+    assert!(struck > 60, "{struck} calls failed");
+}
+
+/// Commits, reads and ingests; returns the keys that were acknowledged and those whose fate is unknown.
+async fn workload(store: &Store) -> (Vec<String>, Vec<String>) {
+    let (mut acknowledged, mut doubtful) = (Vec::new(), Vec::new());
+    for number in 0..8u8 {
+        let key = format!("key {number}");
+        let mut batch = put(RECORDS, &key, "x");
+        batch.put(META, key.clone(), "x");
+        batch.require(RECORDS, key.clone(), None);
+        if number % 3 == 0
+            && let Ok(ingest) = store.ingest(INDEX, vec![(vec![number].into(), "x".into())]).await
+        {
+            batch.name_ingest(ingest);
+        }
+        match commit(store, batch).await {
+            Ok(view) => {
+                view.get(RECORDS, key.as_bytes()).await.ok();
+                acknowledged.push(key);
+            }
+            Err(CommitFault::Uncertain { .. }) => doubtful.push(key),
+            Err(_) => {}
+        }
+        if store.health() != Health::Serving {
+            store.reopen().await.ok();
+        }
+    }
+    (acknowledged, doubtful)
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let trace = |seed| {
+        let (store, script) = scripted(seed);
+        script.fail_by_chance(100);
+        let outcome = run(workload(&store));
+        script.calm();
+        let after = script.crash(Survivors::Drawn).unwrap();
+        (
+            outcome,
+            script.call_count(),
+            run(async { keys(&after.view().unwrap(), RECORDS).await }),
+        )
+    };
+    for seed in 0..50 {
+        assert_eq!(trace(seed), trace(seed));
+    }
+    assert!((0..50).any(|seed| trace(seed) != trace(seed + 1)));
+}

@@ -1,0 +1,22 @@
+//! `perihelion config show`: every setting with its value and origin.
+
+use crate::failure::Failure;
+use crate::settings::{self, DEFINITIONS, Settings};
+use clap::ArgMatches;
+
+#[allow(clippy::print_stdout)] // what the command is for
+pub(super) fn show(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    let raw = settings::gather(matches, environment)?;
+    Settings::from_raw(&raw)?;
+    let width = DEFINITIONS.iter().map(|definition| definition.name.len()).max().unwrap_or(0);
+    for definition in DEFINITIONS {
+        let Some((value, origin)) = raw.get(definition.name) else { continue };
+        let name = definition.name;
+        if matches.get_flag("origin") {
+            println!("{name:width$} = {value:?}  # {origin}");
+        } else {
+            println!("{name:width$} = {value:?}");
+        }
+    }
+    Ok(())
+}

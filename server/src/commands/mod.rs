@@ -1,0 +1,52 @@
+//! The commands of the program.
+
+mod config;
+mod dev;
+
+use crate::failure::Failure;
+use crate::settings;
+use clap::Command;
+use std::ffi::OsString;
+
+/// Runs the command that `arguments` name; none means `dev`.
+pub(crate) fn run(
+    arguments: impl Iterator<Item = OsString>,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
+    let matches = command().try_get_matches_from(arguments)?;
+    match matches.subcommand() {
+        Some(("config", config)) => match config.subcommand() {
+            Some((_, show)) => config::show(show, environment),
+            None => Err(Failure::Failed("config needs a subcommand".to_owned())),
+        },
+        Some((_, dev)) => dev::run(dev, environment),
+        None => dev::run(&matches, environment),
+    }
+}
+
+fn command() -> Command {
+    let dev = Command::new("dev")
+        .about("Serve on this machine with the well-known emulator key (the default)")
+        .after_help("Examples:\n  perihelion dev\n  perihelion dev --memory --nosql 127.0.0.1:0");
+    let show = Command::new("show")
+        .about("Print every setting, and with --origin where it came from")
+        .after_help("Example:\n  perihelion config show --origin")
+        .arg(clap::Arg::new("origin").long("origin").action(clap::ArgAction::SetTrue).help("Print origins too"));
+    let config = Command::new("config")
+        .about("Look at the settings")
+        .subcommand_required(true)
+        .subcommand(settings::with_arguments(show));
+    let perihelion = Command::new("perihelion")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A self-hosted database that speaks the protocols of Azure Cosmos DB")
+        .after_help("Examples:\n  perihelion\n  perihelion --data ./my-data --nosql 127.0.0.1:9000");
+    settings::with_arguments(perihelion).subcommand(settings::with_arguments(dev)).subcommand(config)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::command().debug_assert();
+    }
+}

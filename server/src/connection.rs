@@ -1,0 +1,81 @@
+//! One connection from its first byte to its end: TLS or plain, HTTP/1.1 or HTTP/2.
+
+use crate::service::{Peer, Service};
+use crate::watch::{Watch, Watched};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::Watcher;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+/// From the connection to its first byte, and from there to the end of the TLS handshake.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// The first byte of every TLS connection; no HTTP request begins with it.
+const TLS_HANDSHAKE_BYTE: u8 = 0x16;
+/// Largest URL and headers that are read, with room for the door's own, smaller bound to answer.
+const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Streams of one HTTP/2 connection.
+const HTTP2_STREAMS_MAX: u32 = 128;
+/// Streams that a client may open and reset before it is cut off.
+const HTTP2_RESETS_MAX: usize = 32;
+
+/// Serves a connection until either side ends it.
+pub(crate) async fn serve(
+    stream: TcpStream,
+    address: SocketAddr,
+    service: Arc<Service>,
+    tls: TlsAcceptor,
+    watcher: Watcher,
+) {
+    let _ = stream.set_nodelay(true);
+    let mut first = [0];
+    let Ok(Ok(1)) = tokio::time::timeout(HANDSHAKE_MAX, stream.peek(&mut first)).await else { return };
+    if first[0] == TLS_HANDSHAKE_BYTE {
+        match tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await {
+            Ok(Ok(stream)) => serve_http(stream, Peer { address, secure: true }, service, watcher).await,
+            Ok(Err(cause)) => tracing::debug!(%address, %cause, "TLS handshake failed"),
+            Err(_) => tracing::debug!(%address, "TLS handshake took too long"),
+        }
+    } else {
+        serve_http(stream, Peer { address, secure: false }, service, watcher).await;
+    }
+}
+
+async fn serve_http<S>(stream: S, peer: Peer, service: Arc<Service>, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let watch = Watch::new();
+    let answering = service_fn(|request| {
+        let service = Arc::clone(&service);
+        let serving = watch.begin();
+        async move {
+            let response = service.handle(request, peer).await;
+            drop(serving);
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).max_buf_size(HEADER_BYTES_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(HTTP2_STREAMS_MAX)
+        .max_pending_accept_reset_streams(HTTP2_RESETS_MAX)
+        .max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
+        .keep_alive_interval(Some(Duration::from_secs(60)));
+    let io = TokioIo::new(Watched { stream, watch: Arc::clone(&watch) });
+    let connection = watcher.watch(builder.serve_connection(io, answering).into_owned());
+    tokio::select! {
+        result = connection => if let Err(cause) = result {
+            tracing::debug!(address = %peer.address, %cause, "connection ended");
+        },
+        () = watch.expired() => tracing::debug!(address = %peer.address, "connection was cut off for silence"),
+    }
+}

@@ -1,0 +1,158 @@
+//! Settings: one table, four sources, and where each value came from.
+//!
+//! Flag over environment over file over default. Every setting has one name: `--partition-max-bytes` on the
+//! command line, `PERIHELION_PARTITION_MAX_BYTES` in the environment, `partition-max-bytes` in the TOML file.
+
+mod parse;
+mod typed;
+
+pub(crate) use typed::{Door, LogFormat, Settings};
+
+use crate::failure::Failure;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// One setting as the user meets it.
+pub(crate) struct Definition {
+    pub(crate) name: &'static str,
+    pub(crate) value_name: &'static str,
+    pub(crate) default: &'static str,
+    pub(crate) help: &'static str,
+}
+
+/// A switch that needs no value on the command line.
+const SWITCH: &str = "BOOL";
+
+/// All settings, in the order in which help and `config show` list them.
+pub(crate) const DEFINITIONS: &[Definition] = &[
+    define("data", "DIR", "perihelion-data", "Folder of the embedded store"),
+    define("memory", SWITCH, "false", "Keep everything in memory; nothing is written to disk"),
+    define("nosql", "ADDR", "127.0.0.1:8081", "Address of the NoSQL API, or `off`; port 0 picks a free one"),
+    define("table", "ADDR", "127.0.0.1:8902", "Address of the Table API, or `off` (not built yet)"),
+    define("mongo", "ADDR", "127.0.0.1:10255", "Address of the MongoDB API, or `off` (not built yet)"),
+    define("gremlin", "ADDR", "127.0.0.1:8901", "Address of the Gremlin API, or `off` (not built yet)"),
+    define("public-endpoint", "URL", "", "Endpoint told to clients instead of the address they used"),
+    define("durability", "sync|buffered", "sync", "Answer a write when it is on the disk, or when it is on its way"),
+    define("throughput", "measure|enforce", "measure", "Count request units, or refuse what exceeds them (not built yet)"),
+    define("partition-max-throughput", "RU/S", "10000", "Request units per second of one physical partition"),
+    define("partition-max-bytes", "BYTES", "53687091200", "Size at which a physical partition splits (not built yet)"),
+    define("cache-bytes", "BYTES", "134217728", "Memory for blocks read from the store"),
+    define("free-space-reserve-bytes", "BYTES", "", "Disk space that writes leave free; default chosen by the store"),
+    define("connections-max", "COUNT", "10000", "Connections served at the same time"),
+    define("log", "LEVEL", "info", "Log level or filter, e.g. `debug` or `kv=debug,info`"),
+    define("log-format", "text|json", "text", "Form of log lines on standard error"),
+];
+
+const fn define(
+    name: &'static str,
+    value_name: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Definition {
+    Definition { name, value_name, default, help }
+}
+
+impl Definition {
+    fn is_switch(&self) -> bool {
+        self.value_name == SWITCH
+    }
+
+    fn environment_name(&self) -> String {
+        format!("PERIHELION_{}", self.name.to_ascii_uppercase().replace('-', "_"))
+    }
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Flag,
+    Environment(String),
+    File(String),
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Flag => formatter.write_str("flag"),
+            Origin::Environment(name) => write!(formatter, "environment {name}"),
+            Origin::File(path) => write!(formatter, "file {path}"),
+            Origin::Default => formatter.write_str("default"),
+        }
+    }
+}
+
+/// What the user said, as text, before it means anything.
+pub(crate) type RawSettings = BTreeMap<&'static str, (String, Origin)>;
+
+/// Adds all settings and `--config` to a command.
+pub(crate) fn with_arguments(command: Command) -> Command {
+    let file = Arg::new("config").long("config").value_name("FILE").help("Settings file (TOML)");
+    DEFINITIONS.iter().fold(command.arg(file), |command, definition| {
+        let default = if definition.default.is_empty() { "none" } else { definition.default };
+        let help = format!("{} [default: {default}] [env: {}]", definition.help, definition.environment_name());
+        let arg = Arg::new(definition.name).long(definition.name).help(help);
+        command.arg(if definition.is_switch() {
+            arg.action(ArgAction::SetTrue)
+        } else {
+            arg.value_name(definition.value_name)
+        })
+    })
+}
+
+/// Gathers all sources.
+pub(crate) fn gather(
+    matches: &ArgMatches,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<RawSettings, Failure> {
+    let path = matches.get_one::<String>("config").cloned().or_else(|| environment("PERIHELION_CONFIG"));
+    let file = path.map(|path| parse::read_file(Path::new(&path)).map(|values| (path, values))).transpose()?;
+    let mut settings = RawSettings::new();
+    for definition in DEFINITIONS {
+        let flag = if definition.is_switch() {
+            matches.get_flag(definition.name).then(|| "true".to_owned())
+        } else {
+            matches.get_one::<String>(definition.name).cloned()
+        };
+        let variable = definition.environment_name();
+        let value = if let Some(value) = flag {
+            (value, Origin::Flag)
+        } else if let Some(value) = environment(&variable) {
+            (value, Origin::Environment(variable))
+        } else if let Some((path, value)) = file.as_ref().and_then(|(path, values)| Some((path, values.get(definition.name)?))) {
+            (value.clone(), Origin::File(path.clone()))
+        } else {
+            (definition.default.to_owned(), Origin::Default)
+        };
+        settings.insert(definition.name, value);
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gathered(arguments: &[&str], environment: &[(&str, &str)]) -> RawSettings {
+        let command = with_arguments(Command::new("perihelion"));
+        let matches = command.try_get_matches_from(std::iter::once(&"perihelion").chain(arguments)).unwrap();
+        let lookup =
+            |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        gather(&matches, lookup).unwrap()
+    }
+
+    #[test]
+    fn a_flag_beats_the_environment_beats_the_default() {
+        let raw = gathered(&["--data", "x"], &[("PERIHELION_DATA", "y"), ("PERIHELION_LOG", "debug")]);
+        assert_eq!(raw["data"], ("x".to_owned(), Origin::Flag));
+        assert_eq!(raw["log"], ("debug".to_owned(), Origin::Environment("PERIHELION_LOG".to_owned())));
+        assert_eq!(raw["nosql"], ("127.0.0.1:8081".to_owned(), Origin::Default));
+    }
+
+    #[test]
+    fn the_defaults_make_valid_settings() {
+        Settings::from_raw(&gathered(&[], &[])).unwrap();
+    }
+}

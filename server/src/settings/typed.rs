@@ -1,0 +1,109 @@
+//! What the settings mean: each text checked once and turned into the type its user needs.
+
+use super::RawSettings;
+use crate::failure::Failure;
+use kv::Durability;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where a door listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    Off,
+    At(SocketAddr),
+}
+
+/// Form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// All settings, valid.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) data: PathBuf,
+    pub(crate) memory: bool,
+    pub(crate) nosql: Door,
+    pub(crate) public_endpoint: Option<String>,
+    pub(crate) durability: Durability,
+    pub(crate) partition_max_throughput: u64,
+    pub(crate) cache_bytes: u64,
+    pub(crate) free_space_reserve_bytes: Option<u64>,
+    pub(crate) connections_max: usize,
+    pub(crate) log: String,
+    pub(crate) log_format: LogFormat,
+}
+
+impl Settings {
+    pub(crate) fn from_raw(raw: &RawSettings) -> Result<Settings, Failure> {
+        // Doors and limits that are not built yet: their values must still be sound.
+        for name in ["table", "mongo", "gremlin"] {
+            parsed::<Door>(raw, name)?;
+        }
+        one_of(raw, "throughput", &[("measure", ()), ("enforce", ())])?;
+        parsed::<u64>(raw, "partition-max-bytes")?;
+        Ok(Settings {
+            data: PathBuf::from(text(raw, "data")),
+            memory: parsed(raw, "memory")?,
+            nosql: parsed(raw, "nosql")?,
+            public_endpoint: optional(raw, "public-endpoint"),
+            durability: one_of(raw, "durability", &[("sync", Durability::Sync), ("buffered", Durability::Buffered)])?,
+            partition_max_throughput: positive(raw, "partition-max-throughput")?,
+            cache_bytes: parsed(raw, "cache-bytes")?,
+            free_space_reserve_bytes: match optional(raw, "free-space-reserve-bytes") {
+                Some(_) => Some(parsed(raw, "free-space-reserve-bytes")?),
+                None => None,
+            },
+            connections_max: usize::try_from(positive(raw, "connections-max")?).unwrap_or(usize::MAX),
+            log: text(raw, "log").to_owned(),
+            log_format: one_of(raw, "log-format", &[("text", LogFormat::Text), ("json", LogFormat::Json)])?,
+        })
+    }
+}
+
+impl FromStr for Door {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Door, String> {
+        if text.eq_ignore_ascii_case("off") {
+            return Ok(Door::Off);
+        }
+        let local = text.replace("localhost:", "127.0.0.1:");
+        local.parse().map(Door::At).map_err(|_| "it must be an address like 127.0.0.1:8081, or off".to_owned())
+    }
+}
+
+fn text<'a>(raw: &'a RawSettings, name: &str) -> &'a str {
+    raw.get(name).map_or("", |(value, _)| value)
+}
+
+fn optional(raw: &RawSettings, name: &str) -> Option<String> {
+    Some(text(raw, name)).filter(|value| !value.is_empty()).map(str::to_owned)
+}
+
+fn parsed<T: FromStr<Err: std::fmt::Display>>(raw: &RawSettings, name: &str) -> Result<T, Failure> {
+    text(raw, name).parse().map_err(|error: T::Err| bad(raw, name, &error.to_string()))
+}
+
+fn positive(raw: &RawSettings, name: &str) -> Result<u64, Failure> {
+    match parsed(raw, name)? {
+        0 => Err(bad(raw, name, "it must be at least 1")),
+        number => Ok(number),
+    }
+}
+
+fn one_of<T: Clone>(raw: &RawSettings, name: &str, choices: &[(&str, T)]) -> Result<T, Failure> {
+    let chosen = choices.iter().find(|(choice, _)| *choice == text(raw, name));
+    chosen.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+        bad(raw, name, &format!("it must be one of: {}", names.join(", ")))
+    })
+}
+
+fn bad(raw: &RawSettings, name: &str, reason: &str) -> Failure {
+    let origin = raw.get(name).map_or(String::new(), |(_, origin)| format!(" ({origin})"));
+    Failure::Configuration(format!("setting \"{name}\" has the invalid value \"{}\"{origin}: {reason}", text(raw, name)))
+}

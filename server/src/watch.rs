@@ -1,0 +1,137 @@
+//! Watches one connection: cuts it off when a request dawdles or nothing comes for long.
+//!
+//! The HTTP library has one bound for both waiting and slow headers; here they are told apart: a client may rest
+//! between requests for minutes, but a request that has begun must arrive within seconds.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// From the first byte of a request to the end of its headers.
+const REQUEST_HEADER_MAX: Duration = Duration::from_secs(10);
+/// From the last answer to the first byte of the next request.
+const IDLE_MAX: Duration = Duration::from_secs(120);
+/// How often a connection is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// What a connection does at the moment.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Nothing has come since the last answer.
+    Idle { since: Instant },
+    /// Bytes have come that are no whole request yet.
+    Arriving { since: Instant },
+    /// So many requests are being answered.
+    Serving { requests: usize },
+}
+
+/// The state of one connection, shared by its socket, its requests and its watcher.
+#[derive(Debug)]
+pub(crate) struct Watch(Mutex<Phase>);
+
+impl Watch {
+    pub(crate) fn new() -> Arc<Watch> {
+        Arc::new(Watch(Mutex::new(Phase::Idle { since: Instant::now() })))
+    }
+
+    /// A request has arrived; its body and its answer are bounded elsewhere.
+    pub(crate) fn begin(self: &Arc<Watch>) -> Serving {
+        self.change(|phase| match phase {
+            Phase::Serving { requests } => Phase::Serving { requests: requests + 1 },
+            Phase::Idle { .. } | Phase::Arriving { .. } => Phase::Serving { requests: 1 },
+        });
+        Serving(Arc::clone(self))
+    }
+
+    /// Ends when the connection has used up its patience.
+    pub(crate) async fn expired(&self) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let over = match self.phase() {
+                Phase::Idle { since } => since.elapsed() > IDLE_MAX,
+                Phase::Arriving { since } => since.elapsed() > REQUEST_HEADER_MAX,
+                Phase::Serving { .. } => false,
+            };
+            if over {
+                return;
+            }
+        }
+    }
+
+    fn arrived(&self) {
+        self.change(|phase| match phase {
+            Phase::Idle { .. } => Phase::Arriving { since: Instant::now() },
+            Phase::Arriving { .. } | Phase::Serving { .. } => phase,
+        });
+    }
+
+    fn phase(&self) -> Phase {
+        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn change(&self, next: impl FnOnce(Phase) -> Phase) {
+        let mut phase = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *phase = next(*phase);
+    }
+}
+
+/// A request under way; its end makes the connection idle again.
+pub(crate) struct Serving(Arc<Watch>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.change(|phase| match phase {
+            Phase::Serving { requests } if requests > 1 => Phase::Serving { requests: requests - 1 },
+            Phase::Serving { .. } | Phase::Idle { .. } | Phase::Arriving { .. } => {
+                Phase::Idle { since: Instant::now() }
+            }
+        });
+    }
+}
+
+/// A socket that tells its watch when bytes come.
+pub(crate) struct Watched<S> {
+    pub(crate) stream: S,
+    pub(crate) watch: Arc<Watch>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let result = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.watch.arrived();
+        }
+        result
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
