@@ -99,10 +99,12 @@ impl EffectiveRange {
         }
     }
 
-    /// The range that holds `key` and nothing else.
+    /// The range that holds `key` and what begins with it, which for a complete key is nothing else.
+    ///
+    /// Ends at `FF` behind the key, not right behind it, so that the stored keys of the documents, which begin with
+    /// the hash, lie inside as well.
     pub fn point(key: EffectiveKey) -> EffectiveRange {
-        // No byte string lies between a string and the same string with a zero byte.
-        let max = key.followed_by(0);
+        let max = key.followed_by(0xFF);
         EffectiveRange { min: key, max }
     }
 
@@ -173,12 +175,7 @@ impl PartitionKeyDefinition {
 
     /// All points of `key`: one for a complete key, a stretch for a prefix of a hierarchical one.
     pub fn effective_range(&self, key: &PartitionKey) -> EffectiveRange {
-        let min = self.effective_key(key);
-        if self.is_complete(key) {
-            return EffectiveRange::point(min);
-        }
-        let max = min.followed_by(0xFF);
-        EffectiveRange { min, max }
+        EffectiveRange::point(self.effective_key(key))
     }
 
     /// Cuts the hash space evenly into `count` ranges without gaps (at least one).

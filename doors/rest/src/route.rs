@@ -350,7 +350,7 @@ mod tests {
     fn other_paths_and_verbs_are_refused() {
         for path in [
             "/x",
-            "//",
+            "///",
             "/dbs//colls",
             "//dbs",
             "/dbs/d/",

@@ -1,0 +1,170 @@
+//! Transactional batches and bulks.
+
+use crate::client::{Answer, Call, Client, DOCS, container};
+use http::StatusCode;
+use serde_json::{Value as Json, json};
+
+fn batch(steps: Json) -> Call {
+    let call = Call::post(DOCS)
+        .key(&json!(["a"]))
+        .header("x-ms-cosmos-is-batch-request", "True");
+    call.header("x-ms-cosmos-batch-atomic", "True").json(&steps)
+}
+
+fn bulk(range: &str, steps: Json) -> Call {
+    let call = Call::post(DOCS).header("x-ms-documentdb-partitionkeyrangeid", range);
+    let call = call
+        .header("x-ms-cosmos-is-batch-request", "true")
+        .header("x-ms-cosmos-batch-atomic", "false");
+    call.header("x-ms-cosmos-batch-continue-on-error", "true")
+        .json(&steps)
+}
+
+fn statuses(answer: &Answer) -> Vec<u64> {
+    let json = answer.json();
+    json.as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["statusCode"].as_u64().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_batch_does_all_steps_and_sees_its_own_writes() {
+    let client = Client::with_container().await;
+    client.put_item("old", "a").await;
+    let answer = client
+        .send(batch(json!([
+            { "operationType": "Create", "resourceBody": { "id": "1", "pk": "a" } },
+            { "operationType": "Upsert", "resourceBody": { "id": "1", "pk": "a", "n": 1 } },
+            { "operationType": "Replace", "id": "1", "resourceBody": { "id": "1", "pk": "a", "n": 2 } },
+            { "operationType": "Patch", "id": "1",
+              "resourceBody": { "operations": [{ "op": "incr", "path": "/n", "value": 3 }] } },
+            { "operationType": "Read", "id": "1" },
+            { "operationType": "Delete", "id": "old" },
+            { "operationType": "Create", "resourceBody": { "id": "2", "pk": "a" }, "minimalReturnPreference": true },
+        ])))
+        .await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    assert_eq!(statuses(&answer), [201, 200, 200, 200, 200, 204, 201]);
+    let steps = answer.json();
+    assert_eq!(steps[4]["resourceBody"]["n"], 5);
+    assert_eq!(steps[4]["eTag"], steps[4]["resourceBody"]["_etag"]);
+    assert!(steps[5].get("resourceBody").is_none() && steps[6].get("resourceBody").is_none());
+    assert!(steps[6]["eTag"].is_string());
+    assert!(answer.header("x-ms-session-token").is_some());
+}
+
+#[tokio::test]
+async fn one_refused_step_undoes_the_batch() {
+    let client = Client::with_container().await;
+    client.put_item("old", "a").await;
+    let create = json!({ "operationType": "Create", "resourceBody": { "id": "1", "pk": "a" } });
+    let deep = (0..128).fold(json!(1), |inner, _| json!([inner]));
+    for (step, expected, substatus) in [
+        (
+            json!({ "operationType": "Create", "resourceBody": { "id": "old", "pk": "a" } }),
+            409,
+            0,
+        ),
+        (json!({ "operationType": "Read", "id": "absent" }), 404, 0),
+        (
+            json!({ "operationType": "Delete", "id": "old", "ifMatch": "\"x\"" }),
+            412,
+            0,
+        ),
+        (
+            json!({ "operationType": "Create", "resourceBody": { "id": "2", "pk": "b" } }),
+            400,
+            1001,
+        ),
+        (
+            json!({ "operationType": "Create", "resourceBody": { "id": 5, "pk": "a" } }),
+            400,
+            0,
+        ),
+        (
+            json!({ "operationType": "Create", "resourceBody": { "id": "2", "pk": "a", "x": deep } }),
+            400,
+            0,
+        ),
+        (json!({ "operationType": "Create" }), 400, 0),
+        (json!({ "operationType": "Delete" }), 400, 0),
+        (json!({ "operationType": "Destroy", "id": "old" }), 400, 0),
+    ] {
+        let answer = client.send(batch(json!([create, step, create]))).await;
+        assert_eq!(answer.status, StatusCode::MULTI_STATUS, "{step}: {answer:?}");
+        assert_eq!(statuses(&answer), [424, expected, 424], "{step}");
+        assert_eq!(
+            answer.json()[1]
+                .get("subStatusCode")
+                .map_or(0, |code| code.as_u64().unwrap()),
+            substatus
+        );
+        let read = client
+            .send(Call::get(&format!("{DOCS}/1")).key(&json!(["a"])))
+            .await;
+        assert_eq!(read.code(), (404, 0), "{step}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_has_bounds() {
+    let client = Client::with_container().await;
+    let steps = |count: usize| {
+        let step =
+            |id| json!({ "operationType": "Upsert", "resourceBody": { "id": format!("i{id}"), "pk": "a" } });
+        Json::Array((0..count).map(step).collect())
+    };
+    assert_eq!(client.send(batch(steps(100))).await.status, StatusCode::OK);
+    assert_eq!(client.send(batch(steps(101))).await.code(), (400, 0));
+    assert_eq!(client.send(batch(steps(0))).await.code(), (400, 0));
+    let without_key = batch(steps(1)).without_header("x-ms-documentdb-partitionkey");
+    assert_eq!(client.send(without_key).await.code(), (400, 0));
+    let large = batch(json!([{ "operationType": "Read", "id": "x".repeat(2 * 1024 * 1024) }]));
+    assert_eq!(client.send(large).await.code(), (413, 0));
+    let binary = batch(json!([])).body(vec![0x81, 0, 0]);
+    assert!(client.send(binary).await.message().contains("binary"));
+}
+
+#[tokio::test]
+async fn each_step_of_a_bulk_stands_alone() {
+    let client = Client::with_container().await;
+    client.put_item("old", "a").await;
+    let answer = client
+        .send(bulk(
+            "0",
+            json!([
+                { "operationType": "Create", "resourceBody": { "id": "1", "pk": "x" }, "partitionKey": "[\"x\"]" },
+                { "operationType": "Create", "resourceBody": { "id": "old", "pk": "a" }, "partitionKey": "[\"a\"]" },
+                { "operationType": "Read", "id": "old", "partitionKey": "[\"a\"]" },
+                { "operationType": "Upsert", "resourceBody": { "id": "2", "pk": "y" }, "partitionKey": "[\"z\"]" },
+                { "operationType": "Delete", "id": "absent", "partitionKey": "[\"a\"]" },
+                { "operationType": "Delete", "id": "old" },
+                { "operationType": "Delete", "id": "old", "partitionKey": "a" },
+            ]),
+        ))
+        .await;
+    assert_eq!(answer.status, StatusCode::MULTI_STATUS, "{answer:?}");
+    assert_eq!(statuses(&answer), [201, 409, 200, 400, 404, 400, 400]);
+    assert_eq!(answer.json()[3]["subStatusCode"], 1001);
+    assert_eq!(answer.json()[2]["resourceBody"]["id"], "old");
+    let good = json!([{ "operationType": "Delete", "id": "old", "partitionKey": "[\"a\"]" }]);
+    assert_eq!(client.send(bulk("0", good.clone())).await.status, StatusCode::OK);
+    assert_eq!(client.send(bulk("7", good.clone())).await.code(), (410, 1002));
+    assert_eq!(client.send(bulk("x", good)).await.code(), (400, 0));
+}
+
+#[tokio::test]
+async fn a_bulk_for_another_range_is_sent_back_whole() {
+    let client = Client::empty().await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    let call = Call::post("/dbs/d/colls")
+        .header("x-ms-offer-throughput", "20000")
+        .json(&container("c"));
+    assert_eq!(client.send(call).await.status, StatusCode::CREATED);
+    // The hash of "a" begins with 3A: the upper half.
+    let steps = json!([{ "operationType": "Create", "resourceBody": { "id": "1", "pk": "a" }, "partitionKey": "[\"a\"]" }]);
+    assert_eq!(client.send(bulk("0", steps.clone())).await.code(), (410, 1002));
+    assert_eq!(client.send(bulk("1", steps)).await.status, StatusCode::OK);
+}

@@ -1,0 +1,250 @@
+//! What holds for every request: credentials, activity ids, sizes, verbs, parts that are not built.
+
+use crate::client::{Call, Client, DOCS, NOW, date_at};
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use http_body_util::Full;
+use hyper::body::{Body, Frame};
+use rest::RestOptions;
+use serde_json::json;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_stranger_learns_nothing_about_what_exists() {
+    let client = Client::with_container().await;
+    let mut answers = Vec::new();
+    for path in [
+        "/dbs/d",
+        "/dbs/nothing",
+        "/dbs/d/colls/c/docs/1",
+        "/dbs/nothing/colls/c/docs/1",
+    ] {
+        let unsigned = client.send(Call::get(path).omit("authorization")).await;
+        assert_eq!(unsigned.code(), (401, 0), "{path}");
+        assert_eq!(unsigned.header("x-ms-request-charge"), Some("0.00"));
+        let wrong = client.send(Call::get(path).signed_as("dbs", "elsewhere")).await;
+        assert_eq!(wrong.code(), (401, 0), "{path}");
+        answers.push(unsigned.json()["code"].clone());
+    }
+    assert!(answers.iter().all(|code| code == "Unauthorized"));
+}
+
+#[tokio::test]
+async fn dates_are_checked_with_the_signature() {
+    let client = Client::empty().await;
+    let at = |date: &str| Call::get("/").header("x-ms-date", date);
+    assert_eq!(client.send(at(&date_at(NOW - 899))).await.status, StatusCode::OK);
+    let late = client.send(at(&date_at(NOW + 901))).await;
+    assert_eq!(late.code(), (403, 0));
+    assert!(late.message().contains(&date_at(NOW)), "{late:?}");
+    assert_eq!(client.send(at("today")).await.code(), (401, 0));
+}
+
+#[tokio::test]
+async fn an_activity_id_comes_back_when_it_is_one() {
+    let client = Client::empty().await;
+    let id = "6d3f0000-1111-2222-3333-0123456789ab";
+    let answer = client
+        .send(Call::get("/dbs/x").header("x-ms-activity-id", id))
+        .await;
+    assert_eq!(answer.header("x-ms-activity-id"), Some(id));
+    assert!(answer.message().contains(&format!("\r\nActivityId: {id}")));
+    let answer = client
+        .send(Call::get("/").header("x-ms-activity-id", "<script>"))
+        .await;
+    assert_eq!(answer.header("x-ms-activity-id").unwrap().len(), 36);
+}
+
+#[tokio::test]
+async fn unknown_paths_and_verbs_are_told_apart() {
+    let client = Client::with_container().await;
+    for path in [
+        "/x",
+        "/dbs/d/x",
+        "/dbs/d/colls/c/docs/1/attachments",
+        "/dbs//colls",
+        "/%ff",
+        "/dbs/%zz",
+    ] {
+        assert_eq!(client.send(Call::get(path)).await.code(), (404, 0), "{path}");
+    }
+    for (verb, path) in [
+        (Method::PUT, "/dbs"),
+        (Method::PUT, "/dbs/d"),
+        (Method::POST, "/"),
+        (Method::HEAD, DOCS),
+        (Method::OPTIONS, "/dbs/d/colls/c"),
+        (Method::DELETE, "/dbs/d/colls/c/pkranges"),
+        (Method::from_bytes(b"BREW").unwrap(), "/"),
+    ] {
+        let answer = client.send(Call::new(verb, path)).await;
+        assert_eq!(answer.code(), (405, 0), "{path}");
+        assert_eq!(answer.json()["code"], "MethodNotAllowed");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_built_says_so() {
+    let client = Client::with_container().await;
+    let query = json!({ "query": "SELECT * FROM c" });
+    let docs = || Call::post(DOCS).json(&query);
+    for call in [
+        docs().header("x-ms-documentdb-isquery", "True"),
+        docs().header("content-type", "application/query+json"),
+        docs().header("x-ms-cosmos-is-query-plan-request", "True"),
+        Call::post("/offers")
+            .header("x-ms-documentdb-isquery", "True")
+            .json(&query),
+        Call::post("/dbs")
+            .header("x-ms-documentdb-isquery", "True")
+            .json(&query),
+        Call::get(DOCS).header("a-im", "Incremental Feed"),
+        Call::get("/dbs/d/colls/c/sprocs"),
+        Call::post("/dbs/d/users").json(&json!({ "id": "u" })),
+        Call::post(DOCS)
+            .header("x-ms-documentdb-pre-trigger-include", "t")
+            .json(&json!({ "id": "1", "pk": "a" })),
+    ] {
+        let path = call.path.clone();
+        let answer = client.send(call).await;
+        assert_eq!(answer.code(), (400, 0), "{path}");
+        assert!(
+            answer.message().contains("is not supported"),
+            "{path}: {answer:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn consistency_may_be_weaker_but_not_stronger() {
+    let client = Client::with_container().await;
+    let level = |text: &str| Call::get("/dbs/d").header("x-ms-consistency-level", text);
+    assert_eq!(client.send(level("Eventual")).await.status, StatusCode::OK);
+    assert_eq!(client.send(level("Strong")).await.code(), (400, 0));
+    assert_eq!(client.send(level("Whatever")).await.code(), (400, 0));
+}
+
+/// Announces a length and sends something else, or nothing for ever.
+struct OddBody {
+    announced: u64,
+    pieces: usize,
+    piece: usize,
+    hangs: bool,
+}
+
+impl Body for OddBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.pieces == 0 {
+            return if self.hangs {
+                Poll::Pending
+            } else {
+                Poll::Ready(None)
+            };
+        }
+        self.pieces -= 1;
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from(vec![b' '; self.piece])))))
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        let mut hint = hyper::body::SizeHint::new();
+        hint.set_lower(self.announced);
+        hint
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_are_bounded_in_size_and_time() {
+    let client = Client::with_container().await;
+    let post = || Call::post(DOCS).key(&json!(["a"]));
+    let announced = OddBody {
+        announced: 1 << 30,
+        pieces: 1,
+        piece: 1,
+        hangs: true,
+    };
+    let answer = client.send_body(post(), announced).await;
+    assert_eq!(answer.code(), (413, 0));
+    assert_eq!(answer.header("connection"), Some("close"));
+    let endless = OddBody {
+        announced: 0,
+        pieces: usize::MAX,
+        piece: 64 * 1024,
+        hangs: true,
+    };
+    let answer = client.send_body(post(), endless).await;
+    assert_eq!(answer.code(), (413, 0));
+    assert_eq!(answer.header("connection"), Some("close"));
+    let slow = OddBody {
+        announced: 100,
+        pieces: 1,
+        piece: 1,
+        hangs: true,
+    };
+    let answer = client.send_body(post(), slow).await;
+    assert_eq!(answer.code(), (400, 0));
+    assert_eq!(answer.header("connection"), Some("close"));
+    // A stranger's body is thrown away as it comes, and the connection goes on.
+    let small = Full::new(Bytes::from_static(b"{}"));
+    let answer = client.send_body(post().omit("authorization"), small).await;
+    assert_eq!(answer.code(), (401, 0));
+    assert_eq!(answer.header("connection"), None);
+}
+
+/// A body that comes in pieces.
+struct Pieces(Vec<&'static str>);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(
+            self.0
+                .pop()
+                .map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes())))),
+        )
+    }
+}
+
+#[tokio::test]
+async fn a_body_in_pieces_is_put_together() {
+    let client = Client::with_container().await;
+    let body = Pieces(vec!["\"pk\":\"a\"}", "\"1\",", "{\"id\":"]);
+    let answer = client.send_body(Call::post(DOCS).key(&json!(["a"])), body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+}
+
+#[tokio::test]
+async fn headers_are_bounded() {
+    let client = Client::with_options(RestOptions {
+        body_timeout: Duration::from_secs(1),
+        ..Default::default()
+    })
+    .await;
+    assert_eq!(
+        client
+            .send(Call::get("/").header("x-filler", "x".repeat(30 * 1024)))
+            .await
+            .status,
+        StatusCode::OK
+    );
+    assert_eq!(
+        client
+            .send(Call::get("/").header("x-filler", "x".repeat(33 * 1024)))
+            .await
+            .code(),
+        (413, 0)
+    );
+}
