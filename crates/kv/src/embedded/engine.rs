@@ -72,17 +72,12 @@ struct EngineSpace {
 impl Engine {
     pub(super) fn open(folder: &Folder, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
         let path = folder.engine();
-        let io_fault = |source| OpenFault::Io {
+        journal::remove_stillborn(&path).map_err(|source| OpenFault::Io {
             path: path.clone(),
             source,
-        };
-        journal::remove_stillborn(&path).map_err(io_fault)?;
-        let mut started = Engine::start(&path, options);
-        if let Err(fjall::Error::JournalRecovery(_)) = &started
-            && journal::cut_torn_tail(&path).map_err(io_fault)?
-        {
-            started = Engine::start(&path, options);
-        }
+        })?;
+        journal::check_all(&path)?;
+        let started = Engine::start(&path, options);
         started.map_err(|error| OpenFault::Engine {
             path,
             cause: Cause::new(error),
@@ -191,8 +186,10 @@ impl Engine {
         self.wait_for_flush()
     }
 
+    /// Bytes of tables and of what the journal holds; the engine's own figure counts what journals may hold.
     pub(super) fn disk_bytes(&self) -> u64 {
-        self.database.disk_space().unwrap_or(0)
+        let tables: u64 = self.keyspaces().map(|keyspace| keyspace.disk_space()).sum();
+        tables + self.journal_bytes.load(Ordering::Relaxed)
     }
 
     fn all_spaces(&self) -> impl Iterator<Item = &EngineSpace> {
