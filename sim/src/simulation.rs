@@ -451,6 +451,7 @@ impl<'a> Simulation<'a> {
 
     fn judge_feeds(&mut self, records: &[Record], moments: &[Vec<Moment>]) -> Result<(), Complaint> {
         let container = self.world.container.number().0;
+        let may_fail = self.may_fail();
         for record in records {
             let Call::Page { scope, items_max, .. } = &record.call else {
                 continue;
@@ -475,7 +476,7 @@ impl<'a> Simulation<'a> {
                     *place = None;
                 }
                 // A feed whose first page failed was never opened.
-                Err(Fault::Storage(_)) if self.may_fail() => {
+                Err(Fault::Storage(_)) if may_fail => {
                     if feed.continuation.is_none() {
                         *place = None;
                     }
