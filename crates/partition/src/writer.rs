@@ -2,7 +2,9 @@
 //!
 //! While a batch is on its way to the disk the next one gathers. An answer, a refusal included, is sent when the
 //! state it rests on is durable. If a batch fails, every later one of this writer fails too (the store's lane sees
-//! to that), the writer reads its head again and goes on from what is really there.
+//! to that), the writer reads its head again and goes on from what is really there. What is really there is known
+//! only when the store was reopened: until then the writer refuses, since a batch whose outcome is unknown may
+//! still come to light, with LSNs and numbers in it that must not be given twice.
 
 use crate::evaluate::{Outcomes, evaluate};
 use crate::head::Head;
@@ -35,8 +37,6 @@ const BATCHES_IN_FLIGHT_MAX: usize = 2;
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
 /// Log rows that one trim looks at.
 const TRIM_ROWS_MAX: usize = 4096;
-/// Pause before a writer looks again at a store that could not be read.
-const RECOVERY_PAUSE: Duration = Duration::from_millis(50);
 
 /// The state that readers take.
 #[derive(Debug)]
@@ -110,6 +110,8 @@ pub(crate) struct Writer {
     state: State,
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
+    /// A batch has failed and the state was not read again since.
+    doubtful: bool,
     batch_last: BatchNumber,
     /// Commands taken from the queue that must run again or wait for the batches in flight.
     backlog: VecDeque<Command>,
@@ -139,6 +141,7 @@ impl Writer {
             state: State::new(view, head),
             consumers,
             in_flight: VecDeque::new(),
+            doubtful: false,
             batch_last: 0,
             backlog: VecDeque::new(),
         })
@@ -161,7 +164,7 @@ impl Writer {
                     Some(command) => if self.handle(command, &mut queue).await.is_break() { return },
                     None => { self.drain().await; return }
                 },
-                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() => {
+                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && !self.doubtful => {
                     self.rest();
                 }
             }
@@ -198,7 +201,7 @@ impl Writer {
             Command::Execute { transaction, reply } => self.gather(transaction, reply, queue).await,
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
             Command::Wake { reply } => {
-                let _ = reply.send(self.wake());
+                let _ = reply.send(self.wake().await);
             }
             Command::SetConsumer { name, lsn, reply } => {
                 let _ = reply.send(self.set_consumer(name, lsn).await);
@@ -221,7 +224,7 @@ impl Writer {
         reply: oneshot::Sender<Result<Executed, StepFault>>,
         queue: &mut mpsc::Receiver<Command>,
     ) {
-        if let Err(fault) = self.wake() {
+        if let Err(fault) = self.wake().await {
             let _ = reply.send(Err(StepFault {
                 index: 0,
                 fault,
@@ -363,17 +366,24 @@ impl Writer {
             }
         }
         self.backlog.extend(again);
+        self.doubt().await;
+    }
+
+    /// The last batch may or may not be there. Reads the state again at once if that can be told now, and otherwise
+    /// before the next decision.
+    async fn doubt(&mut self) {
         self.lane = self.store.lane();
-        while let Err(fault) = self.reload().await {
+        self.doubtful = true;
+        if let Err(fault) = self.reload().await {
             tracing::warn!(partition = ?self.id, cause = %fault, "the partition waits for its store");
-            if self.store.health() == Health::Closed {
-                return;
-            }
-            tokio::time::sleep(RECOVERY_PAUSE).await;
         }
     }
 
     async fn reload(&mut self) -> Result<(), Fault> {
+        if let Health::Poisoned { cause } = self.store.health() {
+            let cause = cause.to_string();
+            return Err(StorageFault::Unavailable { cause }.into());
+        }
         let view = self.store.view().map_err(read_fault)?;
         let head = view
             .get(META, &keyspace::head_key(self.id))
@@ -384,13 +394,23 @@ impl Writer {
         self.published
             .store(Arc::new(Published::new(view.clone(), &head)));
         self.state = State::new(view, head);
+        self.doubtful = false;
         Ok(())
     }
 
-    /// Makes sure that there is a view, and tells it.
-    fn wake(&mut self) -> Result<(View, Lsn), Fault> {
-        if let Some(view) = self.published.load().view.clone() {
-            return Ok((view, self.published.load().lsn));
+    /// Makes sure that there is a view to decide on, and tells it.
+    async fn wake(&mut self) -> Result<(View, Lsn), Fault> {
+        if self.doubtful {
+            self.reload().await?;
+        }
+        let published = self.published.load_full();
+        match &published.view {
+            // A batch in flight brings a new view with its answer.
+            Some(view) if view.is_live() || !self.in_flight.is_empty() => {
+                return Ok((view.clone(), published.lsn));
+            }
+            // The store was reopened because of others, or this writer rests: nothing of its own has changed.
+            Some(_) | None => {}
         }
         let view = self.store.view().map_err(read_fault)?;
         self.state.wake(view.clone());
@@ -419,16 +439,14 @@ impl Writer {
                 Ok(())
             }
             Err(fault) => {
-                let told = commit_fault(fault);
-                self.lane = self.store.lane();
-                self.reload().await?;
-                Err(told)
+                self.doubt().await;
+                Err(commit_fault(fault))
             }
         }
     }
 
     async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
-        self.wake()?;
+        self.wake().await?;
         let mut batch = Batch::default();
         batch.put(
             META,
@@ -441,7 +459,7 @@ impl Writer {
     }
 
     async fn trim(&mut self) -> Result<bool, Fault> {
-        let (view, _) = self.wake()?;
+        let (view, _) = self.wake().await?;
         let end = self.lsn_consumed().min(self.state.head.lsn).next();
         let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
         let limit = ScanLimit {
@@ -473,7 +491,7 @@ impl Writer {
 
     async fn close(&mut self) -> Result<(), Fault> {
         self.drain().await;
-        self.wake()?;
+        self.wake().await?;
         let mut batch = Batch::default();
         batch.mark_shrinking();
         batch.put(
