@@ -10,7 +10,7 @@ pub use entries::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
 pub(crate) use entries::{PartitionEntry, PartitionMap};
-pub(crate) use state::Catalog;
+pub(crate) use state::{Catalog, Dropped};
 
 use crate::access::{AdminPass, CatalogPass};
 use crate::engine::Engine;
@@ -57,7 +57,7 @@ impl Engine {
         throughput: Option<Throughput>,
     ) -> Result<Arc<Database>, Fault> {
         let id = model::checked_name(id)?;
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         if change.state.find_database_by_name(id).is_some() {
             return Err(ConflictFault::Id.into());
         }
@@ -81,7 +81,7 @@ impl Engine {
         database: &Database,
         condition: &Condition,
     ) -> Result<(), Fault> {
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         let current = change
             .state
             .database(database.number())
@@ -114,7 +114,7 @@ impl Engine {
         definition: ContainerDefinition,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>, Fault> {
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         let database = change
             .state
             .database(database.number())
@@ -156,7 +156,7 @@ impl Engine {
         body: &serde_json::Value,
         condition: &Condition,
     ) -> Result<Arc<Container>, Fault> {
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         let current = change
             .state
             .container(container.number())
@@ -181,7 +181,7 @@ impl Engine {
         container: &Container,
         condition: &Condition,
     ) -> Result<(), Fault> {
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         let current = change
             .state
             .container(container.number())

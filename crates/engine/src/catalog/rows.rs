@@ -140,10 +140,7 @@ pub(crate) fn decode_container(
         .into_iter()
         .map(decode_partition)
         .collect::<Result<_, _>>()?;
-    let map = PartitionMap {
-        entries,
-        stamp: row.map_stamp.into(),
-    };
+    let map = PartitionMap::new(entries, row.map_stamp.into());
     let parts = ContainerParts {
         number,
         database,

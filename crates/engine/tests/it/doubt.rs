@@ -3,8 +3,9 @@
 use crate::harness::{Harness, TestAmbient};
 use engine::Container;
 use kv::{CommitMode, FaultKind, FaultScript, StorageCall, Store};
-use model::{ConflictFault, Fault, StorageFault};
+use model::{ConflictFault, Fault, MissingFault, StorageFault};
 use partition::keyspace::SPACES;
+use plan::Condition;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -64,4 +65,68 @@ async fn partitions_without_a_part_in_it_go_on_after_a_reopening() {
         let json = format!(r#"{{"id":"3","pk":"{number}"}}"#);
         harness.create(&container, &json).await.unwrap();
     }
+}
+
+/// The catalog in memory kept the container, so writes to it were acknowledged; the next start found it dropped.
+#[tokio::test(start_paused = true)]
+async fn a_drop_that_came_to_light_counts_before_the_next_write() {
+    let (harness, script) = scripted().await;
+    let container = harness.container(json!({}), 400).await;
+    harness
+        .create(&container, r#"{"id":"1","pk":"a"}"#)
+        .await
+        .unwrap();
+    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    let pass = harness
+        .engine
+        .access()
+        .change_catalog(&harness.principal)
+        .unwrap();
+    let doubtful = harness
+        .engine
+        .delete_container(pass, &container, &Condition::None)
+        .await;
+    assert!(
+        matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))),
+        "{doubtful:?}"
+    );
+    harness.store.reopen().await.unwrap();
+    let late = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
+    assert_eq!(late.unwrap_err(), Fault::Missing(MissingFault::Owner));
+    assert!(harness.engine.find_container("d", "c").is_err());
+}
+
+/// A definition that the store has and the catalog in memory had not: documents expired by one and not by the other.
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
+    let (harness, script) = scripted().await;
+    let container = harness.container(json!({}), 400).await;
+    harness
+        .create(&container, r#"{"id":"1","pk":"a"}"#)
+        .await
+        .unwrap();
+    let mut body = serde_json::Value::Object(container.definition().to_json());
+    body["defaultTtl"] = 10.into();
+    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    let pass = harness
+        .engine
+        .access()
+        .change_catalog(&harness.principal)
+        .unwrap();
+    let doubtful = harness
+        .engine
+        .replace_container(pass, &container, &body, &Condition::None)
+        .await;
+    assert!(doubtful.is_err());
+    harness.store.reopen().await.unwrap();
+    harness.ambient.advance_seconds(20);
+    let expired = harness.read(&container, r#"["a"]"#, "1").await;
+    assert_eq!(expired.unwrap_err(), Fault::Missing(MissingFault::Resource));
+    let found = harness.engine.find_container("d", "c").unwrap().resource;
+    let one = harness.create(&found, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    let other = harness
+        .create(&container, r#"{"id":"2","pk":"a"}"#)
+        .await
+        .unwrap();
+    assert!(other.lsn > one.lsn && other.number > one.number);
 }
