@@ -83,7 +83,7 @@ fn smaller_inside(scenario: &Scenario, index: usize) -> Option<Scenario> {
                     left -= 1;
                 }
             }
-            Wave::Default(_, faults) | Wave::Recreate(faults) | Wave::Empty(_, faults) => {
+            Wave::Default(_, faults) | Wave::Recreate { faults, .. } | Wave::Empty(_, faults) => {
                 if left < faults.len() {
                     faults.remove(left);
                     return Some(candidate);

@@ -12,7 +12,7 @@ use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, settled}
 use crate::identity::{Identities, Shown};
 use crate::naive::{Aim, DefaultTtl, Demand, Logical, Refusal, Rules, Step, Version};
 use crate::scenario::{DemandWish, KEYS, LANES_MAX, Request, Scenario, Want, Wave, Wish, WishKind, id_text};
-use crate::world::{Answer, Call, Complaint, Errand, ErrandKind, Found, Record, World, stored_of};
+use crate::world::{Answer, Call, Complaint, Errand, ErrandKind, Found, Lane, Record, World, stored_of};
 use kv::{FaultKind, Survivors};
 use model::{Ambient, ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault, StorageFault};
 use partition::{ContainerShape, ExpiryRule};
@@ -153,7 +153,7 @@ impl<'a> Simulation<'a> {
                 }
             }
             Wave::Default(default_ttl, faults) => self.change_default(*default_ttl, faults)?,
-            Wave::Recreate(faults) => self.recreate(faults)?,
+            Wave::Recreate { lanes, faults } => self.recreate(lanes, faults)?,
             Wave::Empty(key, faults) => self.empty(*key, faults)?,
             Wave::Restart => self.restart()?,
             Wave::Crash(survivors) => {
@@ -192,19 +192,7 @@ impl<'a> Simulation<'a> {
         faults: &[(u64, FaultKind)],
         crash: Option<(u64, Survivors)>,
     ) -> Result<(), Complaint> {
-        let container = self.world.container.number().0;
-        let errand = |request: &Request| Errand {
-            pause: request.pause,
-            kind: self.errand(&request.want),
-        };
-        let lanes: Vec<_> = lanes
-            .iter()
-            .zip(&self.feeds)
-            .map(|(requests, feed)| {
-                let open = feed.as_ref().and_then(Feed::open);
-                (requests.iter().map(errand).collect::<Vec<_>>(), open)
-            })
-            .collect();
+        let lanes = self.lanes(lanes);
         self.plan(faults);
         let records = self.world.play(lanes, crash.map(|(turns, _)| turns))?;
         self.operations += records.len();
@@ -218,12 +206,23 @@ impl<'a> Simulation<'a> {
                 End::Quiet
             }
         };
-        debug_assert_eq!(container, self.world.container.number().0);
         self.judge(&records, &end)?;
         if crash.is_some() {
             self.revive()?;
         }
         Ok(())
+    }
+
+    fn lanes(&self, lanes: &[Vec<Request>]) -> Vec<Lane> {
+        let errand = |request: &Request| Errand {
+            pause: request.pause,
+            kind: self.errand(&request.want),
+        };
+        let lane = |(requests, feed): (&Vec<Request>, &Option<Feed>)| {
+            let open = feed.as_ref().and_then(Feed::open);
+            (requests.iter().map(errand).collect(), open)
+        };
+        lanes.iter().zip(&self.feeds).map(lane).collect()
     }
 
     fn plan(&self, faults: &[(u64, FaultKind)]) {
@@ -612,7 +611,7 @@ impl<'a> Simulation<'a> {
         let before = self.rules.clone();
         self.plan(faults);
         let result = self.world.replace_default(new)?;
-        self.world.heal()?;
+        self.settle_catalog(faults)?;
         self.note(|trace| {
             write!(
                 trace,
@@ -644,18 +643,28 @@ impl<'a> Simulation<'a> {
         self.settle(&[before])
     }
 
-    fn recreate(&mut self, faults: &[(u64, FaultKind)]) -> Result<(), Complaint> {
-        let old = self.world.container.number();
-        self.plan(faults);
-        let dropped = self.world.drop_container()?;
+    /// What came of a change in doubt is found out by the next request for a document, or by the jobs.
+    fn settle_catalog(&self, faults: &[(u64, FaultKind)]) -> Result<(), Complaint> {
         self.world.heal()?;
+        if faults.is_empty() {
+            return Ok(());
+        }
+        self.world.rest(1_100)
+    }
+
+    fn recreate(&mut self, lanes: &[Vec<Request>], faults: &[(u64, FaultKind)]) -> Result<(), Complaint> {
+        let old = self.world.container.number();
+        let lanes = self.lanes(lanes);
+        self.plan(faults);
+        let (dropped, late) = self.world.drop_container(lanes)?;
+        self.settle_catalog(faults)?;
         self.note(|trace| write!(trace, "  drop: {:?}", dropped.as_ref().err()));
         match (dropped, self.world.find_container()) {
             (Ok(()), Err(Fault::Missing(MissingFault::Resource))) => {}
             (Err(Fault::Storage(StorageFault::Uncertain { .. })), Err(Fault::Missing(_)))
                 if self.may_fail() => {}
             (Err(Fault::Storage(_)), Ok(container)) if self.may_fail() && container.number() == old => {
-                return self.settle(&[]);
+                return self.judge(&late, &End::Quiet);
             }
             (dropped, found) => {
                 return Err(format!("after a drop that gave {dropped:?} there is {found:?}"));
@@ -663,7 +672,7 @@ impl<'a> Simulation<'a> {
         }
         self.plan(faults);
         let mut created = self.world.create_container(self.scenario)?;
-        self.world.heal()?;
+        self.settle_catalog(faults)?;
         self.note(|trace| write!(trace, "  create: {:?}", created.as_ref().map(|_| ()).err()));
         if let Err(fault) = &created {
             let found = self.world.find_container();
@@ -777,6 +786,7 @@ fn default_of(container: &engine::Container) -> DefaultTtl {
 
 fn title(wave: &Wave) -> String {
     match wave {
+        Wave::Recreate { faults, .. } => format!("drop and create, faults {faults:?}"),
         Wave::Clients { faults, crash, .. } => format!("clients, faults {faults:?}, crash {crash:?}"),
         other => format!("{other:?}"),
     }

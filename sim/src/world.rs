@@ -127,6 +127,9 @@ pub struct OpenFeed {
     pub continuation: String,
 }
 
+/// What a lane does, and the feed it has open.
+pub type Lane = (Vec<Errand>, Option<OpenFeed>);
+
 /// All documents by index of their partition key and id.
 pub type Found = Vec<BTreeMap<String, Stored>>;
 
@@ -226,13 +229,33 @@ impl World {
         self.run(async move { create_container(&engine, &principal, &scenario).await })
     }
 
-    /// Drops the container.
-    pub fn drop_container(&self) -> Result<Result<(), Fault>, Complaint> {
-        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
-        let container = Arc::clone(&self.container);
-        self.run(async move {
-            let pass = engine.access().change_catalog(&principal)?;
-            engine.delete_container(pass, &container, &Condition::None).await
+    /// Drops the container while the lanes are at work on it.
+    pub fn drop_container(&self, lanes: Vec<Lane>) -> Result<(Result<(), Fault>, Vec<Record>), Complaint> {
+        let desk = self.desk();
+        let at_work = Arc::clone(&desk);
+        let dropped = self.run(async move {
+            let drop = Arc::clone(&at_work);
+            let drop = tokio::spawn(async move {
+                tokio::task::yield_now().await;
+                let pass = drop.engine.access().change_catalog(&drop.principal)?;
+                drop.engine
+                    .delete_container(pass, &drop.container, &Condition::None)
+                    .await
+            });
+            at_work.play(lanes).await?;
+            drop.await.map_err(|panic| format!("a drop panicked: {panic}"))
+        })??;
+        let records = desk.records().clone();
+        Ok((dropped, records))
+    }
+
+    fn desk(&self) -> Arc<Desk> {
+        Arc::new(Desk {
+            engine: Arc::clone(&self.engine),
+            principal: self.principal,
+            container: Arc::clone(&self.container),
+            records: Mutex::default(),
+            events: AtomicU64::new(1),
         })
     }
 
@@ -287,40 +310,22 @@ impl World {
     }
 
     /// Plays the lanes; with a `crash_after` only so many turns of the scheduler. Tells all that was sent.
-    pub fn play(
-        &self,
-        lanes: Vec<(Vec<Errand>, Option<OpenFeed>)>,
-        crash_after: Option<u64>,
-    ) -> Result<Vec<Record>, Complaint> {
-        let desk = Arc::new(Desk {
-            engine: Arc::clone(&self.engine),
-            principal: self.principal,
-            container: Arc::clone(&self.container),
-            records: Mutex::default(),
-            events: AtomicU64::new(1),
-        });
-        let tasks = Arc::clone(&desk);
+    pub fn play(&self, lanes: Vec<Lane>, crash_after: Option<u64>) -> Result<Vec<Record>, Complaint> {
+        let desk = self.desk();
+        let at_work = Arc::clone(&desk);
         self.run(async move {
-            let lanes: Vec<_> = lanes
-                .into_iter()
-                .enumerate()
-                .map(|(lane, (errands, feed))| tokio::spawn(Arc::clone(&tasks).walk(lane, errands, feed)))
-                .collect();
             match crash_after {
+                None => at_work.play(lanes).await,
                 Some(turns) => {
+                    let play = tokio::spawn(at_work.play(lanes));
                     for _ in 0..turns {
                         tokio::task::yield_now().await;
                     }
-                }
-                None => {
-                    for lane in lanes {
-                        if let Err(panic) = lane.await {
-                            return Err(format!("a call panicked: {panic}"));
-                        }
-                    }
+                    // Whatever is not answered by now will never be.
+                    drop(play);
+                    Ok(())
                 }
             }
-            Ok(())
         })??;
         let records = desk.records().clone();
         Ok(records)
@@ -561,6 +566,16 @@ impl Desk {
             record.answered = Some(answered);
             record.answer = Some(answer);
         }
+    }
+
+    /// Walks all lanes at the same time.
+    async fn play(self: Arc<Desk>, lanes: Vec<Lane>) -> Result<(), Complaint> {
+        let walk = |(lane, (errands, feed))| tokio::spawn(Arc::clone(&self).walk(lane, errands, feed));
+        let lanes: Vec<_> = lanes.into_iter().enumerate().map(walk).collect();
+        for lane in lanes {
+            lane.await.map_err(|panic| format!("a call panicked: {panic}"))?;
+        }
+        Ok(())
     }
 
     async fn walk(self: Arc<Desk>, lane: usize, errands: Vec<Errand>, mut feed: Option<OpenFeed>) {
