@@ -74,8 +74,8 @@ pub enum Wave {
     Empty(usize, Vec<(u64, FaultKind)>),
     /// The engine is closed in order and opened again.
     Restart,
-    /// The power fails while nothing is under way.
-    Crash(Survivors),
+    /// The power fails while nothing is under way; these storage calls fail at the start behind it.
+    Crash(Survivors, Vec<(u64, FaultKind)>),
     /// The disk becomes full, or gets room again.
     Disk(bool),
 }
@@ -226,7 +226,7 @@ impl Drawing {
             }
             24..=25 => Wave::Empty(self.random.index(self.keys), self.faults(30)),
             26..=27 => Wave::Restart,
-            28..=31 => Wave::Crash(self.survivors()),
+            28..=31 => Wave::Crash(self.survivors(), self.faults(10)),
             32 => Wave::Disk(true),
             33..=35 => Wave::Disk(false),
             _ => self.clients(partitions),
