@@ -41,7 +41,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     define("cache-bytes", "BYTES", "134217728", "Memory for blocks read from the store"),
     define("free-space-reserve-bytes", "BYTES", "", "Disk space that writes leave free; default chosen by the store"),
     define("connections-max", "COUNT", "10000", "Connections served at the same time"),
-    define("log", "LEVEL", "info", "Log level or filter, e.g. `debug` or `kv=debug,info`"),
+    define("log", "LEVEL", "info,fjall=warn,lsm_tree=warn", "Log level or filter, e.g. `debug` or `kv=debug,info`"),
     define("log-format", "text|json", "text", "Form of log lines on standard error"),
 ];
 

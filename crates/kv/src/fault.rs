@@ -193,6 +193,14 @@ pub enum OpenFault {
         /// Its error.
         source: io::Error,
     },
+    /// A journal is damaged in front of commits that were acknowledged.
+    #[error("the journal \"{}\" is damaged at byte {position}", path.display())]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// Where the damaged commit starts.
+        position: usize,
+    },
     /// The engine could not recover its files.
     #[error("the engine could not open \"{}\": {cause}", path.display())]
     Engine {

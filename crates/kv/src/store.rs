@@ -225,7 +225,12 @@ impl Store {
 
     /// How the store is.
     pub fn health(&self) -> Health {
-        self.shared.status.health()
+        let health = self.shared.status.health();
+        // The word of the last commit. Without another one nobody may have noticed that there is room again.
+        match (&health, self.shared.backend.room()) {
+            (Health::Full { .. }, Some(room)) if room.free_bytes >= room.reserve_bytes => Health::Serving,
+            _ => health,
+        }
     }
 
     /// Closes the engine and opens it again: heals a poisoned store. With a commit thread this is also tried

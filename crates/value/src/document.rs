@@ -7,10 +7,10 @@ use std::fmt;
 use bytes::Bytes;
 use thiserror::Error;
 
+use crate::decoded::decode_bytes;
 use crate::encode::{Container, EncodeError, Encoder};
 use crate::format::Frame;
 use crate::json::{read, write};
-use crate::reference::decode_bytes;
 use crate::{Decoded, JSON_DEPTH_MAX, JsonError, Kind, PropertyPath, Value, ValueRef};
 
 /// Stored bytes that are not what an encoder wrote.

@@ -6,14 +6,14 @@
 use crate::format::{self, Tag, Width};
 use crate::{Decimal128, Decoded, ValueRef};
 
-/// Up to this many members, names are compared pairwise behind their hashes; above, they are sorted.
+/// Up to this many members, names whose hashes agree are compared pairwise; above, all names are sorted.
 const PAIRWISE_MEMBERS_MAX: usize = 32;
 
 /// A container outgrew the four bytes of a table field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
-/// A value was nested deeper than allowed.
+/// Why a value cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EncodeError {
     TooLarge,
@@ -74,16 +74,19 @@ impl Encoder {
     }
 
     /// Number of containers that wait for their end.
+    #[inline]
     pub(crate) fn depth(&self) -> usize {
         self.open.len()
     }
 
     /// The container the next value goes into.
+    #[inline]
     pub(crate) fn innermost(&self) -> Option<Container> {
         self.open.last().map(|open| open.container)
     }
 
     /// Begins a member of the innermost object; its value must follow.
+    #[inline]
     pub(crate) fn name(&mut self, name: &str) {
         self.entries.push(Entry {
             start: self.out.len(),
@@ -99,10 +102,12 @@ impl Encoder {
         }
     }
 
+    #[inline]
     pub(crate) fn null(&mut self) {
         self.tag(Tag::Null);
     }
 
+    #[inline]
     pub(crate) fn bool(&mut self, value: bool) {
         self.tag(if value { Tag::True } else { Tag::False });
     }
@@ -112,11 +117,13 @@ impl Encoder {
         self.narrow(i64::from(value));
     }
 
+    #[inline]
     pub(crate) fn int64(&mut self, value: i64) {
         self.tag(Tag::Int64);
         self.narrow(value);
     }
 
+    #[inline]
     pub(crate) fn double(&mut self, value: f64) {
         self.tag(Tag::Double);
         #[allow(clippy::cast_possible_truncation)] // Used only when it loses nothing.
@@ -128,12 +135,14 @@ impl Encoder {
         }
     }
 
+    #[inline]
     pub(crate) fn string(&mut self, value: &str) {
         self.tag(Tag::String);
         self.out.extend_from_slice(value.as_bytes());
     }
 
     /// Begins a string whose pieces the caller appends; they must be UTF-8 together.
+    #[inline]
     pub(crate) fn begin_string(&mut self) -> &mut Vec<u8> {
         self.tag(Tag::String);
         &mut self.out
@@ -141,12 +150,7 @@ impl Encoder {
 
     /// Appends a value that is encoded already.
     pub(crate) fn encoded(&mut self, value: &[u8]) {
-        if self.innermost() == Some(Container::Array) {
-            self.entries.push(Entry {
-                start: self.out.len(),
-                hash: 0,
-            });
-        }
+        self.begin_value();
         self.out.extend_from_slice(value);
     }
 
@@ -162,6 +166,7 @@ impl Encoder {
     }
 
     /// Begins an array or object; its entries follow, then [`end`](Self::end).
+    #[inline]
     pub(crate) fn begin(&mut self, container: Container) {
         // The width is not known yet; `end` writes the true tag.
         let tag = match container {
@@ -197,13 +202,15 @@ impl Encoder {
         if open.container == Container::Object {
             self.out.extend(entries.iter().map(|entry| entry.hash));
         }
-        for next in entries.iter().skip(1) {
-            width.write(next.start - body_start, &mut self.out);
-        }
-        if !entries.is_empty() {
-            width.write(body_end - body_start, &mut self.out);
-        }
-        width.write(entries.len(), &mut self.out);
+        // An entry ends where the next begins, the last one with the body; an empty container has no ends.
+        let ends = entries
+            .iter()
+            .skip(1)
+            .map(|entry| entry.start)
+            .chain([body_end])
+            .take(entries.len());
+        width.write_all(ends.map(|end| end - body_start), &mut self.out);
+        width.write_all([entries.len()].into_iter(), &mut self.out);
         self.entries.truncate(open.entries_first);
         Ok(())
     }
@@ -243,16 +250,21 @@ impl Encoder {
         Ok(())
     }
 
-    /// Begins a value. In an object its entry was begun by the name.
     #[inline]
     fn tag(&mut self, tag: Tag) {
+        self.begin_value();
+        self.out.push(tag.to_byte());
+    }
+
+    /// Notes where an element starts. A member was begun by its name.
+    #[inline]
+    fn begin_value(&mut self) {
         if self.innermost() == Some(Container::Array) {
             self.entries.push(Entry {
                 start: self.out.len(),
                 hash: 0,
             });
         }
-        self.out.push(tag.to_byte());
     }
 
     fn fixed(&mut self, tag: Tag, payload: &[u8]) {
@@ -282,14 +294,15 @@ impl Encoder {
 
     fn has_repeated_name(&self, entries_first: usize) -> bool {
         let entries = &self.entries[entries_first..];
+        if !has_repeated_hash(entries) {
+            return false;
+        }
         if entries.len() <= PAIRWISE_MEMBERS_MAX {
             return entries.iter().enumerate().any(|(index, entry)| {
-                let earlier = entries[..index]
-                    .iter()
-                    .filter(|earlier| earlier.hash == entry.hash);
-                earlier
-                    .into_iter()
-                    .any(|earlier| self.entry_name(*earlier) == self.entry_name(*entry))
+                let is_same = |earlier: &Entry| {
+                    earlier.hash == entry.hash && self.entry_name(*earlier) == self.entry_name(*entry)
+                };
+                entries[..index].iter().any(is_same)
             });
         }
         // Sorting names, not hashes: nobody can make this quadratic by choosing names whose hashes agree.
@@ -329,4 +342,15 @@ impl Encoder {
             self.out.extend_from_slice(member);
         }
     }
+}
+
+/// Whether two entries share a hash, without which no name can stand twice.
+fn has_repeated_hash(entries: &[Entry]) -> bool {
+    let mut seen = [0u64; 4];
+    entries.iter().any(|entry| {
+        let (word, bit) = (usize::from(entry.hash >> 6), 1u64 << (entry.hash & 63));
+        let repeated = seen[word] & bit != 0;
+        seen[word] |= bit;
+        repeated
+    })
 }

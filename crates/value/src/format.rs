@@ -125,9 +125,14 @@ impl Width {
         }
     }
 
-    /// Appends a field; `number` fits because the width was chosen for the size of the body.
-    pub(crate) fn write(self, number: usize, out: &mut Vec<u8>) {
-        out.extend_from_slice(&number.to_le_bytes()[..self.size()]);
+    /// Appends fields; their numbers fit because the width was chosen for the size of the body.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(crate) fn write_all(self, numbers: impl Iterator<Item = usize>, out: &mut Vec<u8>) {
+        match self {
+            Width::One => out.extend(numbers.map(|number| number as u8)),
+            Width::Two => numbers.for_each(|number| out.extend_from_slice(&(number as u16).to_le_bytes())),
+            Width::Four => numbers.for_each(|number| out.extend_from_slice(&(number as u32).to_le_bytes())),
+        }
     }
 
     /// The field that begins at `start`.
@@ -178,9 +183,15 @@ pub(crate) fn split_member(member: &[u8]) -> Option<(&[u8], &[u8])> {
 #[inline]
 pub(crate) fn name_hash(name: &[u8]) -> u8 {
     // Both ends of the name take part, since siblings often share a prefix or a suffix.
-    let (head, tail) = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
-        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
-        _ => (name.iter().fold(0, |acc, byte| (acc << 8) | u64::from(*byte)), 0),
+    let (head, tail) = if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
+        (u64::from_le_bytes(*head), u64::from_le_bytes(*tail))
+    } else if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
+        (
+            u64::from(u32::from_le_bytes(*head)),
+            u64::from(u32::from_le_bytes(*tail)),
+        )
+    } else {
+        (name.iter().fold(0, |acc, byte| (acc << 8) | u64::from(*byte)), 0)
     };
     let mixed = head.rotate_left(29) ^ tail ^ (name.len() as u64);
     mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
@@ -262,6 +273,17 @@ impl<'a> Frame<'a> {
         self.body.get(start..self.end(index)?)
     }
 
+    /// All entries in order, up to the first that makes no sense.
+    #[inline]
+    pub(crate) fn entries(&self) -> Entries<'a> {
+        Entries {
+            body: self.body,
+            ends: self.ends,
+            width: self.width,
+            start: 0,
+        }
+    }
+
     /// The value of a member whose name is UTF-8 and hashes to what the table says.
     pub(crate) fn checked_member(&self, index: usize) -> Option<&'a [u8]> {
         let (name, value) = split_member(self.entry(index)?)?;
@@ -289,6 +311,30 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// Entries of a container that are still to come; see [`Frame::entries`].
+#[derive(Debug, Clone)]
+pub(crate) struct Entries<'a> {
+    body: &'a [u8],
+    /// Begins with the end of the next entry.
+    ends: &'a [u8],
+    width: Width,
+    /// Where the next entry starts, which is where the one before ended.
+    start: usize,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let end = self.width.read(self.ends, 0)?;
+        let entry = self.body.get(self.start..end)?;
+        self.ends = self.ends.get(self.width.size()..)?;
+        self.start = end;
+        Some(entry)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,10 +350,8 @@ mod tests {
 
     #[test]
     fn hashes_are_part_of_the_stored_form() {
-        assert_eq!(
-            [b"id".as_slice(), b"", b"customerName"].map(name_hash),
-            [165, 0, 223]
-        );
+        let names = [b"".as_slice(), b"id", b"city", b"customerName"];
+        assert_eq!(names.map(name_hash), [0, 165, 28, 223]);
     }
 
     #[test]

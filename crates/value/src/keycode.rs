@@ -23,9 +23,9 @@
 //!
 //! What the code forgets: the kind of a number, the sign of zero, and the order of members.
 
+use crate::decoded::Number;
 use crate::numbercode::{complement, decode_number, encode_number};
 use crate::order::sorted_members;
-use crate::reference::Number;
 use crate::{Damaged, Decoded, Value, ValueRef, WALK_DEPTH_MAX};
 
 const END: u8 = 0x01;

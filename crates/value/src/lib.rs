@@ -10,6 +10,7 @@
 //! | `format` | the bytes of an encoded value, drawn, and how to find an entry in them |
 //! | `encode` | the one writer of those bytes |
 //! | `reference` | [`ValueRef`], one read interface over encoded bytes and trees |
+//! | `decoded` | [`Decoded`], a value opened one level |
 //! | `document` | [`Document`] and [`DocumentBuilder`] |
 //! | `json` | text in, text out |
 //! | `order`, `keycode`, `numbercode` | the order of values, and the same order as bytes |
@@ -17,6 +18,7 @@
 //! | `patch`, `patch_parse` | changes to parts of a document |
 
 mod decimal;
+mod decoded;
 mod document;
 mod encode;
 mod format;
@@ -32,6 +34,7 @@ mod reference;
 mod value;
 
 pub use decimal::{Decimal128, DecimalParts};
+pub use decoded::{Decoded, Elements, Members};
 pub use document::{Damaged, Document, DocumentBuilder, DocumentError};
 pub use json::{JsonError, JsonErrorKind};
 pub use keycode::{
@@ -43,7 +46,7 @@ pub use patch::{PATCH_OPERATIONS_MAX, PatchCause, PatchError, PatchOperation, ap
 pub use patch_parse::{PatchParseCause, PatchParseError};
 pub use path::{PathError, PathErrorKind, PropertyPath};
 pub use pointer::Pointer;
-pub use reference::{Decoded, Elements, Members, ValueRef};
+pub use reference::ValueRef;
 pub use value::{Kind, Value};
 
 /// Most levels of arrays and objects in a stored document or in JSON text; the root counts as one.

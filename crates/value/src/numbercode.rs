@@ -15,7 +15,7 @@
 
 use std::cmp::Ordering;
 
-use crate::reference::{Number, double_to_i64_exact};
+use crate::decoded::{Number, double_to_i64_exact};
 use crate::{Damaged, Decimal128, DecimalParts, Value};
 
 const EXACT: u8 = 0;

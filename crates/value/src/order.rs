@@ -4,8 +4,8 @@
 
 use std::cmp::Ordering;
 
+use crate::decoded::Number;
 use crate::numbercode::encode_number;
-use crate::reference::Number;
 use crate::{Decoded, Members, ValueRef, WALK_DEPTH_MAX};
 
 /// The order of two values. Numbers compare by size whatever their kind, exactly; NaN is below all numbers and

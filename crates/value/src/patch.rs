@@ -14,7 +14,7 @@
 
 use thiserror::Error;
 
-use crate::reference::Number;
+use crate::decoded::Number;
 use crate::{Document, DocumentError, JSON_DEPTH_MAX, Kind, Pointer, Value, ValueRef};
 
 /// Most operations of one patch; held by whoever takes the request.

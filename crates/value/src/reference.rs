@@ -5,11 +5,11 @@
 //! telling damage from data is the business of the checksum above and of `Document::validate`.
 
 use std::fmt;
-use std::slice;
 
+use crate::decoded::{Number, decode_bytes, decode_tree, double_to_i64_exact};
 use crate::format::{self, Frame, Tag};
 use crate::json::write;
-use crate::{Decimal128, DecimalParts, Kind, Value, WALK_DEPTH_MAX};
+use crate::{Decoded, Elements, Kind, Members, Value, WALK_DEPTH_MAX};
 
 /// A borrowed value.
 #[derive(Clone, Copy)]
@@ -22,45 +22,6 @@ enum Source<'a> {
     /// Exactly the bytes of one encoded value.
     Encoded(&'a [u8]),
     Tree(&'a Value),
-}
-
-/// A value opened one level: scalars as they are, containers as iterators.
-#[allow(missing_docs)] // Each variant is the one of `Value` with the same name.
-pub enum Decoded<'a> {
-    Null,
-    Bool(bool),
-    Int32(i32),
-    Int64(i64),
-    Double(f64),
-    Decimal(Decimal128),
-    String(&'a str),
-    Binary { subtype: u8, bytes: &'a [u8] },
-    Date(i64),
-    Guid([u8; 16]),
-    ObjectId([u8; 12]),
-    Array(Elements<'a>),
-    Object(Members<'a>),
-}
-
-impl Decoded<'_> {
-    /// The number behind the four numeric kinds.
-    pub(crate) fn number(&self) -> Option<Number> {
-        match self {
-            Decoded::Int32(value) => Some(Number::Integer(i64::from(*value))),
-            Decoded::Int64(value) => Some(Number::Integer(*value)),
-            Decoded::Double(value) => Some(Number::Double(*value)),
-            Decoded::Decimal(value) => Some(Number::Decimal(*value)),
-            Decoded::Null
-            | Decoded::Bool(_)
-            | Decoded::String(_)
-            | Decoded::Binary { .. }
-            | Decoded::Date(_)
-            | Decoded::Guid(_)
-            | Decoded::ObjectId(_)
-            | Decoded::Array(_)
-            | Decoded::Object(_) => None,
-        }
-    }
 }
 
 impl<'a> ValueRef<'a> {
@@ -121,6 +82,7 @@ impl<'a> ValueRef<'a> {
     }
 
     /// Opens the value one level, for a match over all kinds.
+    #[inline]
     pub fn decode(self) -> Decoded<'a> {
         match self.source {
             Source::Encoded(bytes) => decode_bytes(bytes).unwrap_or(Decoded::Null),
@@ -129,10 +91,13 @@ impl<'a> ValueRef<'a> {
     }
 
     /// As [`decode`](Self::decode), reading a container as null when a walk may go no deeper.
+    #[inline]
     pub(crate) fn decode_within(self, levels_left: usize) -> Decoded<'a> {
-        let decoded = self.decode();
-        let too_deep = levels_left == 0 && matches!(decoded, Decoded::Array(_) | Decoded::Object(_));
-        if too_deep { Decoded::Null } else { decoded }
+        // The kind is asked first because moving what `decode` gives costs more than asking.
+        if levels_left == 0 && matches!(self.kind(), Kind::Array | Kind::Object) {
+            return Decoded::Null;
+        }
+        self.decode()
     }
 
     /// Whether this is null.
@@ -217,28 +182,20 @@ impl<'a> ValueRef<'a> {
 
     /// The members in document order; none unless this is an object.
     pub fn members(self) -> Members<'a> {
-        let source = match self.source {
-            Source::Encoded(bytes) => match Frame::object(bytes) {
-                Some(frame) => MembersSource::Encoded { frame, next: 0 },
-                None => MembersSource::Tree([].iter()),
-            },
-            Source::Tree(Value::Object(members)) => MembersSource::Tree(members.iter()),
-            Source::Tree(_) => MembersSource::Tree([].iter()),
-        };
-        Members { source }
+        match self.source {
+            Source::Encoded(bytes) => Members::encoded(Frame::object(bytes)),
+            Source::Tree(Value::Object(members)) => Members::tree(members),
+            Source::Tree(_) => Members::tree(&[]),
+        }
     }
 
     /// The elements in order; none unless this is an array.
     pub fn elements(self) -> Elements<'a> {
-        let source = match self.source {
-            Source::Encoded(bytes) => match Frame::array(bytes) {
-                Some(frame) => ElementsSource::Encoded { frame, next: 0 },
-                None => ElementsSource::Tree([].iter()),
-            },
-            Source::Tree(Value::Array(elements)) => ElementsSource::Tree(elements.iter()),
-            Source::Tree(_) => ElementsSource::Tree([].iter()),
-        };
-        Elements { source }
+        match self.source {
+            Source::Encoded(bytes) => Elements::encoded(Frame::array(bytes)),
+            Source::Tree(Value::Array(elements)) => Elements::tree(elements),
+            Source::Tree(_) => Elements::tree(&[]),
+        }
     }
 
     /// Number of elements or members; zero for scalars.
@@ -271,7 +228,7 @@ impl<'a> ValueRef<'a> {
     /// | value | text |
     /// |---|---|
     /// | NaN, infinities (double, decimal) | `"NaN"`, `"Infinity"`, `"-Infinity"` |
-    /// | decimal | a number with all its digits |
+    /// | decimal | a number with all its digits; a string when no double is that large |
     /// | date | `"2024-02-29T12:00:00.000Z"`; years beyond four digits as `"+012345-…"` |
     /// | guid | `"00112233-4455-6677-8899-aabbccddeeff"` |
     /// | object id | 24 hexadecimal digits |
@@ -292,173 +249,6 @@ impl fmt::Debug for ValueRef<'_> {
         let mut text = Vec::new();
         self.write_json(&mut text);
         f.write_str(&String::from_utf8_lossy(&text))
-    }
-}
-
-/// The number behind a value of a numeric kind.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Number {
-    Integer(i64),
-    Double(f64),
-    Decimal(Decimal128),
-}
-
-impl Number {
-    pub(crate) fn is_nan(self) -> bool {
-        match self {
-            Number::Integer(_) => false,
-            Number::Double(value) => value.is_nan(),
-            Number::Decimal(value) => value.parts() == DecimalParts::NaN,
-        }
-    }
-}
-
-/// The integer a double is, when it is one and fits.
-pub(crate) fn double_to_i64_exact(value: f64) -> Option<i64> {
-    // 2^63 itself is a double and does not fit.
-    let in_range = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
-    #[allow(clippy::cast_possible_truncation)] // Integral and in range, so nothing is cut off.
-    let integer = value as i64;
-    (in_range && value.fract() == 0.0).then_some(integer)
-}
-
-/// Members of an object; see [`ValueRef::members`].
-#[derive(Clone)]
-pub struct Members<'a> {
-    source: MembersSource<'a>,
-}
-
-#[derive(Clone)]
-enum MembersSource<'a> {
-    Encoded { frame: Frame<'a>, next: usize },
-    Tree(slice::Iter<'a, (String, Value)>),
-}
-
-impl<'a> Iterator for Members<'a> {
-    type Item = (&'a str, ValueRef<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.source {
-            MembersSource::Encoded { frame, next } => {
-                if *next >= frame.count() {
-                    return None;
-                }
-                let (name, value) = format::split_member(frame.entry(*next)?)?;
-                *next += 1;
-                Some((str::from_utf8(name).ok()?, ValueRef::encoded(value)))
-            }
-            MembersSource::Tree(members) => members
-                .next()
-                .map(|(name, value)| (name.as_str(), ValueRef::tree(value))),
-        }
-    }
-}
-
-/// Elements of an array; see [`ValueRef::elements`].
-#[derive(Clone)]
-pub struct Elements<'a> {
-    source: ElementsSource<'a>,
-}
-
-#[derive(Clone)]
-enum ElementsSource<'a> {
-    Encoded { frame: Frame<'a>, next: usize },
-    Tree(slice::Iter<'a, Value>),
-}
-
-impl<'a> Iterator for Elements<'a> {
-    type Item = ValueRef<'a>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.source {
-            ElementsSource::Encoded { frame, next } => {
-                if *next >= frame.count() {
-                    return None;
-                }
-                let element = frame.entry(*next)?;
-                *next += 1;
-                Some(ValueRef::encoded(element))
-            }
-            ElementsSource::Tree(elements) => elements.next().map(ValueRef::tree),
-        }
-    }
-}
-
-/// Opens an encoded value; `None` when its bytes make no sense.
-pub(crate) fn decode_bytes(bytes: &[u8]) -> Option<Decoded<'_>> {
-    let (tag, payload) = bytes.split_first()?;
-    Some(match Tag::from_byte(*tag)? {
-        Tag::Null => Decoded::Null,
-        Tag::False => Decoded::Bool(false),
-        Tag::True => Decoded::Bool(true),
-        Tag::Int32 => Decoded::Int32(i32::try_from(read_integer(payload)?).ok()?),
-        Tag::Int64 => Decoded::Int64(read_integer(payload)?),
-        Tag::Double => Decoded::Double(read_double(payload)?),
-        Tag::Decimal => Decoded::Decimal(Decimal128(payload.try_into().ok()?)),
-        Tag::Date => Decoded::Date(i64::from_le_bytes(payload.try_into().ok()?)),
-        Tag::Guid => Decoded::Guid(payload.try_into().ok()?),
-        Tag::ObjectId => Decoded::ObjectId(payload.try_into().ok()?),
-        Tag::String => Decoded::String(str::from_utf8(payload).ok()?),
-        Tag::Binary => {
-            let (subtype, bytes) = payload.split_first()?;
-            Decoded::Binary {
-                subtype: *subtype,
-                bytes,
-            }
-        }
-        Tag::Array(_) => {
-            let frame = Frame::array(bytes)?;
-            Decoded::Array(Elements {
-                source: ElementsSource::Encoded { frame, next: 0 },
-            })
-        }
-        Tag::Object(_) => {
-            let frame = Frame::object(bytes)?;
-            Decoded::Object(Members {
-                source: MembersSource::Encoded { frame, next: 0 },
-            })
-        }
-    })
-}
-
-fn read_integer(payload: &[u8]) -> Option<i64> {
-    Some(match *payload {
-        [byte] => i64::from(i8::from_le_bytes([byte])),
-        [a, b] => i64::from(i16::from_le_bytes([a, b])),
-        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
-        _ => i64::from_le_bytes(payload.try_into().ok()?),
-    })
-}
-
-fn read_double(payload: &[u8]) -> Option<f64> {
-    Some(match *payload {
-        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
-        _ => f64::from_le_bytes(payload.try_into().ok()?),
-    })
-}
-
-fn decode_tree(value: &Value) -> Decoded<'_> {
-    match value {
-        Value::Null => Decoded::Null,
-        Value::Bool(value) => Decoded::Bool(*value),
-        Value::Int32(value) => Decoded::Int32(*value),
-        Value::Int64(value) => Decoded::Int64(*value),
-        Value::Double(value) => Decoded::Double(*value),
-        Value::Decimal(value) => Decoded::Decimal(*value),
-        Value::String(value) => Decoded::String(value),
-        Value::Binary { subtype, bytes } => Decoded::Binary {
-            subtype: *subtype,
-            bytes,
-        },
-        Value::Date(value) => Decoded::Date(*value),
-        Value::Guid(value) => Decoded::Guid(*value),
-        Value::ObjectId(value) => Decoded::ObjectId(*value),
-        Value::Array(elements) => Decoded::Array(Elements {
-            source: ElementsSource::Tree(elements.iter()),
-        }),
-        Value::Object(members) => Decoded::Object(Members {
-            source: MembersSource::Tree(members.iter()),
-        }),
     }
 }
 

@@ -103,7 +103,11 @@ impl Committer {
             }
             verdicts.push(verdict);
         }
-        let wants_sync = group.iter().any(|waiting| waiting.durability == Durability::Sync);
+        // Under a steady stream of buffered commits there is never the time to tend to them.
+        let is_overdue = self
+            .unsynced_since
+            .is_some_and(|since| since.elapsed() >= BUFFERED_SYNC_DELAY);
+        let wants_sync = is_overdue || group.iter().any(|waiting| waiting.durability == Durability::Sync);
         let durability = if wants_sync {
             Durability::Sync
         } else {

@@ -17,18 +17,30 @@ use std::path::{Path, PathBuf};
 use bytes::Buf;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// File that the engine writes last when it makes a new database.
+use crate::fault::OpenFault;
+
+/// File that the engine writes when it has made the frame of a new database.
 const ENGINE_MARKER_FILE: &str = "version";
+
+const KEYSPACES_FOLDER: &str = "keyspaces";
 
 /// Length of a journal that the engine has just made: it is sized ahead, without taking room on the disk.
 const NEW_JOURNAL_BYTES: u64 = 64 << 20;
 
+const START_TAG: u8 = 1;
+const ITEM_TAG: u8 = 2;
+const END_TAG: u8 = 3;
 const BATCH_TRAILER: [u8; 4] = *b"FJL\x03";
 
-/// Removes what an interrupted first opening left, which the engine refuses to open: without its marker no commit
-/// can have been made.
+/// Removes what an interrupted first opening left, which the engine refuses to open. The marker comes before the
+/// first keyspace, so without either no commit can have been made.
 pub(super) fn remove_stillborn(engine: &Path) -> io::Result<()> {
-    if engine.try_exists()? && !engine.join(ENGINE_MARKER_FILE).try_exists()? {
+    let has_keyspace = || match fs::read_dir(engine.join(KEYSPACES_FOLDER)) {
+        Ok(mut keyspaces) => Ok(keyspaces.next().is_some()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    };
+    if engine.try_exists()? && !engine.join(ENGINE_MARKER_FILE).try_exists()? && !has_keyspace()? {
         fs::remove_dir_all(engine)?;
     }
     Ok(())
@@ -60,36 +72,73 @@ pub(super) fn live_bytes(engine: &Path) -> io::Result<u64> {
         .sum())
 }
 
-/// Cuts a torn batch off the end of the newest journal and returns whether there was one.
+/// Checks all journals before the engine reads them, and cuts a torn batch off the end of the newest.
 ///
-/// A loss of power may keep any pages of an unsynced batch and lose others. If what is left still has the frame
-/// of a batch, the engine takes it for damage and refuses to open for ever. Without a valid batch behind it,
-/// though, it was the last one and nobody was told that it is there: cutting it off is right. With one behind it,
-/// it had been synced, so this is damage indeed, and the journal is left as it is.
-pub(super) fn cut_torn_tail(engine: &Path) -> io::Result<bool> {
-    let Some((_, path)) = list(engine)?.into_iter().max() else {
-        return Ok(false);
+/// A loss of power may keep any pages of the last, unsynced batch and lose others; nobody was told that it is
+/// there, so it is cut off. Left to itself the engine would refuse to open if the frame of the batch is whole,
+/// and where the frame is broken it would drop everything behind, be it the torn end or, after damage in the
+/// middle, commits that were acknowledged. The two are told apart by what comes after: a batch is only written
+/// when those before it are synced, so a valid one behind a broken one means damage, which is reported.
+///
+/// (Buffered batches are written without a sync between them. After a loss of power the first of them may be
+/// torn and the next whole; that is reported too, rather than guessed at.)
+pub(super) fn check_all(engine: &Path) -> Result<(), OpenFault> {
+    let fault = |source| OpenFault::Io {
+        path: engine.to_path_buf(),
+        source,
     };
-    let bytes = fs::read(&path)?;
-    let mut position = 0;
-    let mut torn_at = None;
-    while let Some(frame) = read_frame(&bytes[position..]) {
-        match (frame.is_valid, torn_at) {
-            (true, Some(_)) => return Ok(false),
-            (false, None) => torn_at = Some(position),
-            (true, None) | (false, Some(_)) => {}
+    let mut journals = if engine.try_exists().map_err(fault)? {
+        list(engine).map_err(fault)?
+    } else {
+        Vec::new()
+    };
+    journals.sort();
+    let newest = journals.pop();
+    for (_, path) in journals {
+        let bytes = fs::read(&path).map_err(fault)?;
+        if let Some(position) = broken_at(&bytes) {
+            return Err(OpenFault::Damaged { path, position });
         }
-        position += frame.length;
     }
-    let valid_end = torn_at.unwrap_or(position);
-    if bytes[valid_end..].iter().all(|byte| *byte == 0) {
-        return Ok(false);
+    let Some((_, path)) = newest else { return Ok(()) };
+    let bytes = fs::read(&path).map_err(fault)?;
+    match broken_at(&bytes) {
+        None => Ok(()),
+        Some(position) if has_valid_batch(&bytes[position..]) => Err(OpenFault::Damaged { path, position }),
+        Some(position) => cut_off(&path, position).map_err(fault),
     }
-    let journal = OpenOptions::new().write(true).open(&path)?;
-    journal.set_len(valid_end as u64)?;
+}
+
+/// Where the first batch that is not valid starts, if there is anything but zeros from there on.
+fn broken_at(journal: &[u8]) -> Option<usize> {
+    let mut position = 0;
+    while let Some(Frame {
+        length,
+        is_valid: true,
+    }) = read_frame(&journal[position..])
+    {
+        position += length;
+    }
+    journal[position..]
+        .iter()
+        .any(|byte| *byte != 0)
+        .then_some(position)
+}
+
+/// Whether a valid batch starts anywhere in some bytes.
+fn has_valid_batch(bytes: &[u8]) -> bool {
+    let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == START_TAG);
+    starts
+        .into_iter()
+        .any(|(start, _)| read_frame(&bytes[start..]).is_some_and(|frame| frame.is_valid))
+}
+
+fn cut_off(path: &Path, position: usize) -> io::Result<()> {
+    let journal = OpenOptions::new().write(true).open(path)?;
+    journal.set_len(position as u64)?;
     journal.sync_all()?;
-    tracing::warn!(path = %path.display(), valid_end, "cut an unfinished commit off the journal");
-    Ok(true)
+    tracing::warn!(path = %path.display(), position, "cut an unfinished commit off the journal");
+    Ok(())
 }
 
 /// A batch whose frame is complete.
@@ -101,7 +150,7 @@ struct Frame {
 /// Reads the frame of the batch at the start of `bytes`; `None` if there is no complete one.
 fn read_frame(bytes: &[u8]) -> Option<Frame> {
     let mut rest = bytes;
-    (rest.try_get_u8().ok()? == 1).then_some(())?;
+    (rest.try_get_u8().ok()? == START_TAG).then_some(())?;
     let item_count = rest.try_get_u32_le().ok()?;
     rest.try_get_u64_le().ok()?;
     let items = rest;
@@ -109,7 +158,7 @@ fn read_frame(bytes: &[u8]) -> Option<Frame> {
     loop {
         let items_length = items.len() - rest.len();
         match rest.try_get_u8().ok()? {
-            2 => {
+            ITEM_TAG => {
                 let mut head = rest.get(10..)?;
                 let key_length = usize::from(head.try_get_u16_le().ok()?);
                 head.try_get_u32_le().ok()?;
@@ -117,7 +166,7 @@ fn read_frame(bytes: &[u8]) -> Option<Frame> {
                 rest = head.get(key_length.checked_add(value_length)?..)?;
                 found_count += 1;
             }
-            3 => {
+            END_TAG => {
                 let checksum = rest.try_get_u64_le().ok()?;
                 let trailer = rest.split_off(..BATCH_TRAILER.len())?;
                 let is_valid = trailer == BATCH_TRAILER

@@ -82,7 +82,7 @@ pub(crate) struct Embedded {
     /// The engine as it was opened last; reopening replaces it.
     opened: ArcSwap<Opened>,
     /// Held by whoever moves rows into the engine's tables or journal, so that the bytes an ingest flushes are
-    /// never ahead of the journal.
+    /// never ahead of the journal. Not held while the engine is retired: that waits for ingests.
     writing: Arc<Mutex<()>>,
     scans: Arc<Semaphore>,
     /// The thread that makes the keyspaces of a new store, until somebody has waited for it.
@@ -174,7 +174,6 @@ impl Embedded {
     }
 
     fn reopen_now(&self) -> Result<(), Cause> {
-        let _writing = self.write();
         self.retire_engine()?;
         let engine = Engine::reopen_past_doubt(&self.folder, &self.options).map_err(Cause::new)?;
         self.opened.store(Arc::new(Opened::new(Arc::new(engine))));
@@ -386,7 +385,6 @@ impl Backend for Embedded {
     }
 
     async fn close(&self) -> Result<(), Cause> {
-        let _writing = self.write();
         let flushed = self.engine().and_then(|engine| engine.flush_all());
         self.opened.load().closed.store(true, Ordering::Release);
         self.retire_engine()?;

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kv::{Batch, Durability, Store};
+use kv::{Batch, Durability, OpenFault, Store};
 
 use crate::stores::{INDEX, META, RECORDS, commit, get, keys, options, put, run};
 
@@ -129,6 +129,49 @@ fn a_torn_tail_is_dropped_whole() {
         assert!(found.iter().all(|key| key.ends_with("kept")), "{found:?}");
         assert_eq!(found.len(), 12);
     });
+}
+
+/// Damage in front of acknowledged commits is no torn tail: whatever byte it hits, it is reported.
+#[test]
+fn damage_before_acknowledged_commits_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let (start, end) = run(async {
+        let store = Store::open(options(&folder)).unwrap();
+        commit(&store, put(RECORDS, "first", "x")).await.unwrap();
+        let start = journal_end(folder.path());
+        commit(&store, put(RECORDS, "hit", &"x".repeat(40)))
+            .await
+            .unwrap();
+        let end = journal_end(folder.path());
+        commit(&store, put(RECORDS, "behind", "x")).await.unwrap();
+        (start, end)
+    });
+    let mut intact = Vec::new();
+    journal(folder.path()).read_to_end(&mut intact).unwrap();
+    for position in start..end {
+        flip_journal(folder.path(), position);
+        match Store::open(options(&folder)) {
+            Err(OpenFault::Damaged { position: found, .. }) => assert_eq!(found as u64, start),
+            Err(other) => panic!("byte {position}: {other}"),
+            // The number of a commit is not under its checksum.
+            Ok(_) => assert!(
+                (5..13).contains(&(position - start)),
+                "byte {position} went unnoticed"
+            ),
+        }
+        let mut journal = journal(folder.path());
+        journal.set_len(0).unwrap();
+        journal.write_all(&intact).unwrap();
+    }
+}
+
+fn flip_journal(folder: &Path, position: u64) {
+    let mut journal = journal(folder);
+    let mut byte = [0];
+    journal.seek(SeekFrom::Start(position)).unwrap();
+    journal.read_exact(&mut byte).unwrap();
+    journal.seek(SeekFrom::Start(position)).unwrap();
+    journal.write_all(&[byte[0] ^ 0x40]).unwrap();
 }
 
 fn journal(folder: &Path) -> std::fs::File {

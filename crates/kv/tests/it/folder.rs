@@ -182,10 +182,15 @@ fn spaces_are_appended_but_never_changed() {
 fn an_interrupted_first_opening_is_no_obstacle() {
     let folder = tempfile::tempdir().unwrap();
     drop(Store::open(options(&folder)).unwrap());
-    // The engine writes this file last.
-    fs::remove_file(folder.path().join("engine/version")).unwrap();
+    fs::remove_dir_all(folder.path().join("engine")).unwrap();
+    fs::create_dir_all(folder.path().join("engine/keyspaces")).unwrap();
+    fs::write(folder.path().join("engine/0.jnl"), "").unwrap();
     drop(Store::open(options(&folder)).unwrap());
-    // Ours writes its own file under another name first.
+    // With keyspaces it is a store that has lost a file, and nothing of it is touched.
+    fs::remove_file(folder.path().join("engine/version")).unwrap();
+    assert!(matches!(refused(&folder), OpenFault::Engine { .. }));
+    assert!(folder.path().join("engine/keyspaces/0").exists());
+    // The format file is written under another name first.
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("FORMAT.new"), "perihel").unwrap();
     fs::write(folder.path().join("LOCK"), "").unwrap();

@@ -1,7 +1,8 @@
 //! The structure of JSON text: one pass from text to encoded bytes, without recursion.
 //!
-//! Written by hand rather than on a SIMD parser crate: that one lost the sign of `-0.0` and needed a pass of
-//! its own in front to bound the depth. `examples/measure.rs` compares the speed.
+//! Written by hand rather than on a SIMD parser crate: sonic-rs 0.5 loses the sign of `-0.0` and overflows the
+//! stack on deep text, so that it needs a second pass in front. Measured in one run on 861 bytes, into the same
+//! encoder: 1.67 µs for its visitor alone, 2.19 µs with that pass, 1.86 µs here.
 //!
 //! A name that comes twice keeps its first place and its last value.
 
@@ -45,13 +46,11 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a [u8], skip: &'a [&'a str]) -> Result<Reader<'a>, JsonError> {
-        // Checked once for the whole text: every slice between ASCII bytes is then UTF-8 too.
-        if let Err(error) = str::from_utf8(text) {
-            return Err(JsonError {
-                kind: JsonErrorKind::InvalidUtf8,
-                offset: error.valid_up_to(),
-            });
-        }
+        // Checked once for the whole text; strings without escapes are then slices of it.
+        let text = str::from_utf8(text).map_err(|error| JsonError {
+            kind: JsonErrorKind::InvalidUtf8,
+            offset: error.valid_up_to(),
+        })?;
         let encoder = Encoder::with_capacity(text.len() + text.len() / 8 + 16);
         Ok(Reader {
             cursor: Cursor::new(text),

@@ -15,38 +15,37 @@ pub(super) enum JsonNumber {
 
 /// A place in the text.
 pub(super) struct Cursor<'a> {
-    text: &'a [u8],
+    text: &'a str,
     pub(super) position: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Cursor<'a> {
         Cursor { text, position: 0 }
     }
 
     /// A string from behind its opening quote to behind its closing one; `joined` is room for one with escapes.
+    #[inline]
     pub(super) fn text<'b>(&mut self, joined: &'b mut Vec<u8>) -> Result<&'b str, JsonError>
     where
         'a: 'b,
     {
         let start = self.position;
-        let rest = self.rest();
-        let (plain, behind) = rest.split_at(plain_run(rest));
-        let text = if behind.first() == Some(&b'"') {
-            self.position += plain.len() + 1;
-            plain
-        } else {
-            joined.clear();
-            self.unescape(joined)?;
-            joined
-        };
-        str::from_utf8(text).map_err(|_| JsonError {
+        let end = start + plain_run(self.rest());
+        if self.bytes().get(end) == Some(&b'"') {
+            self.position = end + 1;
+            return Ok(&self.text[start..end]);
+        }
+        joined.clear();
+        self.unescape(joined)?;
+        str::from_utf8(joined).map_err(|_| JsonError {
             kind: JsonErrorKind::InvalidUtf8,
             offset: start,
         })
     }
 
     /// Appends a string's characters, from behind its opening quote to behind its closing one.
+    #[inline]
     pub(super) fn unescape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
         loop {
             let rest = self.rest();
@@ -66,7 +65,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
-        let byte = match self.text.get(self.position + 1) {
+        let byte = match self.bytes().get(self.position + 1) {
             Some(b'u') => return self.unicode_escape(out),
             Some(byte @ (b'"' | b'\\' | b'/')) => *byte,
             Some(b'b') => 0x08,
@@ -92,7 +91,7 @@ impl<'a> Cursor<'a> {
         let first = self.code_unit(self.position)?;
         let (code_point, size) = match first {
             0xd800..=0xdbff => {
-                let second = match self.text.get(self.position + 6..self.position + 8) {
+                let second = match self.bytes().get(self.position + 6..self.position + 8) {
                     Some(b"\\u") => self.code_unit(self.position + 6)?,
                     _ => 0,
                 };
@@ -119,7 +118,7 @@ impl<'a> Cursor<'a> {
             offset: start,
         };
         let digits = self
-            .text
+            .bytes()
             .get(start + 2..start + 6)
             .ok_or_else(|| invalid.clone())?;
         digits.iter().try_fold(0, |acc, digit| {
@@ -155,13 +154,11 @@ impl<'a> Cursor<'a> {
                 return Ok(JsonNumber::Integer(integer));
             }
         }
-        let invalid = JsonError {
+        // The standard parser rounds to the nearest double, ties to even, whatever the length.
+        let double: f64 = self.text[start..self.position].parse().map_err(|_| JsonError {
             kind: JsonErrorKind::InvalidNumber,
             offset: start,
-        };
-        let text = str::from_utf8(&self.text[start..self.position]).map_err(|_| invalid.clone())?;
-        // The standard parser rounds to the nearest double, ties to even, whatever the length.
-        let double: f64 = text.parse().map_err(|_| invalid)?;
+        })?;
         if double.is_infinite() {
             return Err(JsonError {
                 kind: JsonErrorKind::NumberOutOfRange,
@@ -185,7 +182,7 @@ impl<'a> Cursor<'a> {
             self.position += 1;
         }
         let count = self.position - start;
-        if count == 0 || (count > 1 && self.text[start] == b'0') {
+        if count == 0 || (count > 1 && self.bytes()[start] == b'0') {
             return Err(JsonError {
                 kind: JsonErrorKind::InvalidNumber,
                 offset: start,
@@ -225,12 +222,17 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.get(self.position).copied()
+        self.bytes().get(self.position).copied()
+    }
+
+    #[inline]
+    fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
     }
 
     #[inline]
     fn rest(&self) -> &'a [u8] {
-        self.text.get(self.position..).unwrap_or_default()
+        self.bytes().get(self.position..).unwrap_or_default()
     }
 
     pub(super) fn error(&self, kind: JsonErrorKind) -> JsonError {
@@ -246,28 +248,60 @@ impl<'a> Cursor<'a> {
 }
 
 /// Number of bytes before the first that a JSON string cannot hold as it is: quote, backslash, control.
-///
-/// Eight bytes at a time. Each test below marks the high bit of bytes that match; a borrow can mark a byte
-/// wrongly only above a true match, and only the lowest mark is used.
 #[inline]
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
     let (words, tail) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let quote = word ^ (ONES * u64::from(b'"'));
-        let backslash = word ^ (ONES * u64::from(b'\\'));
-        let marks = (quote.wrapping_sub(ONES) & !quote)
-            | (backslash.wrapping_sub(ONES) & !backslash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
-        let marks = marks & HIGHS;
-        if marks != 0 {
-            return index * 8 + marks.trailing_zeros() as usize / 8;
+        if let Some(place) = first_special(*word) {
+            return index * 8 + place;
         }
     }
-    let in_tail = tail
-        .iter()
-        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-    words.len() * 8 + in_tail.unwrap_or(tail.len())
+    // The last word may overlap the one before, whose bytes are known to be plain.
+    match bytes.last_chunk::<8>() {
+        Some(word) => first_special(*word).map_or(bytes.len(), |place| bytes.len() - 8 + place),
+        None => tail
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
+            .unwrap_or(tail.len()),
+    }
+}
+
+/// Place of the first special byte of eight.
+///
+/// Each test marks the high bit of bytes that match. A borrow can mark a byte wrongly only above a true match,
+/// and only the lowest mark is used.
+#[inline]
+fn first_special(word: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let word = u64::from_le_bytes(word);
+    let quote = word ^ (ONES * u64::from(b'"'));
+    let backslash = word ^ (ONES * u64::from(b'\\'));
+    let marks = (quote.wrapping_sub(ONES) & !quote)
+        | (backslash.wrapping_sub(ONES) & !backslash)
+        | (word.wrapping_sub(ONES * 0x20) & !word);
+    let marks = marks & HIGHS;
+    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_runs_end_at_the_first_special_byte() {
+        for size in 0..40 {
+            for place in 0..=size {
+                for special in [b'"', b'\\', 0, 0x1f, b'\n'] {
+                    let mut bytes = vec![0xc3; size];
+                    bytes.iter_mut().skip(place).for_each(|byte| *byte = special);
+                    assert_eq!(plain_run(&bytes), place, "{bytes:?}");
+                }
+            }
+        }
+        let plain: Vec<u8> = (0x20..=0xff)
+            .filter(|byte| !matches!(byte, b'"' | b'\\'))
+            .collect();
+        assert_eq!(plain_run(&plain), plain.len());
+    }
 }

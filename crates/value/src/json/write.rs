@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::scan::plain_run;
-use crate::{Decimal128, DecimalParts, Decoded, Members, ValueRef, WALK_DEPTH_MAX};
+use crate::{Decimal128, Decoded, Members, ValueRef, WALK_DEPTH_MAX};
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 const DAY_MS: i64 = 86_400_000;
@@ -112,11 +112,13 @@ fn write_double(value: f64, out: &mut Vec<u8>) {
     }
 }
 
+/// Most readers refuse numbers beyond the doubles, so these are written as strings.
 fn write_decimal(value: Decimal128, out: &mut Vec<u8>) {
     let text = value.to_string();
-    match value.parts() {
-        DecimalParts::Finite { .. } => out.extend_from_slice(text.as_bytes()),
-        DecimalParts::NaN | DecimalParts::Infinite { .. } => write_ascii(&text, out),
+    if value.to_f64().is_finite() {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        write_ascii(&text, out);
     }
 }
 
