@@ -16,6 +16,8 @@ pub(crate) struct IncomingBody<'a, B> {
     body: Pin<&'a mut B>,
     /// Bytes that came so far.
     received: usize,
+    /// Whether the end was seen.
+    ended: bool,
     timeout: Duration,
 }
 
@@ -23,6 +25,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// Nothing is read yet. All of the body must come within `timeout`.
     pub(crate) fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
         IncomingBody {
+            ended: body.is_end_stream(),
             body,
             received: 0,
             timeout,
@@ -31,7 +34,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
 
     /// The whole body. A client that announces too much is refused before it sends.
     pub(crate) async fn read(&mut self) -> Result<Bytes, Fault> {
-        if self.body.is_end_stream() {
+        if self.ended {
             return Ok(Bytes::new());
         }
         let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
@@ -78,18 +81,22 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
             }
             return Ok(Some(data));
         }
+        self.ended = true;
         Ok(None)
     }
 
     /// Throws away what is left; answers whether the connection may go on.
     pub(crate) async fn drain(&mut self) -> bool {
+        if self.ended {
+            return true;
+        }
         let left = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
         if self.received.saturating_add(left) > REQUEST_BYTES_MAX {
             return false;
         }
         let timeout = self.timeout;
         let rest = async { while let Ok(Some(_)) = self.chunk().await {} };
-        tokio::time::timeout(timeout, rest).await.is_ok() && self.body.is_end_stream()
+        tokio::time::timeout(timeout, rest).await.is_ok() && self.ended
     }
 }
 

@@ -109,6 +109,11 @@ async fn what_is_not_built_says_so() {
             .json(&json!({ "id": "1", "pk": "a" })),
     ] {
         let path = call.path.clone();
+        assert_eq!(
+            client.send(call.clone().omit("authorization")).await.code(),
+            (401, 0),
+            "{path}"
+        );
         let answer = client.send(call).await;
         assert_eq!(answer.code(), (400, 0), "{path}");
         assert!(
@@ -224,6 +229,9 @@ async fn a_body_in_pieces_is_put_together() {
     let body = Pieces(vec!["\"pk\":\"a\"}", "\"1\",", "{\"id\":"]);
     let answer = client.send_body(Call::post(DOCS).key(&json!(["a"])), body).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    let unsigned = Call::post(DOCS).omit("authorization");
+    let answer = client.send_body(unsigned, Pieces(vec!["}", "{"])).await;
+    assert_eq!((answer.code(), answer.header("connection")), ((401, 0), None));
 }
 
 #[tokio::test]
