@@ -45,7 +45,7 @@ impl<'a> Path<'a> {
 
 /// Undoes percent-encoding; `None` for a broken escape or bytes that are no UTF-8.
 pub(crate) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('%') {
+    if !text.as_bytes().contains(&b'%') {
         return Some(Cow::Borrowed(text));
     }
     let mut bytes = Vec::with_capacity(text.len());

@@ -15,7 +15,10 @@ const HEADERS_USUAL: usize = 16;
 
 /// A path of names as a header can carry it: names are any text, headers are ASCII.
 fn header_path(path: &str) -> String {
-    let mut text = String::with_capacity(path.len());
+    if path.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return path.to_owned();
+    }
+    let mut text = String::with_capacity(path.len() * 2);
     for byte in path.bytes() {
         match byte {
             b' '..=b'~' => text.push(char::from(byte)),
@@ -84,7 +87,9 @@ impl Reply {
 
     /// Adds the version of the resource.
     pub(crate) fn etag(&mut self, etag: Etag) {
-        self.text(&names::ETAG, etag.to_string());
+        if let Ok(value) = HeaderValue::from_bytes(&etag.text()) {
+            self.headers.insert(&names::ETAG, value);
+        }
     }
 
     /// Adds the container that a session token belongs to; without it clients keep no session.
