@@ -392,9 +392,11 @@ fn with_member(text: &str, pointer: &str, value: &str) -> Vec<u8> {
     const MARK: &str = "the place of the value";
     let mut json: Json = serde_json::from_str(text).unwrap();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
-    match json.pointer_mut(parent).unwrap() {
-        Json::Array(elements) => elements[name.parse::<usize>().unwrap()] = MARK.into(),
-        other => other[name] = MARK.into(),
+    let parent = json.pointer_mut(parent).unwrap();
+    if let Json::Array(elements) = parent {
+        elements[name.parse::<usize>().unwrap()] = MARK.into();
+    } else {
+        parent[name] = MARK.into();
     }
     json.to_string()
         .replace(&format!("\"{MARK}\""), value)
