@@ -110,7 +110,9 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
 
 fn storage_status(fault: &StorageFault) -> StatusCode {
     match fault {
-        StorageFault::Full { .. } | StorageFault::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        // Not 503: SDKs repeat that at once, and a full disk does not empty itself in between.
+        StorageFault::Full { .. } => StatusCode::INSUFFICIENT_STORAGE,
+        StorageFault::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
         // The one status after which SDKs do not repeat a write by themselves: it may have happened.
         StorageFault::Uncertain { .. } => StatusCode::REQUEST_TIMEOUT,
         StorageFault::Damaged { .. } => StatusCode::INTERNAL_SERVER_ERROR,
@@ -132,6 +134,7 @@ fn code_text(status: StatusCode) -> &'static str {
         413 => "RequestEntityTooLarge",
         429 => "TooManyRequests",
         503 => "ServiceUnavailable",
+        507 => "InsufficientStorage",
         _ => "InternalServerError",
     }
 }
