@@ -21,8 +21,10 @@ use crate::fault::{Cause, OpenFault, ReadFault};
 /// journal only above 64,000,000 bytes, and only while it flushes.
 const JOURNAL_FLUSH_BYTES: u64 = 65_000_000;
 
-/// Bound of all journals together: a full one that is being flushed, and its successor filling up meanwhile.
-pub(super) const JOURNAL_BYTES_MAX: u64 = 2 * JOURNAL_FLUSH_BYTES;
+/// Bound of all journals together. As a rule there are two: a full one that is being flushed, and its successor
+/// filling up. But the engine turns to the successor only when a worker gets to the flush, so on a busy machine
+/// either may grow to twice its size.
+pub(super) const JOURNAL_BYTES_MAX: u64 = 4 * JOURNAL_FLUSH_BYTES;
 
 /// Bytes that the largest ordinary merge of tables writes before it frees what it read.
 pub(super) const MERGE_BYTES_MAX: u64 = 256 << 20;

@@ -119,10 +119,13 @@ fn broken_at(journal: &[u8]) -> Option<usize> {
     {
         position += length;
     }
-    journal[position..]
-        .iter()
-        .any(|byte| *byte != 0)
-        .then_some(position)
+    (!is_zero(&journal[position..])).then_some(position)
+}
+
+/// Whether bytes are all zeros; page by page, since a new journal has 16,384 pages of them.
+fn is_zero(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    bytes.chunks(ZEROS.len()).all(|page| *page == ZEROS[..page.len()])
 }
 
 /// Whether a valid batch starts anywhere in some bytes.

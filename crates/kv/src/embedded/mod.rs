@@ -388,7 +388,9 @@ impl Backend for Embedded {
         let flushed = self.engine().and_then(|engine| engine.flush_all());
         self.opened.load().closed.store(true, Ordering::Release);
         self.retire_engine()?;
-        flushed
+        flushed?;
+        // Everything is in tables, so the next start need not read the journals.
+        journal::replace_all(&self.folder.engine()).map_err(Cause::new)
     }
 
     fn disk_bytes(&self) -> u64 {
