@@ -4,9 +4,9 @@ use crate::access::{ReadPass, WritePass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::router::{check_session, session_token};
-use model::{Charge, Fault, PartitionKey, RequestFault, SessionToken};
-use partition::{RecordScan, keyspace};
-use plan::{Condition, Mutation, Operation, Outcome, StepFault, Target, Transaction};
+use model::{Charge, DocumentNumber, Fault, PartitionKey, RequestFault, SessionToken};
+use partition::{PhysicalPartition, RecordScan, keyspace};
+use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, StepFault, Target, Transaction};
 
 /// Documents that one step of deleting a logical partition removes.
 const DELETE_AT_A_TIME: usize = 100;
@@ -211,34 +211,50 @@ impl Engine {
                 items_max: DELETE_AT_A_TIME,
                 bytes_max: DELETE_BYTES_AT_A_TIME,
             };
-            let page = partition.view().await?.page(&scan).await?;
-            for stored in page.documents {
-                let delete = Mutation::Delete {
-                    target: Target::Number(stored.number),
-                    condition: Condition::None,
-                };
-                let operations = vec![Operation::Write(delete)];
-                match partition
-                    .execute(Transaction {
-                        key: key.clone(),
-                        operations,
-                    })
-                    .await
-                {
-                    Ok(executed) => charge += executed.outcomes.iter().map(|(_, charge)| *charge).sum(),
-                    Err(StepFault {
-                        fault: Fault::Missing(_),
-                        ..
-                    }) => {}
-                    Err(refusal) => return Err(refusal.fault),
-                }
-            }
+            let page = partition.page(&scan).await?;
+            let numbers: Vec<_> = page.documents.iter().map(|stored| stored.number).collect();
+            charge += delete_all(&partition, &key, &numbers).await?;
             match page.resume_after {
                 Some(last) => range = keyspace::after(&range, &last),
                 None => return Ok(charge),
             }
         }
     }
+}
+
+/// Deletes documents of one logical partition in one commit, or one by one if some are gone meanwhile.
+async fn delete_all(
+    partition: &PhysicalPartition,
+    key: &LogicalKey,
+    numbers: &[DocumentNumber],
+) -> Result<Charge, Fault> {
+    match delete_together(partition, key, numbers).await {
+        Err(Fault::Missing(_)) => {}
+        result => return result,
+    }
+    let mut charge = Charge::NONE;
+    for number in numbers {
+        match delete_together(partition, key, &[*number]).await {
+            Ok(one) => charge += one,
+            Err(Fault::Missing(_)) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(charge)
+}
+
+async fn delete_together(
+    partition: &PhysicalPartition,
+    key: &LogicalKey,
+    numbers: &[DocumentNumber],
+) -> Result<Charge, Fault> {
+    let delete = |number: &DocumentNumber| {
+        Operation::Write(Mutation::Delete { target: Target::Number(*number), condition: Condition::None })
+    };
+    let operations = numbers.iter().map(delete).collect();
+    let executed = partition.execute(Transaction { key: key.clone(), operations }).await;
+    let executed = executed.map_err(|refusal| refusal.fault)?;
+    Ok(executed.outcomes.iter().map(|(_, charge)| *charge).sum())
 }
 
 /// The key on which header and document agree; either may be silent.

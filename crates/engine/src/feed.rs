@@ -102,15 +102,14 @@ impl Engine {
         }
         let partition = self.opened(container, entry).await?;
         check_session(&partition, &request.session)?;
-        let view = partition.view().await?;
-        page.session.push(session_token(&partition, view.lsn()));
+        page.session.push(session_token(&partition, partition.lsn()));
         loop {
             let scan = RecordScan {
                 range: range.clone(),
                 items_max: request.items_max - page.documents.len(),
                 bytes_max: PAGE_BYTES_MAX - *bytes,
             };
-            let found = view.page(&scan).await?;
+            let found = partition.page(&scan).await?;
             for stored in &found.documents {
                 let size = stored.document.bytes().len();
                 *bytes += size;

@@ -7,12 +7,12 @@ use crate::head::Head;
 use crate::keyspace::{self, META, PartitionId};
 use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
-use crate::view::PartitionView;
+use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, Published, Writer};
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store};
-use model::{Ambient, EffectiveRange, Fault, Lsn, StorageFault};
-use plan::{StepFault, Transaction};
+use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, StorageFault};
+use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -117,7 +117,7 @@ impl PhysicalPartition {
         let stopped = || StepFault {
             index: 0,
             fault: writer_stopped(),
-            charge: model::Charge::NONE,
+            charge: Charge::NONE,
         };
         let (reply, answer) = oneshot::channel();
         let command = Command::Execute { transaction, reply };
@@ -139,6 +139,34 @@ impl PhysicalPartition {
             lsn,
             now: self.ambient.now_seconds(),
         })
+    }
+
+    /// Reads one document from the latest durable state; tells that state's position too.
+    pub async fn read(
+        &self,
+        key: &LogicalKey,
+        target: &Target,
+        condition: &Condition,
+    ) -> Result<(Outcome, Charge, Lsn), Fault> {
+        let mut view = self.view().await?;
+        let mut result = view.read(key, target, condition).await;
+        if is_lost(&result) {
+            view = self.renewed_view().await?;
+            result = view.read(key, target, condition).await;
+        }
+        result.map(|(outcome, charge)| (outcome, charge, view.lsn()))
+    }
+
+    /// Reads a page of documents in key order from the latest durable state.
+    pub async fn page(&self, scan: &RecordScan) -> Result<RecordPage, Fault> {
+        let result = self.view().await?.page(scan).await;
+        if is_lost(&result) { self.renewed_view().await?.page(scan).await } else { result }
+    }
+
+    /// A new state after the published one became unreadable because the store was reopened.
+    async fn renewed_view(&self) -> Result<PartitionView, Fault> {
+        self.ask(|reply| Command::Renew { reply }).await??;
+        self.view().await
     }
 
     /// The partition's position.
@@ -176,6 +204,11 @@ impl PhysicalPartition {
             .map_err(|_| writer_stopped())?;
         answer.await.map_err(|_| writer_stopped())
     }
+}
+
+/// Whether a read failed because its view belongs to a store that was reopened since.
+fn is_lost<T>(result: &Result<T, Fault>) -> bool {
+    matches!(result, Err(Fault::Storage(StorageFault::Unavailable { .. })))
 }
 
 fn writer_stopped() -> Fault {

@@ -71,6 +71,10 @@ pub(crate) enum Command {
     Wake {
         reply: oneshot::Sender<Result<(View, Lsn), Fault>>,
     },
+    /// A reader found that the published state cannot be read any more.
+    Renew {
+        reply: oneshot::Sender<Result<(), Fault>>,
+    },
     SetConsumer {
         name: String,
         lsn: Lsn,
@@ -89,6 +93,25 @@ struct Decided {
     transaction: Transaction,
     verdict: Result<Outcomes, StepFault>,
     reply: oneshot::Sender<Result<Executed, StepFault>>,
+}
+
+/// A batch in the making.
+struct Gathering {
+    number: BatchNumber,
+    shape: Arc<ContainerShape>,
+    /// The second at which expiry is judged.
+    now: u64,
+    /// Why growing transactions are refused, while the disk is too full for them.
+    full: Option<Fault>,
+    rows: Rows,
+    bytes: usize,
+    decided: Vec<Decided>,
+}
+
+impl Gathering {
+    fn has_room(&self) -> bool {
+        self.decided.len() < BATCH_TRANSACTIONS_MAX && self.bytes < BATCH_BYTES_MAX
+    }
 }
 
 /// A batch on its way to the disk.
@@ -176,6 +199,7 @@ impl Writer {
             }
             Command::Execute { .. } => None,
             Command::Wake { .. }
+            | Command::Renew { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Close { .. } => {
@@ -200,6 +224,9 @@ impl Writer {
             Command::Wake { reply } => {
                 let _ = reply.send(self.wake());
             }
+            Command::Renew { reply } => {
+                let _ = reply.send(self.reload().await);
+            }
             Command::SetConsumer { name, lsn, reply } => {
                 let _ = reply.send(self.set_consumer(name, lsn).await);
             }
@@ -222,56 +249,59 @@ impl Writer {
         queue: &mut mpsc::Receiver<Command>,
     ) {
         if let Err(fault) = self.wake() {
-            let _ = reply.send(Err(StepFault {
-                index: 0,
-                fault,
-                charge: Charge::NONE,
-            }));
+            let _ = reply.send(Err(refusal(fault)));
             return;
         }
-        let number = self.batch_last + 1;
-        let shape = self.shape.load_full();
-        let now = self.ambient.now_seconds();
-        let full = full_fault(&self.store);
-        let mut batch_rows = Rows::new();
-        let mut batch_bytes = 0;
-        let mut decided = Vec::new();
+        let mut gathering = Gathering {
+            number: self.batch_last + 1,
+            shape: self.shape.load_full(),
+            now: self.ambient.now_seconds(),
+            full: full_fault(&self.store),
+            rows: Rows::new(),
+            bytes: 0,
+            decided: Vec::new(),
+        };
         let mut next = Some((transaction, reply));
         while let Some((transaction, reply)) = next {
-            let verdict = match &full {
-                Some(fault) if !is_shrinking(&transaction) => Err(StepFault {
-                    index: 0,
-                    fault: fault.clone(),
-                    charge: Charge::NONE,
-                }),
-                Some(_) | None => {
-                    let context = Context {
-                        partition: self.id,
-                        shape: &shape,
-                        now,
-                        ts: now.max(self.state.head.ts),
-                        lsn_consumed: self.lsn_consumed(),
-                    };
-                    evaluate(context, &self.state, &transaction)
-                        .await
-                        .map(|(accepted, outcomes)| {
-                            batch_bytes += rows_bytes(&accepted.rows);
-                            self.state.head = accepted.head;
-                            self.state.submitted(number, accepted.rows.clone());
-                            batch_rows.extend(accepted.rows);
-                            outcomes
-                        })
-                }
-            };
-            decided.push(Decided {
-                transaction,
-                verdict,
-                reply,
-            });
-            let room = decided.len() < BATCH_TRANSACTIONS_MAX && batch_bytes < BATCH_BYTES_MAX;
-            next = if room { self.next_waiting(queue) } else { None };
+            let mut verdict = self.decide(&mut gathering, &transaction).await;
+            if self.may_have_lost_its_view(&gathering, &verdict) && self.reload().await.is_ok() {
+                verdict = self.decide(&mut gathering, &transaction).await;
+            }
+            gathering.decided.push(Decided { transaction, verdict, reply });
+            next = if gathering.has_room() { self.next_waiting(queue) } else { None };
         }
-        self.submit(number, batch_rows, decided);
+        self.submit(gathering);
+    }
+
+    async fn decide(&mut self, gathering: &mut Gathering, transaction: &Transaction) -> Result<Outcomes, StepFault> {
+        if let Some(fault) = &gathering.full
+            && !is_shrinking(transaction)
+        {
+            return Err(refusal(fault.clone()));
+        }
+        let context = Context {
+            partition: self.id,
+            shape: &gathering.shape,
+            now: gathering.now,
+            ts: gathering.now.max(self.state.head.ts),
+            lsn_consumed: self.lsn_consumed(),
+        };
+        let (accepted, outcomes) = evaluate(context, &self.state, transaction).await?;
+        self.state.head = accepted.head;
+        self.state.submitted(gathering.number, accepted.rows.clone());
+        gathering.bytes += rows_bytes(&accepted.rows);
+        gathering.rows.extend(accepted.rows);
+        Ok(outcomes)
+    }
+
+    /// A store that was reopened on behalf of another partition leaves this writer with a view that cannot be read.
+    /// While nothing is uncommitted it may take a new one.
+    fn may_have_lost_its_view(&self, gathering: &Gathering, verdict: &Result<Outcomes, StepFault>) -> bool {
+        let unreadable = matches!(
+            verdict,
+            Err(StepFault { fault: Fault::Storage(StorageFault::Unavailable { .. }), .. })
+        );
+        unreadable && gathering.rows.is_empty() && self.in_flight.is_empty()
     }
 
     /// The next transaction that waits, if nothing else stands before it.
@@ -286,6 +316,7 @@ impl Writer {
         match command {
             Command::Execute { transaction, reply } => Some((transaction, reply)),
             other @ (Command::Wake { .. }
+            | Command::Renew { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Close { .. }) => {
@@ -296,7 +327,8 @@ impl Writer {
     }
 
     /// Hands the batch to the store. Refusals without any row ride with the batch before, whose state they rest on.
-    fn submit(&mut self, number: BatchNumber, rows: Rows, decided: Vec<Decided>) {
+    fn submit(&mut self, gathering: Gathering) {
+        let Gathering { number, rows, decided, .. } = gathering;
         if rows.is_empty() {
             match self.in_flight.back_mut() {
                 Some(before) => before.decided.extend(decided),
@@ -307,32 +339,19 @@ impl Writer {
         self.batch_last = number;
         let reserved = self.state.head.reserve();
         let mut batch = Batch::default();
-        let mut grows = false;
         for ((space, key), row) in rows {
             match row {
                 Some(row) => batch.put(space, key, row),
                 None => batch.delete(space, key),
             }
         }
-        for one in &decided {
-            grows |= one.verdict.is_ok() && !is_shrinking(&one.transaction);
-        }
-        if !grows {
+        if decided.iter().all(|one| one.verdict.is_err() || is_shrinking(&one.transaction)) {
             batch.mark_shrinking();
         }
         batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
-        let durability = if reserved {
-            Durability::Sync
-        } else {
-            self.options.durability
-        };
+        let durability = if reserved { Durability::Sync } else { self.options.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
-        self.in_flight.push_back(InFlight {
-            number,
-            commit,
-            head: self.state.head.clone(),
-            decided,
-        });
+        self.in_flight.push_back(InFlight { number, commit, head: self.state.head.clone(), decided });
     }
 
     /// The first batch in flight has come back.
@@ -580,6 +599,10 @@ fn rows_bytes(rows: &Rows) -> usize {
     rows.iter()
         .map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len))
         .sum()
+}
+
+fn refusal(fault: Fault) -> StepFault {
+    StepFault { index: 0, fault, charge: Charge::NONE }
 }
 
 fn answer(decided: Vec<Decided>, lsn: Lsn) {

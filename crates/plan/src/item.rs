@@ -74,12 +74,7 @@ fn checked_ttl(ttl: Option<ValueRef<'_>>) -> Result<Ttl, RequestFault> {
     let Some(ttl) = ttl.filter(|ttl| !ttl.is_null()) else {
         return Ok(Ttl::Inherit);
     };
-    let whole = ttl.as_i64().or_else(|| {
-        ttl.as_f64()
-            .filter(|number| number.fract() == 0.0)
-            .map(|number| number as i64)
-    });
-    match whole {
+    match ttl.as_i64() {
         Some(-1) => Ok(Ttl::Never),
         Some(seconds @ 1..=0x7FFF_FFFF) => Ok(Ttl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX))),
         Some(_) | None => Err(RequestFault::BadProperty {

@@ -91,7 +91,7 @@ impl Engine {
                     items_max: AT_A_TIME,
                     bytes_max: PAGE_BYTES_MAX,
                 };
-                let page = partition.view().await?.page(&scan).await?;
+                let page = partition.page(&scan).await?;
                 for stored in page.documents {
                     let number = stored.number;
                     self.to_writer(container, number, Mutation::Reschedule { number })
