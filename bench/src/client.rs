@@ -34,18 +34,11 @@ impl Client {
         stream.set_nodelay(true)?;
         let stream: Box<dyn Stream> = if secure {
             let connector = TlsConnector::from(Arc::new(trusting_config()?));
-            Box::new(
-                connector
-                    .connect(ServerName::try_from("localhost")?, stream)
-                    .await?,
-            )
+            Box::new(connector.connect(ServerName::try_from("localhost")?, stream).await?)
         } else {
             Box::new(stream)
         };
-        Ok(Client {
-            stream,
-            buffer: Vec::with_capacity(16 * 1024),
-        })
+        Ok(Client { stream, buffer: Vec::with_capacity(16 * 1024) })
     }
 
     /// Sends a whole request and reads the whole answer.

@@ -16,19 +16,12 @@ pub(crate) struct SyncTimes {
 pub(crate) fn sync_times(folder: &Path) -> Result<SyncTimes> {
     let growing_us = median_us(&folder.join("growing"), 0)?;
     let preallocated_us = median_us(&folder.join("preallocated"), 16 << 20)?;
-    Ok(SyncTimes {
-        growing_us,
-        preallocated_us,
-    })
+    Ok(SyncTimes { growing_us, preallocated_us })
 }
 
 fn median_us(path: &Path, preallocated: usize) -> Result<f64> {
     let block = [7u8; 4096];
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .open(path)?;
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(path)?;
     file.write_all(&vec![0; preallocated])?;
     file.sync_all()?;
     file.seek(SeekFrom::Start(0))?;

@@ -33,10 +33,7 @@ pub(crate) fn json(number: usize) -> String {
         number % 10,
     );
     for field in 0..6 {
-        text.push_str(&format!(
-            r#","field{field}":"{:040x}""#,
-            number.wrapping_mul(2_654_435_761 + field)
-        ));
+        text.push_str(&format!(r#","field{field}":"{:040x}""#, number.wrapping_mul(2_654_435_761 + field)));
     }
     let left = DOCUMENT_BYTES.saturating_sub(text.len() + r#","text":""}"#.len());
     text.push_str(r#","text":""#);

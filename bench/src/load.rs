@@ -27,11 +27,7 @@ pub(crate) enum Work {
     /// Create documents from number `first` on.
     Create { container: String, first: usize },
     /// Create documents in batches of `size` from number `first` on.
-    Batch {
-        container: String,
-        first: usize,
-        size: usize,
-    },
+    Batch { container: String, first: usize, size: usize },
 }
 
 /// Where and how hard.
@@ -84,12 +80,8 @@ pub(crate) async fn run(target: Target, work: &Work, duration: Duration) -> Resu
     let elapsed = begun.elapsed().as_secs_f64();
     let mut latencies = latencies.take();
     latencies.sort_unstable();
-    let percentile = |percent: usize| {
-        latencies
-            .get(latencies.len() * percent / 100)
-            .copied()
-            .map_or(0.0, f64::from)
-    };
+    let percentile =
+        |percent: usize| latencies.get(latencies.len() * percent / 100).copied().map_or(0.0, f64::from);
     Ok(Figures {
         rate: latencies.len() as f64 / elapsed,
         p50_us: percentile(50),
@@ -110,14 +102,7 @@ fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, number: usize)
             let id = documents::id(number);
             let link = format!("dbs/bench/colls/{container}/docs/{id}");
             let authorization = signer.authorization("get", "docs", &link);
-            head(
-                out,
-                "GET",
-                &link,
-                signer,
-                &authorization,
-                &documents::partition_key(number),
-            );
+            head(out, "GET", &link, signer, &authorization, &documents::partition_key(number));
             out.extend_from_slice(b"\r\n");
         }
         Work::Create { container, first } => {
@@ -126,11 +111,7 @@ fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, number: usize)
             let key = documents::partition_key(number);
             post(out, signer, container, &key, "", &body);
         }
-        Work::Batch {
-            container,
-            first,
-            size,
-        } => {
+        Work::Batch { container, first, size } => {
             let base = first + number * size;
             // All of a batch share a key, so their numbers must agree modulo the partitions.
             let key = documents::partition_key(base);
@@ -147,9 +128,7 @@ fn batch_body(numbers: impl Iterator<Item = usize>) -> String {
     for (position, number) in numbers.enumerate() {
         let separator = if position == 0 { "" } else { "," };
         let document = documents::json(number);
-        body.push_str(&format!(
-            r#"{separator}{{"operationType":"Create","resourceBody":{document}}}"#
-        ));
+        body.push_str(&format!(r#"{separator}{{"operationType":"Create","resourceBody":{document}}}"#));
     }
     body.push(']');
     body
@@ -227,14 +206,7 @@ pub(crate) async fn create_container(address: SocketAddr, container: &str, throu
     let signer = Signer::new()?;
     let mut create = async |path: &str, kind: &str, link: &str, headers: &str, body: &str| -> Result<()> {
         let mut request = Vec::new();
-        head(
-            &mut request,
-            "POST",
-            path,
-            &signer,
-            &signer.authorization("post", kind, link),
-            "",
-        );
+        head(&mut request, "POST", path, &signer, &signer.authorization("post", kind, link), "");
         request.extend_from_slice(headers.as_bytes());
         request.extend_from_slice(format!("content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
         let answer = client.send(&request).await?;

@@ -39,9 +39,7 @@ pub(crate) struct Options {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if arguments.first().map(String::as_str) == Some("reference") {
         let documents = arguments.get(1).map_or(Ok(100_000), |text| text.parse())?;
         return runtime.block_on(reference::serve(documents));

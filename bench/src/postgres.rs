@@ -32,10 +32,7 @@ impl Postgres {
         run(Command::new("chmod").args(["755"]).arg(keep.path()))?;
         run(Command::new("chown").arg("postgres").arg(&folder))?;
         let data = folder.join("data");
-        run(as_postgres()
-            .arg(format!("{PROGRAMS}/initdb"))
-            .args(["-A", "trust", "-D"])
-            .arg(&data))?;
+        run(as_postgres().arg(format!("{PROGRAMS}/initdb")).args(["-A", "trust", "-D"]).arg(&data))?;
         let settings = format!(
             "-c listen_addresses='' -c unix_socket_directories={} -c synchronous_commit=on -c shared_buffers=512MB",
             folder.display()
@@ -86,9 +83,7 @@ impl Postgres {
             let mut client = self.connect().await?;
             let (next, latencies) = (Rc::clone(&next), Rc::clone(&latencies));
             local.spawn_local(async move {
-                let insert = client
-                    .prepare("INSERT INTO docs VALUES ($1, $2, $3::text::jsonb)")
-                    .await?;
+                let insert = client.prepare("INSERT INTO docs VALUES ($1, $2, $3::text::jsonb)").await?;
                 while Instant::now() < until {
                     let first = next.replace_with(|number| *number + batch);
                     let sent = Instant::now();
@@ -109,19 +104,9 @@ impl Postgres {
         let elapsed = begun.elapsed().as_secs_f64();
         let mut latencies = latencies.take();
         latencies.sort_by(f64::total_cmp);
-        let at = |percent: usize| {
-            latencies
-                .get(latencies.len() * percent / 100)
-                .copied()
-                .unwrap_or_default()
-        };
+        let at = |percent: usize| latencies.get(latencies.len() * percent / 100).copied().unwrap_or_default();
         let rate = (latencies.len() * batch) as f64 / elapsed;
-        Ok(Figures {
-            rate,
-            p50_us: at(50),
-            p99_us: at(99),
-            errors: 0,
-        })
+        Ok(Figures { rate, p50_us: at(50), p99_us: at(99), errors: 0 })
     }
 
     /// Reads documents by key on so many connections.
@@ -136,17 +121,12 @@ impl Postgres {
             let client = self.connect().await?;
             let done = Rc::clone(&done);
             local.spawn_local(async move {
-                let select = client
-                    .prepare("SELECT doc::text FROM docs WHERE pk = $1 AND id = $2")
-                    .await?;
+                let select = client.prepare("SELECT doc::text FROM docs WHERE pk = $1 AND id = $2").await?;
                 let mut number = start * 7919;
                 while Instant::now() < until {
                     number = (number + 104_729) % count;
                     client
-                        .query_one(
-                            &select,
-                            &[&documents::partition_key(number), &documents::id(number)],
-                        )
+                        .query_one(&select, &[&documents::partition_key(number), &documents::id(number)])
                         .await?;
                     *done.borrow_mut() += 1;
                 }
@@ -154,23 +134,16 @@ impl Postgres {
             });
         }
         local.await;
-        Ok(Figures {
-            rate: done.take() as f64 / begun.elapsed().as_secs_f64(),
-            ..Figures::default()
-        })
+        Ok(Figures { rate: done.take() as f64 / begun.elapsed().as_secs_f64(), ..Figures::default() })
     }
 
     async fn fill(&self, count: usize) -> Result<()> {
         let mut client = self.connect().await?;
         let transaction = client.transaction().await?;
-        let insert = transaction
-            .prepare("INSERT INTO docs VALUES ($1, $2, $3::text::jsonb)")
-            .await?;
+        let insert = transaction.prepare("INSERT INTO docs VALUES ($1, $2, $3::text::jsonb)").await?;
         for number in 0..count {
             let key = documents::partition_key(number);
-            transaction
-                .execute(&insert, &[&key, &documents::id(number), &documents::json(number)])
-                .await?;
+            transaction.execute(&insert, &[&key, &documents::id(number), &documents::json(number)]).await?;
         }
         Ok(transaction.commit().await?)
     }

@@ -33,10 +33,7 @@ impl Process {
         for line in lines.by_ref() {
             let line = line?;
             if line.starts_with("ready") {
-                let process = Process {
-                    child,
-                    ready_after: begun.elapsed(),
-                };
+                let process = Process { child, ready_after: begun.elapsed() };
                 // Whatever else it prints must not block it.
                 std::thread::spawn(move || lines.for_each(drop));
                 return Ok((process, line));
@@ -49,22 +46,14 @@ impl Process {
     /// Proportional memory in KiB.
     pub(crate) fn memory_kib(&self) -> Result<u64> {
         let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
-        let line = text
-            .lines()
-            .find(|line| line.starts_with("Pss:"))
-            .ok_or("no Pss line")?;
+        let line = text.lines().find(|line| line.starts_with("Pss:")).ok_or("no Pss line")?;
         Ok(line.split_whitespace().nth(1).ok_or("no figure")?.parse()?)
     }
 
     /// Processor time used so far.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let fields: Vec<&str> = text
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .collect();
+        let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let ticks: u64 =
             fields.get(11).ok_or("stat")?.parse::<u64>()? + fields.get(12).ok_or("stat")?.parse::<u64>()?;
         Ok(Duration::from_millis(ticks * 10))
@@ -98,9 +87,6 @@ impl Server {
         arguments.extend_from_slice(extra);
         let (process, line) = Process::start(program, &arguments)?;
         let address = line.split("nosql=https://").nth(1).ok_or("ready line")?;
-        Ok(Server {
-            process,
-            address: address.split_whitespace().next().ok_or("ready line")?.parse()?,
-        })
+        Ok(Server { process, address: address.split_whitespace().next().ok_or("ready line")?.parse()? })
     }
 }

@@ -24,9 +24,8 @@ use tokio_rustls::TlsAcceptor;
 /// Serves plain HTTP on one port and TLS on another, and prints both.
 #[allow(clippy::print_stdout)] // the driver waits for this line
 pub(crate) async fn serve(count: usize) -> Result<()> {
-    let documents: HashMap<String, Bytes> = (0..count)
-        .map(|number| (documents::id(number), Bytes::from(documents::json(number))))
-        .collect();
+    let documents: HashMap<String, Bytes> =
+        (0..count).map(|number| (documents::id(number), Bytes::from(documents::json(number)))).collect();
     let documents = Arc::new(documents);
     let signer = Arc::new(Signer::new()?);
     let plain = TcpListener::bind("127.0.0.1:0").await?;
@@ -73,15 +72,8 @@ fn answer(
     signer: &Signer,
 ) -> Response<Full<Bytes>> {
     let link = &request.uri().path()[1..];
-    let sent = request
-        .headers()
-        .get("authorization")
-        .map(http::HeaderValue::as_bytes);
-    let date = request
-        .headers()
-        .get("x-ms-date")
-        .and_then(|date| date.to_str().ok())
-        .unwrap_or_default();
+    let sent = request.headers().get("authorization").map(http::HeaderValue::as_bytes);
+    let date = request.headers().get("x-ms-date").and_then(|date| date.to_str().ok()).unwrap_or_default();
     let expected = signer.at(date).authorization("get", "docs", link);
     let id = link.rsplit('/').next().unwrap_or_default();
     let (status, body) = match documents.get(id) {
@@ -100,7 +92,5 @@ fn server_config() -> Result<ServerConfig> {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(builder
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)?)
+    Ok(builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key)?)
 }

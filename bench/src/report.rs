@@ -29,9 +29,6 @@ pub(crate) fn show(rows: &[Row]) {
             None => (String::new(), true),
         };
         let verdict = if verdict { "✓" } else { "short" };
-        println!(
-            "| {} | {} | {} | {:.2} | {goal} | {verdict} |",
-            row.case, row.what, row.figures, row.ratio
-        );
+        println!("| {} | {} | {} | {:.2} | {goal} | {verdict} |", row.case, row.what, row.figures, row.ratio);
     }
 }

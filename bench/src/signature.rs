@@ -22,18 +22,12 @@ impl Signer {
     pub(crate) fn new() -> Result<Signer> {
         let key = STANDARD.decode(EMULATOR_KEY)?;
         let mac = Hmac::new_from_slice(&key)?;
-        Ok(Signer {
-            mac,
-            date: httpdate::fmt_http_date(SystemTime::now()).to_lowercase(),
-        })
+        Ok(Signer { mac, date: httpdate::fmt_http_date(SystemTime::now()).to_lowercase() })
     }
 
     /// The same key at another date.
     pub(crate) fn at(&self, date: &str) -> Signer {
-        Signer {
-            mac: self.mac.clone(),
-            date: date.to_owned(),
-        }
+        Signer { mac: self.mac.clone(), date: date.to_owned() }
     }
 
     /// The base64 signature of a request.

@@ -60,11 +60,7 @@ pub(crate) fn javascript_suite(root: &Path) -> Result<Command, String> {
     if !works("npm", &["--version"]) {
         apt(&["npm"])?;
     }
-    run::plain(command(
-        "npm",
-        &folder,
-        &["ci", "--no-audit", "--no-fund", "--loglevel=error"],
-    ))?;
+    run::plain(command("npm", &folder, &["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
     let mut files = Vec::new();
     let entries =
         std::fs::read_dir(folder.join("test")).map_err(|error| format!("cannot list tests: {error}"))?;
@@ -74,11 +70,7 @@ pub(crate) fn javascript_suite(root: &Path) -> Result<Command, String> {
         }
     }
     files.sort();
-    let mut node = command(
-        "node",
-        &folder,
-        &["--test", "--test-reporter=spec", "--test-concurrency=2"],
-    );
+    let mut node = command("node", &folder, &["--test", "--test-reporter=spec", "--test-concurrency=2"]);
     node.args(files).env(SERVER_VARIABLE, server(root)?);
     Ok(node)
 }
@@ -109,15 +101,8 @@ fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
         apt(&["python3", "python3-venv"])?;
         make("/usr/bin/python3")?;
     }
-    let install = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "-r",
-        "requirements.txt",
-    ];
+    let install =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"];
     run::plain(command(&interpreter, folder, &install))?;
     std::fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))?;
     Ok(interpreter)
@@ -125,20 +110,10 @@ fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
 
 /// Installs Debian packages, as root or through sudo.
 fn apt(packages: &[&str]) -> Result<(), String> {
-    let sudo = if works("sudo", &["-n", "true"]) {
-        "sudo"
-    } else {
-        "env"
-    };
+    let sudo = if works("sudo", &["-n", "true"]) { "sudo" } else { "env" };
     let base = Path::new("/");
     let install = [
-        &[
-            "DEBIAN_FRONTEND=noninteractive",
-            "apt-get",
-            "install",
-            "-y",
-            "--no-install-recommends",
-        ],
+        &["DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends"],
         packages,
     ];
     // The lists may be missing on a fresh machine, or current on one without a network.

@@ -13,11 +13,7 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path, argum
 
 /// Cargo, the one that runs us.
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
-    command(
-        std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
-        folder,
-        arguments,
-    )
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), folder, arguments)
 }
 
 /// Runs to the end; a bad exit is an error.
@@ -34,20 +30,9 @@ pub(crate) fn plain(mut command: Command) -> Result<(), String> {
 pub(crate) fn tee(mut command: Command) -> Result<(String, bool), String> {
     let name = describe(&command);
     let failed = |error: std::io::Error| format!("cannot run `{name}`: {error}");
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
-    let errors = child
-        .stderr
-        .take()
-        .map(|pipe| std::thread::spawn(move || pass_on(pipe, std::io::stderr())));
-    let mut text = child
-        .stdout
-        .take()
-        .map(|pipe| pass_on(pipe, std::io::stdout()))
-        .unwrap_or_default();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let errors = child.stderr.take().map(|pipe| std::thread::spawn(move || pass_on(pipe, std::io::stderr())));
+    let mut text = child.stdout.take().map(|pipe| pass_on(pipe, std::io::stdout())).unwrap_or_default();
     if let Some(Ok(errors)) = errors.map(std::thread::JoinHandle::join) {
         text.push_str(&errors);
     }
@@ -58,11 +43,7 @@ pub(crate) fn tee(mut command: Command) -> Result<(String, bool), String> {
 /// Whether a program exists and runs with these arguments.
 pub(crate) fn works(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
-    let quiet = command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
@@ -82,10 +63,7 @@ fn pass_on(from: impl Read, mut to: impl Write) -> String {
 
 fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -98,11 +76,7 @@ mod tests {
         let (text, is_good) = tee(shell).unwrap();
         assert!(text.contains("one\n") && text.contains("two\n") && !is_good);
         assert!(tee(command("no-such-program", Path::new("/"), &[])).is_err());
-        assert!(
-            plain(command("false", Path::new("/"), &[]))
-                .unwrap_err()
-                .contains("false")
-        );
+        assert!(plain(command("false", Path::new("/"), &[])).unwrap_err().contains("false"));
         assert!(works("true", &[]) && !works("no-such-program", &[]));
     }
 }

@@ -34,45 +34,24 @@ impl Group {
 type Stage = (Group, &'static str, fn(&Path) -> Result<Tally, String>);
 
 const STAGES: [Stage; 10] = [
-    (Group::Rust, "format", |root| {
-        check(cargo(root, &["fmt", "--all", "--check"]))
-    }),
+    (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
-        check(cargo(
-            root,
-            &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        ))
+        check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
     }),
-    (Group::Rust, "tidy", |root| {
-        tidy::report(root).map(|()| Tally::default())
-    }),
+    (Group::Rust, "tidy", |root| tidy::report(root).map(|()| Tally::default())),
     (Group::Rust, "cargo test", |root| {
-        counted(
-            Runner::Cargo,
-            cargo(root, &["test", "--workspace", "--no-fail-fast"]),
-        )
+        counted(Runner::Cargo, cargo(root, &["test", "--workspace", "--no-fail-fast"]))
     }),
-    (Group::Rust, "release build", |root| {
-        conformance::server(root).map(|_| Tally::default())
-    }),
-    (Group::Python, "python sdk", |root| {
-        counted(Runner::Pytest, conformance::python_suite(root)?)
-    }),
-    (Group::JavaScript, "javascript sdk", |root| {
-        counted(Runner::Node, conformance::javascript_suite(root)?)
-    }),
+    (Group::Rust, "release build", |root| conformance::server(root).map(|_| Tally::default())),
+    (Group::Python, "python sdk", |root| counted(Runner::Pytest, conformance::python_suite(root)?)),
+    (Group::JavaScript, "javascript sdk", |root| counted(Runner::Node, conformance::javascript_suite(root)?)),
     (Group::Kill, "self-tests of the drivers", |root| {
         counted(Runner::Pytest, conformance::driver_suite(root)?)
     }),
     (Group::Kill, "kill -9", |root| {
-        counted(
-            Runner::Driver,
-            conformance::kill_command(root, &["--rounds", "20"])?,
-        )
+        counted(Runner::Driver, conformance::kill_command(root, &["--rounds", "20"])?)
     }),
-    (Group::Disk, "disk full", |root| {
-        counted(Runner::Driver, conformance::disk_command(root)?)
-    }),
+    (Group::Disk, "disk full", |root| counted(Runner::Driver, conformance::disk_command(root)?)),
 ];
 
 /// Runs the stages that `arguments` choose and tells the totals.
@@ -98,11 +77,7 @@ pub(crate) fn test(root: &Path, arguments: &[String]) -> Result<(), String> {
         println!("{line}");
     }
     println!("{total}");
-    if total.failed > 0 {
-        Err(format!("{} failed", total.failed))
-    } else {
-        Ok(())
-    }
+    if total.failed > 0 { Err(format!("{} failed", total.failed)) } else { Ok(()) }
 }
 
 /// A stage that fails without a failed test to show counts as one failure.
@@ -117,12 +92,10 @@ fn judged(result: Result<Tally, String>) -> (Tally, String) {
 fn only(arguments: &[String]) -> Result<Option<Group>, String> {
     match arguments {
         [] => Ok(None),
-        [flag, name] if flag == "--only" => Group::parse(name)
-            .map(Some)
-            .ok_or_else(|| format!("unknown part \"{name}\" behind --only")),
-        _ => Err(format!(
-            "cannot understand {arguments:?}; known: --only rust|python|javascript|kill|disk"
-        )),
+        [flag, name] if flag == "--only" => {
+            Group::parse(name).map(Some).ok_or_else(|| format!("unknown part \"{name}\" behind --only"))
+        }
+        _ => Err(format!("cannot understand {arguments:?}; known: --only rust|python|javascript|kill|disk")),
     }
 }
 
@@ -154,11 +127,7 @@ mod tests {
         assert_eq!(judged(good).0, Tally { passed: 2, failed: 0 });
         let failed = counted(Runner::Driver, shell("echo 2 passed, 3 failed; exit 1"));
         assert_eq!(judged(failed).0, Tally { passed: 2, failed: 3 });
-        for script in [
-            "echo 2 passed, 0 failed; exit 1",
-            "exit 0",
-            "echo 0 passed, 0 failed",
-        ] {
+        for script in ["echo 2 passed, 0 failed; exit 1", "exit 0", "echo 0 passed, 0 failed"] {
             assert_eq!(
                 judged(counted(Runner::Driver, shell(script))).0,
                 Tally { passed: 0, failed: 1 },

@@ -64,10 +64,7 @@ pub(crate) fn count(runner: Runner, output: &str) -> Option<Tally> {
                 };
                 output.lines().rev().find_map(number)
             };
-            Some(Tally {
-                passed: last("pass ")?,
-                failed: last("fail ")?,
-            })
+            Some(Tally { passed: last("pass ")?, failed: last("fail ")? })
         }
         Runner::Driver => {
             let is_total = |line: &&str| line.ends_with(" failed") && line.contains(" passed, ");
@@ -78,10 +75,8 @@ pub(crate) fn count(runner: Runner, output: &str) -> Option<Tally> {
 
 /// Reads `3 passed`, `2 failed`, `1 error` out of a line.
 fn words(line: &str) -> Tally {
-    let words: Vec<&str> = line
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> =
+        line.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let mut tally = Tally::default();
     for pair in words.windows(2) {
         let Ok(number) = pair[0].parse::<u64>() else {
@@ -102,10 +97,7 @@ mod tests {
 
     #[track_caller]
     fn check(runner: Runner, output: &str, expected: Option<(u64, u64)>) {
-        assert_eq!(
-            count(runner, output),
-            expected.map(|(passed, failed)| Tally { passed, failed })
-        );
+        assert_eq!(count(runner, output), expected.map(|(passed, failed)| Tally { passed, failed }));
     }
 
     #[test]
@@ -113,32 +105,12 @@ mod tests {
         let cargo = "test a ... ok\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\
                      test result: FAILED. 4 passed; 2 failed; 0 ignored; finished in 0.1s\n";
         check(Runner::Cargo, cargo, Some((7, 2)));
-        check(
-            Runner::Pytest,
-            "..F\n==== 1 failed, 12 passed in 0.50s ====\n",
-            Some((12, 1)),
-        );
-        check(
-            Runner::Pytest,
-            "===== 12 passed, 1 error in 0.50s =====\n",
-            Some((12, 1)),
-        );
-        check(
-            Runner::Pytest,
-            "===== 900 passed in 62.50s (0:01:02) =====\n",
-            Some((900, 0)),
-        );
-        check(
-            Runner::Node,
-            "✔ a (1ms)\nℹ tests 3\nℹ pass 2\nℹ fail 1\nℹ cancelled 0\n",
-            Some((2, 1)),
-        );
+        check(Runner::Pytest, "..F\n==== 1 failed, 12 passed in 0.50s ====\n", Some((12, 1)));
+        check(Runner::Pytest, "===== 12 passed, 1 error in 0.50s =====\n", Some((12, 1)));
+        check(Runner::Pytest, "===== 900 passed in 62.50s (0:01:02) =====\n", Some((900, 0)));
+        check(Runner::Node, "✔ a (1ms)\nℹ tests 3\nℹ pass 2\nℹ fail 1\nℹ cancelled 0\n", Some((2, 1)));
         check(Runner::Node, "# tests 3\n# pass 3\n# fail 0\n", Some((3, 0)));
-        check(
-            Runner::Driver,
-            "round 1: ok\n20 passed, 1 failed\n",
-            Some((20, 1)),
-        );
+        check(Runner::Driver, "round 1: ok\n20 passed, 1 failed\n", Some((20, 1)));
     }
 
     #[test]

@@ -23,17 +23,9 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let server = Server::start(&options.server, &data, &[])?;
     let measured = Cell::new(0);
     let fresh = || measured.replace(measured.get() + 1) * FIRST_STEP;
-    let create = |container: &'static str| {
-        move |first| Work::Create {
-            container: container.to_owned(),
-            first,
-        }
-    };
-    let at = |connections| Target {
-        address: server.address,
-        secure: false,
-        connections,
-    };
+    let create =
+        |container: &'static str| move |first| Work::Create { container: container.to_owned(), first };
+    let at = |connections| Target { address: server.address, secure: false, connections };
     create_container(server.address, "one", 400).await?;
     create_container(server.address, "eight", EIGHT_PARTITIONS).await?;
 
@@ -41,24 +33,14 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let eight = measure(options, at(WRITERS), |_| create("eight")(fresh())).await?;
     let one_again = measure(options, at(WRITERS), |_| create("one")(fresh())).await?;
     let single = measure(options, at(1), |_| create("one")(fresh())).await?;
-    let batch = |_| Work::Batch {
-        container: "one".to_owned(),
-        first: fresh(),
-        size: BATCH,
-    };
+    let batch = |_| Work::Batch { container: "one".to_owned(), first: fresh(), size: BATCH };
     let batched = measure(options, at(8), batch).await?;
     let batched_rate = batched.rate * BATCH as f64;
 
     let per_second = 1e6 / syncs.preallocated_us;
     let what = "durable create, 64 connections, over 4 KB fdatasync/s (preallocated)".to_owned();
     let figures = format!("{} of {per_second:.0}/s", rate(&one));
-    rows.push(Row {
-        case: "6",
-        what,
-        figures,
-        ratio: one.rate / per_second,
-        goal: Some(Goal::AtLeast(2.0)),
-    });
+    rows.push(Row { case: "6", what, figures, ratio: one.rate / per_second, goal: Some(Goal::AtLeast(2.0)) });
     if let Some(postgres) = postgres {
         let peer = postgres.creates(options, WRITERS, 1).await?;
         let what = "durable create, 64 connections, over PostgreSQL with GIN".to_owned();
@@ -93,32 +75,17 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let what = "durable create over 8 partitions, over one".to_owned();
     let beside = (one.rate + one_again.rate) / 2.0;
     let figures = format!("{} of {} and {}", rate(&eight), rate(&one), rate(&one_again));
-    rows.push(Row {
-        case: "26",
-        what,
-        figures,
-        ratio: eight.rate / beside,
-        goal: Some(Goal::AtLeast(0.9)),
-    });
+    rows.push(Row { case: "26", what, figures, ratio: eight.rate / beside, goal: Some(Goal::AtLeast(0.9)) });
     drop(server);
 
     let reference = start_reference()?;
-    let read = |_| Work::Read {
-        container: "medium".to_owned(),
-        count: 100_000,
-    };
-    let plain = |connections| Target {
-        address: reference.plain,
-        secure: false,
-        connections,
-    };
+    let read = |_| Work::Read { container: "medium".to_owned(), count: 100_000 };
+    let plain = |connections| Target { address: reference.plain, secure: false, connections };
     let limit_single = measure(options, plain(1), read).await?;
     let allowed = limit_single.p50_us + 1.3 * syncs.growing_us;
     let what = "durable create, 1 connection: p50 over reference's + 1.3 fdatasync".to_owned();
-    let figures = format!(
-        "{:.0} of {:.0} + 1.3 × {:.0} µs",
-        single.p50_us, limit_single.p50_us, syncs.growing_us
-    );
+    let figures =
+        format!("{:.0} of {:.0} + 1.3 × {:.0} µs", single.p50_us, limit_single.p50_us, syncs.growing_us);
     rows.push(Row {
         case: "7",
         what,
@@ -131,11 +98,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let buffered_data = folder.path().join("buffered");
     let server = Server::start(&options.server, &buffered_data, &["--durability", "buffered"])?;
     create_container(server.address, "one", 400).await?;
-    let target = Target {
-        address: server.address,
-        secure: false,
-        connections: READERS,
-    };
+    let target = Target { address: server.address, secure: false, connections: READERS };
     let buffered = measure(options, target, |_| create("one")(fresh())).await?;
     let what = "create without waiting for the disk, over the reference".to_owned();
     let figures = format!("{} of {}", rate(&buffered), rate(&limit));

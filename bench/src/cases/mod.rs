@@ -34,10 +34,7 @@ pub(crate) async fn run(options: &Options) -> Result<Vec<Row>> {
 
 impl Options {
     pub(crate) fn wants(&self, cases: &[&str]) -> bool {
-        self.only.is_empty()
-            || cases
-                .iter()
-                .any(|case| self.only.iter().any(|wanted| wanted == case))
+        self.only.is_empty() || cases.iter().any(|case| self.only.iter().any(|wanted| wanted == case))
     }
 }
 
@@ -52,11 +49,7 @@ pub(crate) fn start_reference() -> Result<Reference> {
     let (process, line) = Process::start(&std::env::current_exe()?, &["reference"])?;
     let mut words = line.split_whitespace().skip(1);
     let mut next = || -> Result<SocketAddr> { Ok(words.next().ok_or("ready line")?.parse()?) };
-    Ok(Reference {
-        plain: next()?,
-        secure: next()?,
-        _process: process,
-    })
+    Ok(Reference { plain: next()?, secure: next()?, _process: process })
 }
 
 /// The median of several measurements by rate.
@@ -84,8 +77,5 @@ pub(crate) async fn fill(address: SocketAddr, container: &str, count: usize) -> 
 }
 
 pub(crate) fn rate(figures: &Figures) -> String {
-    format!(
-        "{:.0}/s, p50 {:.0} µs, p99 {:.0} µs",
-        figures.rate, figures.p50_us, figures.p99_us
-    )
+    format!("{:.0}/s, p50 {:.0} µs, p99 {:.0} µs", figures.rate, figures.p50_us, figures.p99_us)
 }

@@ -18,36 +18,13 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let server = Server::start(&options.server, folder.path(), &[])?;
     fill(server.address, "medium", MEDIUM).await?;
     let reference = start_reference()?;
-    let read = |container: &'static str, count| {
-        move |_| Work::Read {
-            container: container.to_owned(),
-            count,
-        }
-    };
-    let at = |address, secure, connections| Target {
-        address,
-        secure,
-        connections,
-    };
+    let read =
+        |container: &'static str, count| move |_| Work::Read { container: container.to_owned(), count };
+    let at = |address, secure, connections| Target { address, secure, connections };
 
-    let limit = measure(
-        options,
-        at(reference.plain, false, READERS),
-        read("medium", MEDIUM),
-    )
-    .await?;
-    let ours = measure(
-        options,
-        at(server.address, false, READERS),
-        read("medium", MEDIUM),
-    )
-    .await?;
-    let again = measure(
-        options,
-        at(reference.plain, false, READERS),
-        read("medium", MEDIUM),
-    )
-    .await?;
+    let limit = measure(options, at(reference.plain, false, READERS), read("medium", MEDIUM)).await?;
+    let ours = measure(options, at(server.address, false, READERS), read("medium", MEDIUM)).await?;
+    let again = measure(options, at(reference.plain, false, READERS), read("medium", MEDIUM)).await?;
     rows.push(Row {
         case: "–",
         what: "reference after over before (a run beyond 0.9–1.1 does not count)".to_owned(),
@@ -58,13 +35,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let best = (limit.rate + again.rate) / 2.0;
     let figures = format!("{} of {}", rate(&ours), rate(&limit));
     let what = "point read, HTTP, 100 k, over the reference".to_owned();
-    rows.push(Row {
-        case: "1",
-        what,
-        figures,
-        ratio: ours.rate / best,
-        goal: Some(Goal::AtLeast(0.6)),
-    });
+    rows.push(Row { case: "1", what, figures, ratio: ours.rate / best, goal: Some(Goal::AtLeast(0.6)) });
     let what = "p99 of the same, over the reference's".to_owned();
     let figures = format!("{:.0} of {:.0} µs", ours.p99_us, limit.p99_us);
     rows.push(Row {
@@ -87,12 +58,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         });
     }
 
-    let limit = measure(
-        options,
-        at(reference.secure, true, READERS),
-        read("medium", MEDIUM),
-    )
-    .await?;
+    let limit = measure(options, at(reference.secure, true, READERS), read("medium", MEDIUM)).await?;
     let secure = measure(options, at(server.address, true, READERS), read("medium", MEDIUM)).await?;
     let figures = format!("{} of {}", rate(&secure), rate(&limit));
     let what = "point read, HTTPS, over the reference".to_owned();
@@ -109,12 +75,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     for _ in 0..IDLE_CONNECTIONS {
         idle.push(Client::connect(server.address, false).await?);
     }
-    let busy = measure(
-        options,
-        at(server.address, false, READERS),
-        read("medium", MEDIUM),
-    )
-    .await?;
+    let busy = measure(options, at(server.address, false, READERS), read("medium", MEDIUM)).await?;
     let each = server.process.memory_kib()?.saturating_sub(before) as f64 / IDLE_CONNECTIONS as f64;
     let figures = format!("{:.0}/s of {:.0}/s", busy.rate, ours.rate);
     let what = "1,000 idle connections beside 32 busy ones, over 32 alone".to_owned();
@@ -126,24 +87,13 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         goal: Some(Goal::AtLeast(0.9)),
     });
     let what = "memory of an idle connection, KiB".to_owned();
-    rows.push(Row {
-        case: "24",
-        what,
-        figures: String::new(),
-        ratio: each,
-        goal: Some(Goal::AtMost(16.0)),
-    });
+    rows.push(Row { case: "24", what, figures: String::new(), ratio: each, goal: Some(Goal::AtMost(16.0)) });
     drop(idle);
 
     fill(server.address, "small", SMALL).await?;
     fill(server.address, "large", options.large).await?;
     let small = measure(options, at(server.address, false, READERS), read("small", SMALL)).await?;
-    let large = measure(
-        options,
-        at(server.address, false, READERS),
-        read("large", options.large),
-    )
-    .await?;
+    let large = measure(options, at(server.address, false, READERS), read("large", options.large)).await?;
     let figures = format!("{} of {}", rate(&large), rate(&small));
     let what = format!("point read, {} over 10 k documents", options.large);
     rows.push(Row {

@@ -74,10 +74,7 @@ impl Memory {
                 state.apply_at(index, key, Some(value));
             }
         }
-        Memory {
-            state: RwLock::new(state),
-            points: Arc::default(),
-        }
+        Memory { state: RwLock::new(state), points: Arc::default() }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -100,18 +97,13 @@ impl Backend for Memory {
         // Registered while the state is locked, so that no commit can drop what the point sees in between.
         *self.points.lock().entry(state.sequence).or_default() += 1;
         let points = Arc::clone(&self.points);
-        Ok(MemoryPoint(Arc::new(HeldPoint {
-            sequence: state.sequence,
-            points,
-        })))
+        Ok(MemoryPoint(Arc::new(HeldPoint { sequence: state.sequence, points })))
     }
 
     async fn get(&self, point: &MemoryPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
         let state = self.read();
         let rows = state.rows(space)?;
-        Ok(rows
-            .get(key)
-            .and_then(|versions| value_at(versions, point.0.sequence)))
+        Ok(rows.get(key).and_then(|versions| value_at(versions, point.0.sequence)))
     }
 
     async fn get_many(
@@ -122,10 +114,7 @@ impl Backend for Memory {
     ) -> Result<Vec<Option<Bytes>>, ReadFault> {
         let state = self.read();
         let rows = state.rows(space)?;
-        let value = |key| {
-            rows.get(key)
-                .and_then(|versions| value_at(versions, point.0.sequence))
-        };
+        let value = |key| rows.get(key).and_then(|versions| value_at(versions, point.0.sequence));
         Ok(keys.iter().map(value).collect())
     }
 
@@ -170,13 +159,8 @@ impl Backend for Memory {
     }
 
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        let put = |(key, value)| Operation {
-            space,
-            key,
-            value: Some(value),
-        };
-        self.commit(vec![rows.into_iter().map(put).collect()], Durability::Sync)
-            .await
+        let put = |(key, value)| Operation { space, key, value: Some(value) };
+        self.commit(vec![rows.into_iter().map(put).collect()], Durability::Sync).await
     }
 
     fn room(&self) -> Option<Room> {
@@ -202,9 +186,7 @@ impl State {
         if self.closed {
             return Err(ReadFault::Closed);
         }
-        self.index(space)
-            .map(|index| &self.spaces[index])
-            .ok_or(ReadFault::UnknownSpace { space })
+        self.index(space).map(|index| &self.spaces[index]).ok_or(ReadFault::UnknownSpace { space })
     }
 
     fn index(&self, space: Space) -> Option<usize> {
@@ -218,11 +200,7 @@ impl State {
     /// Applies one operation. An unknown space is refused before it comes here.
     fn apply(&mut self, operation: Operation) {
         let index = self.index(operation.space);
-        debug_assert!(
-            index.is_some(),
-            "space {:?} should have been refused",
-            operation.space
-        );
+        debug_assert!(index.is_some(), "space {:?} should have been refused", operation.space);
         if let Some(index) = index {
             self.apply_at(index, operation.key, operation.value);
         }
@@ -274,10 +252,7 @@ fn version_bytes(key: &Bytes, value: &Option<Bytes>) -> u64 {
 }
 
 fn value_at(versions: &[Version], sequence: u64) -> Option<Bytes> {
-    let version = versions
-        .iter()
-        .rev()
-        .find(|version| version.sequence <= sequence)?;
+    let version = versions.iter().rev().find(|version| version.sequence <= sequence)?;
     version.value.clone()
 }
 

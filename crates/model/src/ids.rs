@@ -84,12 +84,7 @@ impl DocumentNumber {
 
 impl fmt::Debug for DocumentNumber {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "DocumentNumber({}.{})",
-            self.0 >> COUNTER_BITS,
-            self.counter()
-        )
+        write!(formatter, "DocumentNumber({}.{})", self.0 >> COUNTER_BITS, self.counter())
     }
 }
 
@@ -148,10 +143,7 @@ mod tests {
 
     #[test]
     fn an_etag_is_a_quoted_guid_shape() {
-        let etag = Etag {
-            ordinal: PartitionOrdinal(2),
-            lsn: Lsn(0x0001_0002_0000_0003),
-        };
+        let etag = Etag { ordinal: PartitionOrdinal(2), lsn: Lsn(0x0001_0002_0000_0003) };
         assert_eq!(etag.to_string(), "\"00000003-0002-0001-0000-000000000002\"");
     }
 }

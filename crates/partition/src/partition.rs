@@ -78,10 +78,7 @@ impl PhysicalPartition {
         ambient: Arc<dyn Ambient>,
     ) -> Result<PhysicalPartition, Fault> {
         let view = store.view().map_err(read_fault)?;
-        let head = view
-            .get(META, &keyspace::head_key(spec.id))
-            .await
-            .map_err(read_fault)?;
+        let head = view.get(META, &keyspace::head_key(spec.id)).await.map_err(read_fault)?;
         let head = head.ok_or_else(|| damaged(format!("partition {:?} has no head", spec.id)))?;
         let head = Head::decode(&head)?.reopened();
         let published = Arc::new(ArcSwap::from_pointee(Published::new(view.clone(), &head)));
@@ -98,13 +95,7 @@ impl PhysicalPartition {
         )
         .await?;
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition {
-            spec,
-            shape,
-            published,
-            commands,
-            ambient,
-        })
+        Ok(PhysicalPartition { spec, shape, published, commands, ambient })
     }
 
     /// Which partition this is.
@@ -114,11 +105,7 @@ impl PhysicalPartition {
 
     /// Carries out a transaction: all of it, durable, or nothing.
     pub async fn execute(&self, transaction: Transaction) -> Result<Executed, StepFault> {
-        let stopped = || StepFault {
-            index: 0,
-            fault: writer_stopped(),
-            charge: Charge::NONE,
-        };
+        let stopped = || StepFault { index: 0, fault: writer_stopped(), charge: Charge::NONE };
         let (reply, answer) = oneshot::channel();
         let command = Command::Execute { transaction, reply };
         self.commands.send(command).await.map_err(|_| stopped())?;
@@ -182,8 +169,7 @@ impl PhysicalPartition {
     /// Registers or moves a consumer of the log: entries above its position stay.
     pub async fn set_consumer(&self, name: &str, lsn: Lsn) -> Result<(), Fault> {
         let name = name.to_owned();
-        self.ask(|reply| Command::SetConsumer { name, lsn, reply })
-            .await?
+        self.ask(|reply| Command::SetConsumer { name, lsn, reply }).await?
     }
 
     /// Drops entries of deletions that every consumer has passed, a bounded number; tells whether there are more.
@@ -198,10 +184,7 @@ impl PhysicalPartition {
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Fault> {
         let (reply, answer) = oneshot::channel();
-        self.commands
-            .send(command(reply))
-            .await
-            .map_err(|_| writer_stopped())?;
+        self.commands.send(command(reply)).await.map_err(|_| writer_stopped())?;
         answer.await.map_err(|_| writer_stopped())
     }
 }
@@ -212,8 +195,5 @@ fn is_lost<T>(result: &Result<T, Fault>) -> bool {
 }
 
 fn writer_stopped() -> Fault {
-    StorageFault::Unavailable {
-        cause: "the partition has stopped".to_owned(),
-    }
-    .into()
+    StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
 }

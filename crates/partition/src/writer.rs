@@ -49,15 +49,8 @@ pub(crate) struct Published {
 
 impl Published {
     pub(crate) fn new(view: View, head: &Head) -> Published {
-        let counts = PartitionCounts {
-            documents: head.documents,
-            bytes: head.bytes,
-        };
-        Published {
-            view: Some(view),
-            lsn: head.lsn,
-            counts,
-        }
+        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
+        Published { view: Some(view), lsn: head.lsn, counts }
     }
 }
 
@@ -273,7 +266,11 @@ impl Writer {
         self.submit(gathering);
     }
 
-    async fn decide(&mut self, gathering: &mut Gathering, transaction: &Transaction) -> Result<Outcomes, StepFault> {
+    async fn decide(
+        &mut self,
+        gathering: &mut Gathering,
+        transaction: &Transaction,
+    ) -> Result<Outcomes, StepFault> {
         if let Some(fault) = &gathering.full
             && !is_shrinking(transaction)
         {
@@ -297,10 +294,8 @@ impl Writer {
     /// A store that was reopened on behalf of another partition leaves this writer with a view that cannot be read.
     /// While nothing is uncommitted it may take a new one.
     fn may_have_lost_its_view(&self, gathering: &Gathering, verdict: &Result<Outcomes, StepFault>) -> bool {
-        let unreadable = matches!(
-            verdict,
-            Err(StepFault { fault: Fault::Storage(StorageFault::Unavailable { .. }), .. })
-        );
+        let unreadable =
+            matches!(verdict, Err(StepFault { fault: Fault::Storage(StorageFault::Unavailable { .. }), .. }));
         unreadable && gathering.rows.is_empty() && self.in_flight.is_empty()
     }
 
@@ -394,14 +389,10 @@ impl Writer {
 
     async fn reload(&mut self) -> Result<(), Fault> {
         let view = self.store.view().map_err(read_fault)?;
-        let head = view
-            .get(META, &keyspace::head_key(self.id))
-            .await
-            .map_err(read_fault)?;
+        let head = view.get(META, &keyspace::head_key(self.id)).await.map_err(read_fault)?;
         let head = Head::decode(&head.ok_or_else(|| damaged("partition without a head"))?)?.reopened();
         self.consumers = load_consumers(&view, self.id).await?;
-        self.published
-            .store(Arc::new(Published::new(view.clone(), &head)));
+        self.published.store(Arc::new(Published::new(view.clone(), &head)));
         self.state = State::new(view, head);
         Ok(())
     }
@@ -413,17 +404,13 @@ impl Writer {
         }
         let view = self.store.view().map_err(read_fault)?;
         self.state.wake(view.clone());
-        self.published
-            .store(Arc::new(Published::new(view.clone(), &self.state.head)));
+        self.published.store(Arc::new(Published::new(view.clone(), &self.state.head)));
         Ok((view, self.state.head.lsn))
     }
 
     fn rest(&mut self) {
         self.state.rest();
-        let resting = Published {
-            view: None,
-            ..Published::new_resting(&self.state.head)
-        };
+        let resting = Published { view: None, ..Published::new_resting(&self.state.head) };
         self.published.store(Arc::new(resting));
     }
 
@@ -433,8 +420,7 @@ impl Writer {
         match self.store.submit(&self.lane, batch, Durability::Sync).await {
             Ok(view) => {
                 self.state.committed(self.batch_last, view.clone());
-                self.published
-                    .store(Arc::new(Published::new(view, &self.state.head)));
+                self.published.store(Arc::new(Published::new(view, &self.state.head)));
                 Ok(())
             }
             Err(fault) => {
@@ -449,11 +435,7 @@ impl Writer {
     async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
         self.wake()?;
         let mut batch = Batch::default();
-        batch.put(
-            META,
-            keyspace::consumer_key(self.id, &name),
-            Bytes::copy_from_slice(&lsn.0.to_be_bytes()),
-        );
+        batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
         self.commit_alone(batch).await?;
         self.consumers.insert(name, lsn);
         Ok(())
@@ -463,24 +445,15 @@ impl Writer {
         let (view, _) = self.wake()?;
         let end = self.lsn_consumed().min(self.state.head.lsn).next();
         let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
-        let limit = ScanLimit {
-            rows: TRIM_ROWS_MAX,
-            bytes: BATCH_BYTES_MAX,
-        };
-        let chunk = view
-            .scan(LOG, range, Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
+        let chunk = view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
         let mut batch = Batch::default();
         for (key, row) in &chunk.rows {
             if LogEntry::decode(row)?.is_removal() {
                 batch.delete(LOG, key.clone());
             }
         }
-        let last = chunk
-            .rows
-            .last()
-            .and_then(|(key, _)| keyspace::parse_log_key(key));
+        let last = chunk.rows.last().and_then(|(key, _)| keyspace::parse_log_key(key));
         self.state.head.trimmed = if chunk.more { last.unwrap_or(end) } else { end };
         if !batch.is_empty() {
             batch.mark_shrinking();
@@ -495,11 +468,7 @@ impl Writer {
         self.wake()?;
         let mut batch = Batch::default();
         batch.mark_shrinking();
-        batch.put(
-            META,
-            keyspace::head_key(self.id),
-            self.state.head.clone().closed().encode(),
-        );
+        batch.put(META, keyspace::head_key(self.id), self.state.head.clone().closed().encode());
         self.commit_alone(batch).await
     }
 
@@ -512,25 +481,14 @@ impl Writer {
 
     /// Log entries at or below are read by every consumer; without any, all are.
     fn lsn_consumed(&self) -> Lsn {
-        self.consumers
-            .values()
-            .min()
-            .copied()
-            .unwrap_or(Lsn(u64::MAX - 1))
+        self.consumers.values().min().copied().unwrap_or(Lsn(u64::MAX - 1))
     }
 }
 
 impl Published {
     fn new_resting(head: &Head) -> Published {
-        let counts = PartitionCounts {
-            documents: head.documents,
-            bytes: head.bytes,
-        };
-        Published {
-            view: None,
-            lsn: head.lsn,
-            counts,
-        }
+        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
+        Published { view: None, lsn: head.lsn, counts }
     }
 }
 
@@ -543,25 +501,15 @@ async fn first_commit(in_flight: &mut VecDeque<InFlight>) -> Result<View, Commit
 }
 
 async fn load_consumers(view: &View, id: PartitionId) -> Result<BTreeMap<String, Lsn>, Fault> {
-    let limit = ScanLimit {
-        rows: usize::MAX,
-        bytes: usize::MAX,
-    };
+    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
     let range = keyspace::consumer_range(id);
-    let chunk = view
-        .scan(META, range, Direction::Forward, limit)
-        .await
-        .map_err(read_fault)?;
+    let chunk = view.scan(META, range, Direction::Forward, limit).await.map_err(read_fault)?;
     let consumer = |(key, row): &(Bytes, Bytes)| {
         let name = keyspace::parse_consumer_key(key)?;
         let lsn = u64::from_be_bytes(row.as_ref().try_into().ok()?);
         Some((name.to_owned(), Lsn(lsn)))
     };
-    chunk
-        .rows
-        .iter()
-        .map(|row| consumer(row).ok_or_else(|| damaged("consumer of the log")))
-        .collect()
+    chunk.rows.iter().map(|row| consumer(row).ok_or_else(|| damaged("consumer of the log"))).collect()
 }
 
 /// Whether a transaction can only free space.
@@ -581,24 +529,15 @@ fn is_shrinking(transaction: &Transaction) -> bool {
 
 fn full_fault(store: &Store) -> Option<Fault> {
     match store.health() {
-        Health::Full {
-            free_bytes,
-            reserve_bytes,
-        } => Some(
-            StorageFault::Full {
-                free_bytes,
-                reserve_bytes,
-            }
-            .into(),
-        ),
+        Health::Full { free_bytes, reserve_bytes } => {
+            Some(StorageFault::Full { free_bytes, reserve_bytes }.into())
+        }
         Health::Serving | Health::Poisoned { .. } | Health::Closed => None,
     }
 }
 
 fn rows_bytes(rows: &Rows) -> usize {
-    rows.iter()
-        .map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len))
-        .sum()
+    rows.iter().map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len)).sum()
 }
 
 fn refusal(fault: Fault) -> StepFault {
@@ -607,9 +546,7 @@ fn refusal(fault: Fault) -> StepFault {
 
 fn answer(decided: Vec<Decided>, lsn: Lsn) {
     for one in decided {
-        let _ = one
-            .reply
-            .send(one.verdict.map(|outcomes| Executed { outcomes, lsn }));
+        let _ = one.reply.send(one.verdict.map(|outcomes| Executed { outcomes, lsn }));
     }
 }
 
@@ -617,16 +554,9 @@ fn answer(decided: Vec<Decided>, lsn: Lsn) {
 fn refuse(decided: Vec<Decided>, fault: &Fault, was_full: bool, again: &mut VecDeque<Command>) {
     for one in decided {
         if was_full && is_shrinking(&one.transaction) {
-            again.push_back(Command::Execute {
-                transaction: one.transaction,
-                reply: one.reply,
-            });
+            again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
         } else {
-            let refusal = StepFault {
-                index: 0,
-                fault: fault.clone(),
-                charge: Charge::NONE,
-            };
+            let refusal = StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE };
             let _ = one.reply.send(Err(refusal));
         }
     }

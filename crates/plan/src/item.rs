@@ -52,10 +52,8 @@ impl Item {
 }
 
 fn checked_id(id: Option<ValueRef<'_>>) -> Result<&str, RequestFault> {
-    let bad = |reason: &str| RequestFault::BadProperty {
-        property: "id".to_owned(),
-        reason: reason.to_owned(),
-    };
+    let bad =
+        |reason: &str| RequestFault::BadProperty { property: "id".to_owned(), reason: reason.to_owned() };
     let id = id.ok_or_else(|| bad("it is missing"))?;
     let id = id.as_str().ok_or_else(|| bad("it must be a string"))?;
     if id.is_empty() {
@@ -97,14 +95,9 @@ mod tests {
         assert_eq!(item(r#"{"id":"a b"}"#).unwrap().id(), "a b");
         assert!(item(&format!(r#"{{"id":"{}"}}"#, "x".repeat(1023))).is_ok());
         assert!(item(&format!(r#"{{"id":"{}"}}"#, "x".repeat(1024))).is_err());
-        for json in [
-            r#"{}"#,
-            r#"{"id":1}"#,
-            r#"{"id":null}"#,
-            r#"{"id":""}"#,
-            r#"{"id":"a/b"}"#,
-            r#"{"id":"a#"}"#,
-        ] {
+        for json in
+            [r#"{}"#, r#"{"id":1}"#, r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":"a/b"}"#, r#"{"id":"a#"}"#]
+        {
             assert!(item(json).is_err(), "{json}");
         }
     }

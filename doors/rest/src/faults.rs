@@ -198,10 +198,7 @@ mod tests {
     #[track_caller]
     fn check(fault: impl Into<Fault>, status: u16, substatus: u32, code: &str) {
         let (actual_status, actual_substatus, actual_code) = wire(&fault.into());
-        assert_eq!(
-            (actual_status.as_u16(), actual_substatus, actual_code),
-            (status, substatus, code)
-        );
+        assert_eq!((actual_status.as_u16(), actual_substatus, actual_code), (status, substatus, code));
     }
 
     #[test]
@@ -213,24 +210,9 @@ mod tests {
         check(MissingFault::Range { id: "9".to_owned() }, 410, 1002, "Gone");
         check(ConflictFault::UniqueKey { constraint: 0 }, 409, 0, "Conflict");
         check(PreconditionFault::Exists, 412, 0, "PreconditionFailed");
-        check(
-            LimitFault::Busy { retry_after_ms: 5 },
-            429,
-            3200,
-            "TooManyRequests",
-        );
-        check(
-            StorageFault::Uncertain { cause: String::new() },
-            408,
-            0,
-            "RequestTimeout",
-        );
-        check(
-            StorageFault::Unavailable { cause: String::new() },
-            503,
-            0,
-            "ServiceUnavailable",
-        );
+        check(LimitFault::Busy { retry_after_ms: 5 }, 429, 3200, "TooManyRequests");
+        check(StorageFault::Uncertain { cause: String::new() }, 408, 0, "RequestTimeout");
+        check(StorageFault::Unavailable { cause: String::new() }, 503, 0, "ServiceUnavailable");
         check(Fault::Internal(String::new()), 500, 0, "InternalServerError");
     }
 

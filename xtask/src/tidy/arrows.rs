@@ -24,18 +24,10 @@ const ROOMS: [Room; 10] = [
     room("crates/plan", "plan", &["value", "model"]),
     room("crates/kv", "kv", &["model"]),
     room("crates/partition", "partition", &["value", "model", "plan", "kv"]),
-    room(
-        "crates/engine",
-        "engine",
-        &["value", "model", "plan", "kv", "partition"],
-    ),
+    room("crates/engine", "engine", &["value", "model", "plan", "kv", "partition"]),
     room("doors/rest", "rest", &["value", "model", "plan", "engine"]),
     room("server", "perihelion", &["model", "engine", "rest", "kv"]),
-    room(
-        "sim",
-        "sim",
-        &["value", "model", "plan", "kv", "partition", "engine"],
-    ),
+    room("sim", "sim", &["value", "model", "plan", "kv", "partition", "engine"]),
     // Tools look at the server from outside.
     room("bench", "bench", &[]),
 ];
@@ -61,9 +53,7 @@ pub(super) fn findings(root: &Path, files: &[PathBuf]) -> Result<Vec<String>, St
         }
         let text = std::fs::read_to_string(file)
             .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-        let manifest: Table = text
-            .parse()
-            .map_err(|error| format!("{folder}/Cargo.toml: {error}"))?;
+        let manifest: Table = text.parse().map_err(|error| format!("{folder}/Cargo.toml: {error}"))?;
         findings.extend(manifest_findings(folder, &manifest));
     }
     Ok(findings)
@@ -75,31 +65,23 @@ fn manifest_findings(folder: &str, manifest: &Table) -> Vec<String> {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    let inherits = manifest
-        .get("lints")
-        .and_then(|lints| lints.get("workspace"))
-        .and_then(toml::Value::as_bool);
+    let inherits =
+        manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
     if inherits != Some(true) {
-        findings.push(format!(
-            "{folder}/Cargo.toml: the crate does not inherit the workspace's lints"
-        ));
+        findings.push(format!("{folder}/Cargo.toml: the crate does not inherit the workspace's lints"));
     }
     let sees = match ROOMS.iter().find(|room| room.folder == folder) {
         Some(room) => room.sees,
         None if TOOLS.contains(&folder) => &[],
         None => {
-            findings.push(format!(
-                "{folder} is not in the table of rooms in xtask/src/tidy/arrows.rs"
-            ));
+            findings.push(format!("{folder} is not in the table of rooms in xtask/src/tidy/arrows.rs"));
             return findings;
         }
     };
     let below = below(sees);
     for (kind, dependency, value) in dependencies(manifest) {
         if value.get("path").is_some() || value.get("git").is_some() {
-            findings.push(format!(
-                "{folder}: the dependency {dependency} must come from the workspace"
-            ));
+            findings.push(format!("{folder}: the dependency {dependency} must come from the workspace"));
         }
         for (fenced, owner) in FENCED {
             if dependency == fenced && folder != owner {
@@ -122,12 +104,7 @@ fn below(sees: &[&'static str]) -> BTreeSet<&'static str> {
     let mut waiting = sees.to_vec();
     while let Some(name) = waiting.pop() {
         if reached.insert(name) {
-            waiting.extend(
-                ROOMS
-                    .iter()
-                    .filter(|room| room.name == name)
-                    .flat_map(|room| room.sees),
-            );
+            waiting.extend(ROOMS.iter().filter(|room| room.name == name).flat_map(|room| room.sees));
         }
     }
     reached
@@ -136,20 +113,12 @@ fn below(sees: &[&'static str]) -> BTreeSet<&'static str> {
 /// Every dependency of a manifest, those for some targets only included.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, &str, &toml::Value)> {
     let targets = manifest.get("target").and_then(toml::Value::as_table);
-    let tables = std::iter::once(manifest).chain(
-        targets
-            .into_iter()
-            .flat_map(Table::values)
-            .filter_map(toml::Value::as_table),
-    );
+    let tables = std::iter::once(manifest)
+        .chain(targets.into_iter().flat_map(Table::values).filter_map(toml::Value::as_table));
     let mut found = Vec::new();
     for table in tables {
         for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            let listed = table
-                .get(kind)
-                .and_then(toml::Value::as_table)
-                .into_iter()
-                .flatten();
+            let listed = table.get(kind).and_then(toml::Value::as_table).into_iter().flatten();
             found.extend(listed.map(|(name, value)| (kind, name.as_str(), value)));
         }
     }
@@ -178,21 +147,14 @@ mod tests {
     #[test]
     fn arrows_point_down() {
         for room in &ROOMS {
-            assert!(
-                !below(room.sees).contains(room.name),
-                "{} sees itself",
-                room.folder
-            );
+            assert!(!below(room.sees).contains(room.name), "{} sees itself", room.folder);
         }
     }
 
     #[test]
     fn tests_see_further_down() {
         let text = "[dev-dependencies]\npartition.workspace = true\n[lints]\nworkspace = true";
-        assert_eq!(
-            manifest_findings("doors/rest", &text.parse().unwrap()),
-            Vec::<String>::new()
-        );
+        assert_eq!(manifest_findings("doors/rest", &text.parse().unwrap()), Vec::<String>::new());
         let text = text.replace("dev-dependencies", "target.'cfg(unix)'.dependencies");
         assert_eq!(manifest_findings("doors/rest", &text.parse().unwrap()).len(), 1);
     }

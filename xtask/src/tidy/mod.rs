@@ -7,14 +7,7 @@ mod text_links;
 use std::path::{Path, PathBuf};
 
 /// Folders that hold nothing of ours.
-const FOREIGN: [&str; 6] = [
-    "target",
-    ".git",
-    "node_modules",
-    ".venv",
-    ".pytest_cache",
-    "perihelion-data",
-];
+const FOREIGN: [&str; 6] = ["target", ".git", "node_modules", ".venv", ".pytest_cache", "perihelion-data"];
 
 /// Prints all findings; any finding is a failure.
 pub(crate) fn report(root: &Path) -> Result<(), String> {
@@ -78,11 +71,7 @@ mod tests {
     fn house() -> tempfile::TempDir {
         let house = tempfile::tempdir().unwrap();
         write(&house, "Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n");
-        write(
-            &house,
-            "README.md",
-            "See [the plan](docs/plan.md) and [the web](https://example.org/).\n",
-        );
+        write(&house, "README.md", "See [the plan](docs/plan.md) and [the web](https://example.org/).\n");
         write(&house, "docs/plan.md", "[up](../README.md#top)\n");
         write(
             &house,
@@ -110,53 +99,22 @@ mod tests {
         assert_eq!(findings(house.path()).unwrap(), Vec::<String>::new());
         write(&house, name, text);
         let found = findings(house.path()).unwrap();
-        assert!(
-            found.len() == 1 && found[0].contains(expected),
-            "expected {expected:?}, found {found:?}"
-        );
+        assert!(found.len() == 1 && found[0].contains(expected), "expected {expected:?}, found {found:?}");
     }
 
     #[test]
     fn planted_errors_are_found() {
-        check(
-            "crates/value/src/a.rs",
-            "fn a() {}\n",
-            "does not start with a `//!` head",
-        );
-        check(
-            "crates/value/src/a.rs",
-            &format!("//! A.\n{}", "//\n".repeat(600)),
-            "601 lines",
-        );
-        check(
-            "crates/value/src/a.rs",
-            concat!("//! A.\nfn a() { todo", "!() }\n"),
-            "line 2",
-        );
-        check(
-            "crates/value/src/a.rs",
-            "//! A.\nuse fjall::Keyspace;\n",
-            "only crates/kv may name fjall",
-        );
+        check("crates/value/src/a.rs", "fn a() {}\n", "does not start with a `//!` head");
+        check("crates/value/src/a.rs", &format!("//! A.\n{}", "//\n".repeat(600)), "601 lines");
+        check("crates/value/src/a.rs", concat!("//! A.\nfn a() { todo", "!() }\n"), "line 2");
+        check("crates/value/src/a.rs", "//! A.\nuse fjall::Keyspace;\n", "only crates/kv may name fjall");
         check("docs/b.md", "A [dead](gone.md) link.\n", "gone.md");
-        check(
-            "crates/value/Cargo.toml",
-            "[package]\nname = \"perihelion-value\"\n",
-            "lints",
-        );
+        check("crates/value/Cargo.toml", "[package]\nname = \"perihelion-value\"\n", "lints");
         let upwards = "[package]\nname = \"perihelion-value\"\n[dependencies]\nmodel.workspace = true\n\
                        [lints]\nworkspace = true\n";
-        check(
-            "crates/value/Cargo.toml",
-            upwards,
-            "crates/value may not depend on model",
-        );
+        check("crates/value/Cargo.toml", upwards, "crates/value may not depend on model");
         let development = upwards.replace("[dependencies]", "[dev-dependencies]");
-        check(
-            "crates/value/Cargo.toml",
-            &development,
-            "crates/value may not depend on model",
-        );
+        check("crates/value/Cargo.toml", &development, "crates/value may not depend on model");
         let path = MODEL.replace("value.workspace = true", "value = { path = \"../value\" }");
         check("crates/model/Cargo.toml", &path, "must come from the workspace");
         check(
@@ -174,10 +132,6 @@ mod tests {
     #[test]
     fn this_house_can_be_walked() {
         let root = crate::root();
-        assert!(
-            files(&root)
-                .unwrap()
-                .contains(&root.join("xtask/src/tidy/mod.rs"))
-        );
+        assert!(files(&root).unwrap().contains(&root.join("xtask/src/tidy/mod.rs")));
     }
 }

@@ -38,14 +38,8 @@ mod tests {
 
     #[test]
     fn every_rule_has_both_sides() {
-        assert_eq!(
-            findings(&format!("//! Head.\n{}", "//\n".repeat(LINES_MAX - 1))),
-            Vec::<String>::new()
-        );
-        assert_eq!(
-            findings(&format!("//! Head.\n{}", "//\n".repeat(LINES_MAX))).len(),
-            1
-        );
+        assert_eq!(findings(&format!("//! Head.\n{}", "//\n".repeat(LINES_MAX - 1))), Vec::<String>::new());
+        assert_eq!(findings(&format!("//! Head.\n{}", "//\n".repeat(LINES_MAX))).len(), 1);
         assert_eq!(findings("// no head\n").len(), 1);
         assert_eq!(findings("").len(), 1);
         for (banned, _) in BANNED {

@@ -34,20 +34,13 @@ impl Engine {
     async fn sweep_some(&self, container: &Container) -> Result<bool, Fault> {
         let view = self.store().view().map_err(read_fault)?;
         let range = keyspace::expiry_range(container.number(), self.ambient().now_seconds());
-        let limit = ScanLimit {
-            rows: AT_A_TIME,
-            bytes: PAGE_BYTES_MAX,
-        };
-        let chunk = view
-            .scan(EXPIRY, range, Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
+        let chunk = view.scan(EXPIRY, range, Direction::Forward, limit).await.map_err(read_fault)?;
         for (key, _) in &chunk.rows {
             let Some((second, number)) = keyspace::parse_expiry_key(key) else {
                 continue;
             };
-            self.to_writer(container, number, Mutation::Expire { number, second })
-                .await?;
+            self.to_writer(container, number, Mutation::Expire { number, second }).await?;
         }
         Ok(chunk.more)
     }
@@ -55,13 +48,8 @@ impl Engine {
     /// Notes anew when the documents of containers with a changed default expire.
     pub(super) async fn reschedule_expiry(&self) -> Result<(), Fault> {
         let pending = |container: &&Arc<Container>| container.expiry_pending;
-        let containers: Vec<Arc<Container>> = self
-            .catalog
-            .state()
-            .containers()
-            .filter(pending)
-            .cloned()
-            .collect();
+        let containers: Vec<Arc<Container>> =
+            self.catalog.state().containers().filter(pending).cloned().collect();
         for container in containers {
             if self.reschedule_all(&container).await? {
                 let mut change = self.catalog.begin(self).await;
@@ -86,16 +74,12 @@ impl Engine {
                 if self.jobs.is_stopping() {
                     return Ok(false);
                 }
-                let scan = RecordScan {
-                    range: range.clone(),
-                    items_max: AT_A_TIME,
-                    bytes_max: PAGE_BYTES_MAX,
-                };
+                let scan =
+                    RecordScan { range: range.clone(), items_max: AT_A_TIME, bytes_max: PAGE_BYTES_MAX };
                 let page = partition.page(&scan).await?;
                 for stored in page.documents {
                     let number = stored.number;
-                    self.to_writer(container, number, Mutation::Reschedule { number })
-                        .await?;
+                    self.to_writer(container, number, Mutation::Reschedule { number }).await?;
                 }
                 match page.resume_after {
                     Some(last) => range = keyspace::after(&range, &last),
@@ -121,10 +105,7 @@ impl Engine {
             None => None,
         };
         let key = match record {
-            Some(row) => container
-                .definition()
-                .partition_key
-                .extract(&stored_document(&row)?.document)?,
+            Some(row) => container.definition().partition_key.extract(&stored_document(&row)?.document)?,
             // The document is gone; any writer may drop the stale expiry row.
             None => container
                 .definition()
@@ -133,10 +114,7 @@ impl Engine {
         };
         let (key, partition) = self.route(container, key).await?;
         let operations = vec![Operation::Write(mutation)];
-        partition
-            .execute(Transaction { key, operations })
-            .await
-            .map_err(|refusal| refusal.fault)?;
+        partition.execute(Transaction { key, operations }).await.map_err(|refusal| refusal.fault)?;
         Ok(())
     }
 }

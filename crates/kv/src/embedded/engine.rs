@@ -72,16 +72,10 @@ struct EngineSpace {
 impl Engine {
     pub(super) fn open(folder: &Folder, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
         let path = folder.engine();
-        journal::remove_stillborn(&path).map_err(|source| OpenFault::Io {
-            path: path.clone(),
-            source,
-        })?;
+        journal::remove_stillborn(&path).map_err(|source| OpenFault::Io { path: path.clone(), source })?;
         journal::check_all(&path)?;
         let started = Engine::start(&path, options);
-        started.map_err(|error| OpenFault::Engine {
-            path,
-            cause: Cause::new(error),
-        })
+        started.map_err(|error| OpenFault::Engine { path, cause: Cause::new(error) })
     }
 
     /// Opens the database after a failed sync. Whatever the journal still yields is moved into new tables, then
@@ -90,10 +84,7 @@ impl Engine {
     pub(super) fn reopen_past_doubt(folder: &Folder, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
         let engine = Engine::open(folder, options)?;
         let path = folder.engine();
-        engine.flush_all().map_err(|cause| OpenFault::Engine {
-            path: path.clone(),
-            cause,
-        })?;
+        engine.flush_all().map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
         drop(engine);
         journal::replace_all(&path).map_err(|source| OpenFault::Io { path, source })?;
         Engine::open(folder, options)
@@ -129,9 +120,7 @@ impl Engine {
 
     /// Makes the keyspaces that do not exist yet, so that no commit has to.
     pub(super) fn make_all(&self) -> Result<(), Cause> {
-        self.all_spaces()
-            .try_for_each(|space| self.make(space).map(drop))
-            .map_err(Cause::new)
+        self.all_spaces().try_for_each(|space| self.make(space).map(drop)).map_err(Cause::new)
     }
 
     /// The keyspace of a space; `None` if nothing was ever written to it.
@@ -206,10 +195,7 @@ impl Engine {
     fn space(&self, space: Space) -> Result<&EngineSpace, ReadFault> {
         match space {
             OWN_SPACE => Ok(&self.own),
-            Space(number) => self
-                .spaces
-                .get(usize::from(number))
-                .ok_or(ReadFault::UnknownSpace { space }),
+            Space(number) => self.spaces.get(usize::from(number)).ok_or(ReadFault::UnknownSpace { space }),
         }
     }
 
@@ -218,9 +204,7 @@ impl Engine {
         match space.keyspace.get() {
             Some(keyspace) => Ok(keyspace),
             None => {
-                let keyspace = self
-                    .database
-                    .keyspace(&space.name, || settings(space.compressed))?;
+                let keyspace = self.database.keyspace(&space.name, || settings(space.compressed))?;
                 Ok(space.keyspace.get_or_init(|| keyspace))
             }
         }
@@ -249,10 +233,7 @@ impl Engine {
     /// Waits until no memtable waits to be flushed.
     fn wait_for_flush(&self) -> Result<(), Cause> {
         let deadline = Instant::now() + FLUSH_TIMEOUT;
-        while self
-            .keyspaces()
-            .any(|keyspace| keyspace.sealed_memtable_count() > 0)
-        {
+        while self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
             self.check_workers()?;
             if Instant::now() > deadline {
                 return Err(Cause::new("the engine did not flush its memtables in time"));
@@ -283,11 +264,7 @@ impl Engine {
 
 impl EngineSpace {
     fn new(name: String, compressed: bool) -> EngineSpace {
-        EngineSpace {
-            name,
-            compressed,
-            keyspace: OnceLock::new(),
-        }
+        EngineSpace { name, compressed, keyspace: OnceLock::new() }
     }
 }
 
@@ -312,14 +289,7 @@ fn settings(compressed: bool) -> KeyspaceCreateOptions {
 /// Sorts an engine's error by what a reader can do about it.
 pub(super) fn read_fault(space: Space, error: fjall::Error) -> ReadFault {
     if let fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) = &error {
-        return ReadFault::Io {
-            space,
-            kind: error.kind(),
-            cause: Cause::new(error),
-        };
+        return ReadFault::Io { space, kind: error.kind(), cause: Cause::new(error) };
     }
-    ReadFault::Damaged {
-        space,
-        cause: Cause::new(error),
-    }
+    ReadFault::Damaged { space, cause: Cause::new(error) }
 }

@@ -44,11 +44,7 @@ fn scope(call: &Call<'_>, container: &Container) -> Result<FeedScope, RequestFau
     match (range_id(call.headers())?, part) {
         (Some(ordinal), part) => Ok(FeedScope::Range(ordinal, part)),
         (None, None) => Ok(FeedScope::Container),
-        (None, Some(_)) => Err(headers::bad(
-            &names::START_EPK,
-            "",
-            "it needs the id of a range beside it",
-        )),
+        (None, Some(_)) => Err(headers::bad(&names::START_EPK, "", "it needs the id of a range beside it")),
     }
 }
 
@@ -59,11 +55,7 @@ pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, 
     };
     match text.parse() {
         Ok(ordinal) => Ok(Some(PartitionOrdinal(ordinal))),
-        Err(_) => Err(headers::bad(
-            &names::PARTITION_KEY_RANGE_ID,
-            text,
-            "it must be a whole number",
-        )),
+        Err(_) => Err(headers::bad(&names::PARTITION_KEY_RANGE_ID, text, "it must be a whole number")),
     }
 }
 
@@ -73,9 +65,7 @@ fn part_of_range(headers: &HeaderMap) -> Result<Option<EffectiveRange>, RequestF
         let Some(text) = headers::text(headers, name)? else {
             return Ok(None);
         };
-        EffectiveKey::from_hex(text)
-            .map(Some)
-            .ok_or_else(|| headers::bad(name, text, "it is not hex"))
+        EffectiveKey::from_hex(text).map(Some).ok_or_else(|| headers::bad(name, text, "it is not hex"))
     };
     Ok(match (bound(start)?, bound(end)?) {
         (None, None) => None,
@@ -87,10 +77,7 @@ fn part_of_range(headers: &HeaderMap) -> Result<Option<EffectiveRange>, RequestF
 }
 
 fn body(container: &Container, documents: &[StoredDocument]) -> Vec<u8> {
-    let size = documents
-        .iter()
-        .map(|stored| stored.document.bytes().len() * 5 / 4 + 256)
-        .sum::<usize>();
+    let size = documents.iter().map(|stored| stored.document.bytes().len() * 5 / 4 + 256).sum::<usize>();
     let mut body = Vec::with_capacity(size + 64);
     body.extend_from_slice(b"{\"_rid\":\"");
     body.extend_from_slice(container.rid().text().as_bytes());

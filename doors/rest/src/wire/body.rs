@@ -24,12 +24,7 @@ pub(crate) struct IncomingBody<'a, B> {
 impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// Nothing is read yet. All of the body must come within `timeout`.
     pub(crate) fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
-        IncomingBody {
-            ended: body.is_end_stream(),
-            body,
-            received: 0,
-            timeout,
-        }
+        IncomingBody { ended: body.is_end_stream(), body, received: 0, timeout }
     }
 
     /// The whole body. A client that announces too much is refused before it sends.
@@ -41,12 +36,8 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         if announced > REQUEST_BYTES_MAX {
             return Err(too_large(announced));
         }
-        let late = || RequestFault::BadBody {
-            reason: "it did not arrive in time".to_owned(),
-        };
-        tokio::time::timeout(self.timeout, self.gather())
-            .await
-            .map_err(|_| late())?
+        let late = || RequestFault::BadBody { reason: "it did not arrive in time".to_owned() };
+        tokio::time::timeout(self.timeout, self.gather()).await.map_err(|_| late())?
     }
 
     async fn gather(&mut self) -> Result<Bytes, Fault> {
@@ -68,9 +59,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// The next piece of data; `None` at the end.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         while let Some(frame) = self.body.frame().await {
-            let broken = |_| RequestFault::BadBody {
-                reason: "it broke off".to_owned(),
-            };
+            let broken = |_| RequestFault::BadBody { reason: "it broke off".to_owned() };
             // Trailers carry nothing for us.
             let Ok(data) = frame.map_err(broken)?.into_data() else {
                 continue;
@@ -101,9 +90,5 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
 }
 
 fn too_large(bytes: usize) -> Fault {
-    LimitFault::TooLarge {
-        bytes,
-        limit: REQUEST_BYTES_MAX,
-    }
-    .into()
+    LimitFault::TooLarge { bytes, limit: REQUEST_BYTES_MAX }.into()
 }

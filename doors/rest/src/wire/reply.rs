@@ -39,11 +39,7 @@ pub(crate) struct Reply {
 impl Reply {
     /// An answer without a body.
     pub(crate) fn empty(status: StatusCode, charge: Charge) -> Reply {
-        let mut reply = Reply {
-            status,
-            headers: HeaderMap::with_capacity(HEADERS_USUAL),
-            body: Vec::new(),
-        };
+        let mut reply = Reply { status, headers: HeaderMap::with_capacity(HEADERS_USUAL), body: Vec::new() };
         reply.text(&names::REQUEST_CHARGE, charge.to_string());
         reply
     }
@@ -52,9 +48,7 @@ impl Reply {
     pub(crate) fn json(status: StatusCode, charge: Charge, body: Vec<u8>) -> Reply {
         let mut reply = Reply::empty(status, charge);
         reply.body = body;
-        reply
-            .headers
-            .insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        reply.headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         reply
     }
 
@@ -81,8 +75,7 @@ impl Reply {
     /// Adds a header with a whole number.
     pub(crate) fn number(&mut self, name: &'static HeaderName, number: impl itoa::Integer) {
         let value = HeaderValue::from_str(itoa::Buffer::new().format(number));
-        self.headers
-            .insert(name, value.unwrap_or(HeaderValue::from_static("0")));
+        self.headers.insert(name, value.unwrap_or(HeaderValue::from_static("0")));
     }
 
     /// Adds the version of the resource.
@@ -128,8 +121,7 @@ impl Reply {
     pub(crate) fn into_response(mut self, activity: &ActivityId) -> Response<Full<Bytes>> {
         self.headers.insert(&names::ACTIVITY_ID, activity.header());
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
-            self.headers
-                .insert(CONTENT_LENGTH, HeaderValue::from(self.body.len()));
+            self.headers.insert(CONTENT_LENGTH, HeaderValue::from(self.body.len()));
         }
         let mut response = Response::new(Full::new(Bytes::from(self.body)));
         *response.status_mut() = self.status;

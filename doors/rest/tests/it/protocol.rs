@@ -16,12 +16,7 @@ use std::time::Duration;
 async fn a_stranger_learns_nothing_about_what_exists() {
     let client = Client::with_container().await;
     let mut answers = Vec::new();
-    for path in [
-        "/dbs/d",
-        "/dbs/nothing",
-        "/dbs/d/colls/c/docs/1",
-        "/dbs/nothing/colls/c/docs/1",
-    ] {
+    for path in ["/dbs/d", "/dbs/nothing", "/dbs/d/colls/c/docs/1", "/dbs/nothing/colls/c/docs/1"] {
         let unsigned = client.send(Call::get(path).omit("authorization")).await;
         assert_eq!(unsigned.code(), (401, 0), "{path}");
         assert_eq!(unsigned.header("x-ms-request-charge"), Some("0.00"));
@@ -47,28 +42,17 @@ async fn dates_are_checked_with_the_signature() {
 async fn an_activity_id_comes_back_when_it_is_one() {
     let client = Client::empty().await;
     let id = "6d3f0000-1111-2222-3333-0123456789ab";
-    let answer = client
-        .send(Call::get("/dbs/x").header("x-ms-activity-id", id))
-        .await;
+    let answer = client.send(Call::get("/dbs/x").header("x-ms-activity-id", id)).await;
     assert_eq!(answer.header("x-ms-activity-id"), Some(id));
     assert!(answer.message().contains(&format!("\r\nActivityId: {id}")));
-    let answer = client
-        .send(Call::get("/").header("x-ms-activity-id", "<script>"))
-        .await;
+    let answer = client.send(Call::get("/").header("x-ms-activity-id", "<script>")).await;
     assert_eq!(answer.header("x-ms-activity-id").unwrap().len(), 36);
 }
 
 #[tokio::test]
 async fn unknown_paths_and_verbs_are_told_apart() {
     let client = Client::with_container().await;
-    for path in [
-        "/x",
-        "/dbs/d/x",
-        "/dbs/d/colls/c/docs/1/attachments",
-        "/dbs//colls",
-        "/%ff",
-        "/dbs/%zz",
-    ] {
+    for path in ["/x", "/dbs/d/x", "/dbs/d/colls/c/docs/1/attachments", "/dbs//colls", "/%ff", "/dbs/%zz"] {
         assert_eq!(client.send(Call::get(path)).await.code(), (404, 0), "{path}");
     }
     for (verb, path) in [
@@ -95,12 +79,8 @@ async fn what_is_not_built_says_so() {
         docs().header("x-ms-documentdb-isquery", "True"),
         docs().header("content-type", "application/query+json"),
         docs().header("x-ms-cosmos-is-query-plan-request", "True"),
-        Call::post("/offers")
-            .header("x-ms-documentdb-isquery", "True")
-            .json(&query),
-        Call::post("/dbs")
-            .header("x-ms-documentdb-isquery", "True")
-            .json(&query),
+        Call::post("/offers").header("x-ms-documentdb-isquery", "True").json(&query),
+        Call::post("/dbs").header("x-ms-documentdb-isquery", "True").json(&query),
         Call::get(DOCS).header("a-im", "Incremental Feed"),
         Call::get("/dbs/d/colls/c/sprocs"),
         Call::post("/dbs/d/users").json(&json!({ "id": "u" })),
@@ -109,17 +89,10 @@ async fn what_is_not_built_says_so() {
             .json(&json!({ "id": "1", "pk": "a" })),
     ] {
         let path = call.path.clone();
-        assert_eq!(
-            client.send(call.clone().omit("authorization")).await.code(),
-            (401, 0),
-            "{path}"
-        );
+        assert_eq!(client.send(call.clone().omit("authorization")).await.code(), (401, 0), "{path}");
         let answer = client.send(call).await;
         assert_eq!(answer.code(), (400, 0), "{path}");
-        assert!(
-            answer.message().contains("is not supported"),
-            "{path}: {answer:?}"
-        );
+        assert!(answer.message().contains("is not supported"), "{path}: {answer:?}");
     }
 }
 
@@ -149,11 +122,7 @@ impl Body for OddBody {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if self.pieces == 0 {
-            return if self.hangs {
-                Poll::Pending
-            } else {
-                Poll::Ready(None)
-            };
+            return if self.hangs { Poll::Pending } else { Poll::Ready(None) };
         }
         self.pieces -= 1;
         Poll::Ready(Some(Ok(Frame::data(Bytes::from(vec![b' '; self.piece])))))
@@ -170,30 +139,15 @@ impl Body for OddBody {
 async fn bodies_are_bounded_in_size_and_time() {
     let client = Client::with_container().await;
     let post = || Call::post(DOCS).key(&json!(["a"]));
-    let announced = OddBody {
-        announced: 1 << 30,
-        pieces: 1,
-        piece: 1,
-        hangs: true,
-    };
+    let announced = OddBody { announced: 1 << 30, pieces: 1, piece: 1, hangs: true };
     let answer = client.send_body(post(), announced).await;
     assert_eq!(answer.code(), (413, 0));
     assert_eq!(answer.header("connection"), Some("close"));
-    let endless = OddBody {
-        announced: 0,
-        pieces: usize::MAX,
-        piece: 64 * 1024,
-        hangs: true,
-    };
+    let endless = OddBody { announced: 0, pieces: usize::MAX, piece: 64 * 1024, hangs: true };
     let answer = client.send_body(post(), endless).await;
     assert_eq!(answer.code(), (413, 0));
     assert_eq!(answer.header("connection"), Some("close"));
-    let slow = OddBody {
-        announced: 100,
-        pieces: 1,
-        piece: 1,
-        hangs: true,
-    };
+    let slow = OddBody { announced: 100, pieces: 1, piece: 1, hangs: true };
     let answer = client.send_body(post(), slow).await;
     assert_eq!(answer.code(), (400, 0));
     assert_eq!(answer.header("connection"), Some("close"));
@@ -215,11 +169,7 @@ impl Body for Pieces {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(
-            self.0
-                .pop()
-                .map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes())))),
-        )
+        Poll::Ready(self.0.pop().map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes())))))
     }
 }
 
@@ -236,23 +186,12 @@ async fn a_body_in_pieces_is_put_together() {
 
 #[tokio::test]
 async fn headers_are_bounded() {
-    let client = Client::with_options(RestOptions {
-        body_timeout: Duration::from_secs(1),
-        ..Default::default()
-    })
-    .await;
+    let client =
+        Client::with_options(RestOptions { body_timeout: Duration::from_secs(1), ..Default::default() })
+            .await;
     assert_eq!(
-        client
-            .send(Call::get("/").header("x-filler", "x".repeat(30 * 1024)))
-            .await
-            .status,
+        client.send(Call::get("/").header("x-filler", "x".repeat(30 * 1024))).await.status,
         StatusCode::OK
     );
-    assert_eq!(
-        client
-            .send(Call::get("/").header("x-filler", "x".repeat(33 * 1024)))
-            .await
-            .code(),
-        (413, 0)
-    );
+    assert_eq!(client.send(Call::get("/").header("x-filler", "x".repeat(33 * 1024))).await.code(), (413, 0));
 }
