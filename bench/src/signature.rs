@@ -22,7 +22,7 @@ impl Signer {
     pub(crate) fn new() -> Result<Signer> {
         let key = STANDARD.decode(EMULATOR_KEY)?;
         let mac = Hmac::new_from_slice(&key)?;
-        Ok(Signer { mac, date: httpdate::fmt_http_date(SystemTime::now()).to_lowercase() })
+        Ok(Signer { mac, date: httpdate::fmt_http_date(SystemTime::now()) })
     }
 
     /// The same key at another date.
@@ -33,7 +33,8 @@ impl Signer {
     /// The base64 signature of a request.
     pub(crate) fn sign(&self, verb: &str, resource_type: &str, link: &str) -> String {
         let mut mac = self.mac.clone();
-        for part in [verb, "\n", resource_type, "\n", link, "\n", &self.date, "\n\n"] {
+        let date = self.date.to_ascii_lowercase();
+        for part in [verb, "\n", resource_type, "\n", link, "\n", &date, "\n\n"] {
             mac.update(part.as_bytes());
         }
         STANDARD.encode(mac.finalize().into_bytes())

@@ -97,7 +97,8 @@ impl<'a> SignedDate<'a> {
         let malformed = |date: Cow<'_, str>| AccessFault::DateMalformed { date: date.into_owned() };
         let bytes = value.map_or(&[][..], |value| value.as_bytes());
         let text = str::from_utf8(bytes).map_err(|_| malformed(String::from_utf8_lossy(bytes)))?;
-        let time = httpdate::parse_http_date(text).map_err(|_| malformed(text.into()))?;
+        let time = httpdate::parse_http_date(text).or_else(|_| httpdate::parse_http_date(&capitalised(text)));
+        let time = time.map_err(|_| malformed(text.into()))?;
         Ok(SignedDate { text, time, own_header })
     }
 
@@ -116,6 +117,18 @@ impl<'a> SignedDate<'a> {
             skew_seconds: skew.as_secs(),
         })
     }
+}
+
+/// Some clients send the date as they sign it, in lower case: `thu, 27 apr 2017 00:51:12 gmt`.
+fn capitalised(date: &str) -> String {
+    let mut text = String::with_capacity(date.len());
+    let mut inside_word = false;
+    for character in date.chars() {
+        let upper = !inside_word || date.len() - text.len() <= "GMT".len();
+        text.push(if upper { character.to_ascii_uppercase() } else { character.to_ascii_lowercase() });
+        inside_word = character.is_ascii_alphabetic();
+    }
+    text
 }
 
 fn verify(
@@ -263,6 +276,14 @@ mod tests {
     ) -> Result<(), AccessFault> {
         let path = Path::parse(path).unwrap();
         authenticate(&access(key), now, &Signed { verb, path: &path, headers }).map(drop)
+    }
+
+    #[test]
+    fn a_date_in_lower_case_is_a_date() {
+        let date = capitalised("thu, 27 apr 2017 00:51:12 gmt");
+        assert_eq!(date, "Thu, 27 Apr 2017 00:51:12 GMT");
+        assert!(httpdate::parse_http_date(&date).is_ok());
+        assert!(httpdate::parse_http_date(&capitalised("é")).is_err());
     }
 
     #[test]
