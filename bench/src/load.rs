@@ -17,6 +17,8 @@ pub(crate) struct Figures {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
     pub(crate) errors: u64,
+    /// Processor time of the server per request.
+    pub(crate) cpu_us: f64,
 }
 
 /// What is asked for.
@@ -87,6 +89,7 @@ pub(crate) async fn run(target: Target, work: &Work, duration: Duration) -> Resu
         p50_us: percentile(50),
         p99_us: percentile(99),
         errors: errors.take(),
+        cpu_us: 0.0,
     })
 }
 

@@ -106,7 +106,7 @@ impl Postgres {
         latencies.sort_by(f64::total_cmp);
         let at = |percent: usize| latencies.get(latencies.len() * percent / 100).copied().unwrap_or_default();
         let rate = (latencies.len() * batch) as f64 / elapsed;
-        Ok(Figures { rate, p50_us: at(50), p99_us: at(99), errors: 0 })
+        Ok(Figures { rate, p50_us: at(50), p99_us: at(99), errors: 0, cpu_us: 0.0 })
     }
 
     /// Reads documents by key on so many connections.

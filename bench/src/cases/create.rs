@@ -29,12 +29,12 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     create_container(server.address, "one", 400).await?;
     create_container(server.address, "eight", EIGHT_PARTITIONS).await?;
 
-    let one = measure(options, at(WRITERS), |_| create("one")(fresh())).await?;
-    let eight = measure(options, at(WRITERS), |_| create("eight")(fresh())).await?;
-    let one_again = measure(options, at(WRITERS), |_| create("one")(fresh())).await?;
-    let single = measure(options, at(1), |_| create("one")(fresh())).await?;
+    let one = measure(options, &server.process, at(WRITERS), |_| create("one")(fresh())).await?;
+    let eight = measure(options, &server.process, at(WRITERS), |_| create("eight")(fresh())).await?;
+    let one_again = measure(options, &server.process, at(WRITERS), |_| create("one")(fresh())).await?;
+    let single = measure(options, &server.process, at(1), |_| create("one")(fresh())).await?;
     let batch = |_| Work::Batch { container: "one".to_owned(), first: fresh(), size: BATCH };
-    let batched = measure(options, at(8), batch).await?;
+    let batched = measure(options, &server.process, at(8), batch).await?;
     let batched_rate = batched.rate * BATCH as f64;
 
     let per_second = 1e6 / syncs.preallocated_us;
@@ -81,7 +81,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let reference = start_reference()?;
     let read = |_| Work::Read { container: "medium".to_owned(), count: 100_000 };
     let plain = |connections| Target { address: reference.plain, secure: false, connections };
-    let limit_single = measure(options, plain(1), read).await?;
+    let limit_single = measure(options, &reference.process, plain(1), read).await?;
     let allowed = limit_single.p50_us + 1.3 * syncs.growing_us;
     let what = "durable create, 1 connection: p50 over reference's + 1.3 fdatasync".to_owned();
     let figures =
@@ -94,12 +94,12 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         goal: Some(Goal::AtMost(1.0)),
     });
 
-    let limit = measure(options, plain(READERS), read).await?;
+    let limit = measure(options, &reference.process, plain(READERS), read).await?;
     let buffered_data = folder.path().join("buffered");
     let server = Server::start(&options.server, &buffered_data, &["--durability", "buffered"])?;
     create_container(server.address, "one", 400).await?;
     let target = Target { address: server.address, secure: false, connections: READERS };
-    let buffered = measure(options, target, |_| create("one")(fresh())).await?;
+    let buffered = measure(options, &server.process, target, |_| create("one")(fresh())).await?;
     let what = "create without waiting for the disk, over the reference".to_owned();
     let figures = format!("{} of {}", rate(&buffered), rate(&limit));
     rows.push(Row {

@@ -22,9 +22,14 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         |container: &'static str, count| move |_| Work::Read { container: container.to_owned(), count };
     let at = |address, secure, connections| Target { address, secure, connections };
 
-    let limit = measure(options, at(reference.plain, false, READERS), read("medium", MEDIUM)).await?;
-    let ours = measure(options, at(server.address, false, READERS), read("medium", MEDIUM)).await?;
-    let again = measure(options, at(reference.plain, false, READERS), read("medium", MEDIUM)).await?;
+    let limit =
+        measure(options, &reference.process, at(reference.plain, false, READERS), read("medium", MEDIUM))
+            .await?;
+    let ours =
+        measure(options, &server.process, at(server.address, false, READERS), read("medium", MEDIUM)).await?;
+    let again =
+        measure(options, &reference.process, at(reference.plain, false, READERS), read("medium", MEDIUM))
+            .await?;
     rows.push(Row {
         case: "–",
         what: "reference after over before (a run beyond 0.9–1.1 does not count)".to_owned(),
@@ -33,6 +38,9 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         goal: None,
     });
     let best = (limit.rate + again.rate) / 2.0;
+    let what = "server's processor time of a point read, HTTP, over the reference's".to_owned();
+    let figures = format!("{:.1} of {:.1} µs", ours.cpu_us, limit.cpu_us);
+    rows.push(Row { case: "1", what, figures, ratio: ours.cpu_us / limit.cpu_us, goal: None });
     let figures = format!("{} of {}", rate(&ours), rate(&limit));
     let what = "point read, HTTP, 100 k, over the reference".to_owned();
     rows.push(Row { case: "1", what, figures, ratio: ours.rate / best, goal: Some(Goal::AtLeast(0.6)) });
@@ -58,8 +66,11 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         });
     }
 
-    let limit = measure(options, at(reference.secure, true, READERS), read("medium", MEDIUM)).await?;
-    let secure = measure(options, at(server.address, true, READERS), read("medium", MEDIUM)).await?;
+    let limit =
+        measure(options, &reference.process, at(reference.secure, true, READERS), read("medium", MEDIUM))
+            .await?;
+    let secure =
+        measure(options, &server.process, at(server.address, true, READERS), read("medium", MEDIUM)).await?;
     let figures = format!("{} of {}", rate(&secure), rate(&limit));
     let what = "point read, HTTPS, over the reference".to_owned();
     rows.push(Row {
@@ -75,7 +86,8 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     for _ in 0..IDLE_CONNECTIONS {
         idle.push(Client::connect(server.address, false).await?);
     }
-    let busy = measure(options, at(server.address, false, READERS), read("medium", MEDIUM)).await?;
+    let busy =
+        measure(options, &server.process, at(server.address, false, READERS), read("medium", MEDIUM)).await?;
     let each = server.process.memory_kib()?.saturating_sub(before) as f64 / IDLE_CONNECTIONS as f64;
     let figures = format!("{:.0}/s of {:.0}/s", busy.rate, ours.rate);
     let what = "1,000 idle connections beside 32 busy ones, over 32 alone".to_owned();
@@ -92,8 +104,11 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
 
     fill(server.address, "small", SMALL).await?;
     fill(server.address, "large", options.large).await?;
-    let small = measure(options, at(server.address, false, READERS), read("small", SMALL)).await?;
-    let large = measure(options, at(server.address, false, READERS), read("large", options.large)).await?;
+    let small =
+        measure(options, &server.process, at(server.address, false, READERS), read("small", SMALL)).await?;
+    let large =
+        measure(options, &server.process, at(server.address, false, READERS), read("large", options.large))
+            .await?;
     let figures = format!("{} of {}", rate(&large), rate(&small));
     let what = format!("point read, {} over 10 k documents", options.large);
     rows.push(Row {

@@ -34,7 +34,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
             address.port()
         )));
     }
-    let ambient = Arc::new(SystemAmbient);
+    let ambient = Arc::new(SystemAmbient::new());
     let listener = listener::bind(address, "nosql").await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
     let store = open_store(&settings)?;
