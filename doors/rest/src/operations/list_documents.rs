@@ -16,6 +16,11 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     if headers::is_change_feed(call.headers())? {
         return Err(not_supported("the change feed of documents").into());
     }
+    list(call, path).await
+}
+
+/// The page that the request's headers describe.
+pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path)?.resource;
     let pass = call.engine.access().read(&call.principal, &container)?;
     let page = call.page_request()?;

@@ -13,6 +13,7 @@ mod delete_database;
 mod delete_document;
 mod delete_partition_key;
 mod document;
+mod list_by_query;
 mod list_containers;
 mod list_databases;
 mod list_documents;
