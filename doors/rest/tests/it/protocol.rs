@@ -102,7 +102,7 @@ async fn the_query_for_everything_is_a_list() {
     for id in ["1", "2", "3"] {
         client.send(Call::post(DOCS).json(&json!({ "id": id, "pk": "a" }))).await;
     }
-    let query = |body| {
+    let query = |body: &serde_json::Value| {
         Call::post(DOCS)
             .header("content-type", "application/query+json")
             .header("x-ms-max-item-count", "2")
