@@ -135,7 +135,7 @@ mod tests {
         );
         check(
             "crates/value/src/a.rs",
-            "//! A.\nuse fjall::Keyspace;\n",
+            concat!("//! A.\nuse fjall", "::Keyspace;\n"),
             "only crates/kv may name fjall",
         );
         check("docs/b.md", "A [dead](gone.md) link.\n", "gone.md");
