@@ -5,19 +5,7 @@ from azure.core import MatchConditions
 from azure.cosmos import exceptions
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
-
-def status_of(call, *arguments, **options):
-    """Status and substatus of a call that must be refused."""
-    with pytest.raises(CosmosHttpResponseError) as raised:
-        call(*arguments, **options)
-    return raised.value.status_code, int(raised.value.sub_status or 0)
-
-
-SYSTEM = ("_rid", "_self", "_etag", "_ts", "_attachments")
-
-
-def plain(item):
-    return {name: value for name, value in item.items() if name not in SYSTEM}
+from support.expect import plain, status_of
 
 
 def test_create_answers_the_item_with_its_system_properties(container):
