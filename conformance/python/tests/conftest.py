@@ -25,6 +25,17 @@ def server(tmp_path_factory):
         assert server.stop() == 0
 
 
+@pytest.fixture(autouse=True)
+def alive(request):
+    """A dead server ends the run at once: the clients would try each call for a long time."""
+    yield
+    if "server" in request.fixturenames:
+        server = request.getfixturevalue("server")
+        if not server.is_running():
+            code = server.process.returncode
+            pytest.exit(f"the server ended with {code} during {request.node.name}\n{server.errors()}", returncode=1)
+
+
 @pytest.fixture(scope="session")
 def event_loop_thread():
     loop = Loop()
