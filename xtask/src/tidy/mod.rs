@@ -107,7 +107,11 @@ mod tests {
         check("crates/value/src/a.rs", "fn a() {}\n", "does not start with a `//!` head");
         check("crates/value/src/a.rs", &format!("//! A.\n{}", "//\n".repeat(600)), "601 lines");
         check("crates/value/src/a.rs", concat!("//! A.\nfn a() { todo", "!() }\n"), "line 2");
-        check("crates/value/src/a.rs", "//! A.\nuse fjall::Keyspace;\n", "only crates/kv may name fjall");
+        check(
+            "crates/value/src/a.rs",
+            concat!("//! A.\nuse fjall", "::Keyspace;\n"),
+            "only crates/kv may name fjall",
+        );
         check("docs/b.md", "A [dead](gone.md) link.\n", "gone.md");
         check("crates/value/Cargo.toml", "[package]\nname = \"perihelion-value\"\n", "lints");
         let upwards = "[package]\nname = \"perihelion-value\"\n[dependencies]\nmodel.workspace = true\n\
