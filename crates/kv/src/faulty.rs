@@ -20,6 +20,9 @@ use crate::script::{FaultKind, FaultScript, StorageCall};
 use crate::store::{Store, THREAD_STARTS};
 use crate::view::{Chunk, Direction, KeyRange, ScanLimit};
 
+/// The reserve of a disk whose free space the script decides.
+const SCRIPTED_RESERVE_BYTES: u64 = 1 << 20;
+
 /// A backend under a script.
 pub(crate) struct Faulty {
     inner: Arc<PlainBackend>,
@@ -181,7 +184,12 @@ impl Backend for Faulty {
     }
 
     fn room(&self) -> Option<Room> {
-        self.inner.room()
+        // Never plenty, so that the next commit looks again and a script is obeyed at once.
+        let scripted = self.script.disk_full().map(|full| Room {
+            free_bytes: if full { 0 } else { SCRIPTED_RESERVE_BYTES },
+            reserve_bytes: SCRIPTED_RESERVE_BYTES,
+        });
+        scripted.or_else(|| self.inner.room())
     }
 
     async fn reopen(&self) -> Result<(), Cause> {

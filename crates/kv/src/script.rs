@@ -66,6 +66,8 @@ struct ScriptState {
     next: Vec<(StorageCall, FaultKind)>,
     faults_per_mille: u64,
     struck_count: u64,
+    /// Once anything was said of the disk: whether it is full.
+    disk_full: Option<bool>,
     image: Option<Arc<DurableImage>>,
 }
 
@@ -100,6 +102,11 @@ impl FaultScript {
         state.planned.clear();
         state.next.clear();
         state.faults_per_mille = 0;
+    }
+
+    /// Makes the disk of the store nearly full, or gives it room again. Not ended by [`FaultScript::calm`].
+    pub fn set_disk_full(&self, full: bool) {
+        self.lock().disk_full = Some(full);
     }
 
     /// Number of calls so far.
@@ -142,6 +149,11 @@ impl FaultScript {
         };
         state.struck_count += u64::from(kind.is_some());
         kind
+    }
+
+    /// What the script says of the disk, if it was ever told.
+    pub(crate) fn disk_full(&self) -> Option<bool> {
+        self.lock().disk_full
     }
 
     pub(crate) fn watch(&self, image: Arc<DurableImage>) {

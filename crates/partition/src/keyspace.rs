@@ -218,6 +218,12 @@ pub fn container_rows(container: ContainerNumber) -> KeyRange {
     KeyRange::prefix(Bytes::copy_from_slice(&container.0.to_be_bytes()))
 }
 
+/// The container of a row in one of [`CONTAINER_SPACES`].
+pub fn parse_container(key: &[u8]) -> Option<ContainerNumber> {
+    let number = u32::from_be_bytes(key.get(..4)?.try_into().ok()?);
+    Some(ContainerNumber(number))
+}
+
 /// All keys behind `key` in `range`: where a scan goes on.
 pub fn after(range: &KeyRange, key: &[u8]) -> KeyRange {
     KeyRange { start: join(&[key, &[0]]), end: range.end.clone() }

@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of HTTP, SQL text or other partitions.
 
+mod audit;
 mod evaluate;
 mod expiry;
 mod head;
@@ -17,6 +18,7 @@ mod unique;
 mod view;
 mod writer;
 
+pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
 pub use log::{LogEntry, LogKind};
 pub use partition::{
     Executed, PartitionCounts, PartitionOptions, PartitionSpec, PhysicalPartition, new_partition_rows,

@@ -1,0 +1,514 @@
+//! Re-derives the rows of a container from its records and tells where the store disagrees.
+//!
+//! Reads one view and changes nothing, so it serves simulations and an offline check alike. It re-states what a
+//! document's rows are by way of the records alone; it does not know how the writer came to write them.
+//!
+//! | space | rule |
+//! |---|---|
+//! | records | a row decodes, lies under the key its document asks for, in a range that a partition owns |
+//! | numbers, unique | exactly the rows that the records ask for |
+//! | expiry | every row that the records ask for; further ones only as [`ExpiryRule`] allows |
+//! | log | the last version of each record has its entry; other entries are removals of numbers that are gone, or held back by a consumer; transactions do not overlap; time does not go back |
+//! | meta | one head per partition, whose counts are a recount and whose positions no row exceeds |
+//!
+//! The derived rows are held in memory, some hundred bytes a document.
+
+use crate::expiry::expires_at;
+use crate::head::Head;
+use crate::keyspace::{self, EXPIRY, LOG, META, NUMBERS, PartitionId, RECORDS, UNIQUE};
+use crate::log::LogEntry;
+use crate::partition::{PartitionCounts, PartitionSpec};
+use crate::record::Record;
+use crate::shape::ContainerShape;
+use crate::storage::{damaged, read_fault};
+use crate::unique;
+use bytes::Bytes;
+use kv::{Direction, KeyRange, ScanLimit, Space, View};
+use model::{ContainerNumber, DocumentNumber, EffectiveKey, Fault, Lsn};
+use plan::LogicalKey;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows that one step reads.
+const ROWS_AT_A_TIME: usize = 1024;
+/// Bytes that one step reads.
+const BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
+
+/// What is audited.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditScope<'a> {
+    /// The container.
+    pub container: ContainerNumber,
+    /// Its definition, as far as rows depend on it.
+    pub shape: &'a ContainerShape,
+    /// All its partitions.
+    pub partitions: &'a [PartitionSpec],
+    /// What may be said of expiry rows.
+    pub expiry: ExpiryRule,
+}
+
+/// Which expiry rows may be there.
+///
+/// A row that no document asks for is *stale*. It was written under another default and does no harm: the sweep
+/// looks at the document again when the row's second has come, and drops the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpiryRule {
+    /// The default never changed: exactly the rows that the records ask for.
+    Exact,
+    /// The default changed and all rows were written anew: stale ones may be left if they are later than the
+    /// second that the sweep has reached.
+    Settled {
+        /// The last second that was swept.
+        swept_second: u64,
+    },
+    /// Rows are being written anew: some may still be missing.
+    Pending,
+}
+
+/// What an audit found.
+#[derive(Clone, Debug, Default)]
+pub struct AuditReport {
+    /// Disagreements; empty if all is well.
+    pub findings: Vec<Finding>,
+    /// One entry per partition of the scope that has a head.
+    pub partitions: Vec<AuditedPartition>,
+    /// Expiry rows that no document asks for.
+    pub stale_expiry_rows: usize,
+}
+
+/// The head of a partition, as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditedPartition {
+    /// The partition.
+    pub id: PartitionId,
+    /// The last LSN of a stored batch.
+    pub lsn: Lsn,
+    /// The time of the last stored batch.
+    pub ts: u64,
+    /// What the partition holds by its own word.
+    pub counts: PartitionCounts,
+}
+
+/// A disagreement between rows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Finding {
+    /// Bytes that are no row.
+    #[error("the row {key:?} of space {} cannot be read: {reason}", space.0)]
+    Unreadable {
+        /// Where.
+        space: Space,
+        /// Its key.
+        key: Bytes,
+        /// Why not.
+        reason: String,
+    },
+    /// A record that lies elsewhere than its document says.
+    #[error("the record {key:?} belongs under {expected:?}")]
+    Misplaced {
+        /// Where it is.
+        key: Bytes,
+        /// Where it belongs.
+        expected: Bytes,
+    },
+    /// No partition of the container owns a record.
+    #[error("no partition owns the record {key:?}")]
+    Unowned {
+        /// The record.
+        key: Bytes,
+    },
+    /// Two records have one number.
+    #[error("the number {number:?} of the record {key:?} is taken twice")]
+    NumberTwice {
+        /// The second record.
+        key: Bytes,
+        /// The number.
+        number: DocumentNumber,
+    },
+    /// A row that the records ask for is missing or has another value.
+    #[error("space {} holds {found:?} instead of {expected:?} under {key:?}", space.0)]
+    Wrong {
+        /// Where.
+        space: Space,
+        /// The key.
+        key: Bytes,
+        /// What the records ask for.
+        expected: Bytes,
+        /// What is there.
+        found: Option<Bytes>,
+    },
+    /// A row that no record asks for.
+    #[error("nothing asks for the row {key:?} of space {}", space.0)]
+    Orphan {
+        /// Where.
+        space: Space,
+        /// Its key.
+        key: Bytes,
+    },
+    /// A version without its entry in the log, or with another one.
+    #[error("the version {lsn} of {number:?} is not in the log as it should be")]
+    NotLogged {
+        /// The document.
+        number: DocumentNumber,
+        /// Where its version was written.
+        lsn: Lsn,
+    },
+    /// An entry of the log that contradicts the entries around it, the records or the head.
+    #[error("the log entry {lsn} of {id:?} contradicts {what}")]
+    LogBroken {
+        /// The partition.
+        id: PartitionId,
+        /// The entry.
+        lsn: Lsn,
+        /// What it contradicts.
+        what: &'static str,
+    },
+    /// A partition without a head.
+    #[error("the partition {id:?} has no head")]
+    NoHead {
+        /// The partition.
+        id: PartitionId,
+    },
+    /// A head whose counts are not a recount.
+    #[error("the partition {id:?} counts {counted:?} and holds {held:?}")]
+    Miscounted {
+        /// The partition.
+        id: PartitionId,
+        /// By its own word.
+        counted: PartitionCounts,
+        /// By a recount.
+        held: PartitionCounts,
+    },
+    /// A record written at a position or time that its partition says it has not reached.
+    #[error("the record {key:?} is ahead of the head of its partition")]
+    AheadOfHead {
+        /// The record.
+        key: Bytes,
+    },
+}
+
+/// Compares all rows of a container with its records.
+pub async fn audit(view: &View, scope: &AuditScope<'_>) -> Result<AuditReport, Fault> {
+    let mut derived = Derived::default();
+    let mut report = AuditReport::default();
+    let heads = heads(view, scope, &mut report).await?;
+    for (key, row) in rows(view, RECORDS, keyspace::container_rows(scope.container)).await? {
+        if let Err(finding) = derived.take(scope, &heads, key, &row) {
+            report.findings.push(finding);
+        }
+    }
+    for spec in scope.partitions {
+        let held = derived
+            .counts
+            .get(&spec.id.ordinal.0)
+            .copied()
+            .unwrap_or_default();
+        if let Some(head) = heads.get(&spec.id.ordinal.0) {
+            let counted = counts(head);
+            if counted != held {
+                let id = spec.id;
+                report.findings.push(Finding::Miscounted { id, counted, held });
+            }
+        }
+    }
+    for (space, expected) in [(NUMBERS, &derived.numbers), (UNIQUE, &derived.unique)] {
+        let found = rows(view, space, keyspace::container_rows(scope.container)).await?;
+        compare(space, expected, found, &mut report.findings);
+    }
+    audit_expiry(view, scope, &derived, &mut report).await?;
+    for spec in scope.partitions {
+        if let Some(head) = heads.get(&spec.id.ordinal.0) {
+            audit_log(view, scope, spec.id, head, &mut derived, &mut report).await?;
+        }
+    }
+    let unlogged = derived.versions.into_iter().map(|((_, lsn), version)| {
+        let number = version.number;
+        Finding::NotLogged { number, lsn }
+    });
+    report.findings.extend(unlogged);
+    Ok(report)
+}
+
+/// The containers with rows in the store that the catalog neither has nor has still to delete.
+pub async fn stray_containers(view: &View) -> Result<Vec<ContainerNumber>, Fault> {
+    let mut known = BTreeSet::new();
+    for range in [keyspace::container_range(), keyspace::dropped_range()] {
+        for (key, _) in rows(view, keyspace::CATALOG, range).await? {
+            let number = keyspace::parse_catalog_number(&key);
+            known.insert(number.ok_or_else(|| damaged("key of a catalog row"))?);
+        }
+    }
+    let mut strays = BTreeSet::new();
+    for space in keyspace::CONTAINER_SPACES {
+        for (key, _) in rows(view, space, KeyRange::all()).await? {
+            let number =
+                keyspace::parse_container(&key).ok_or_else(|| damaged("key of a container's row"))?;
+            if !known.contains(&number.0) {
+                strays.insert(number);
+            }
+        }
+    }
+    Ok(strays.into_iter().collect())
+}
+
+/// What the records ask for.
+#[derive(Default)]
+struct Derived {
+    numbers: BTreeMap<Bytes, Bytes>,
+    unique: BTreeMap<Bytes, Bytes>,
+    expiry: BTreeSet<Bytes>,
+    /// By ordinal of the partition that owns them.
+    counts: BTreeMap<u32, PartitionCounts>,
+    /// By ordinal of the partition that wrote them, and LSN.
+    versions: BTreeMap<(u32, Lsn), Version>,
+}
+
+struct Version {
+    number: DocumentNumber,
+    ts: u64,
+}
+
+impl Derived {
+    fn take(
+        &mut self,
+        scope: &AuditScope<'_>,
+        heads: &BTreeMap<u32, Head>,
+        key: Bytes,
+        row: &Bytes,
+    ) -> Result<(), Finding> {
+        let unreadable = |reason: String| Finding::Unreadable {
+            space: RECORDS,
+            key: key.clone(),
+            reason,
+        };
+        let record = Record::decode(row).map_err(|fault| unreadable(fault.to_string()))?;
+        let whole = record.document.validate();
+        whole.map_err(|damage| unreadable(damage.to_string()))?;
+        let definition = &scope.shape.partition_key;
+        let partition_key = definition.extract(&record.document);
+        let partition_key = partition_key.map_err(|fault| unreadable(fault.to_string()))?;
+        let effective = definition.effective_key(&partition_key);
+        let owner = owner(scope, &effective).ok_or_else(|| Finding::Unowned { key: key.clone() })?;
+        let logical = LogicalKey {
+            partition_key,
+            effective,
+        };
+        let prefix = keyspace::logical_prefix(scope.container, &logical);
+        let id = record.id().ok_or_else(|| unreadable("it has no id".to_owned()))?;
+        let expected = keyspace::record_key(&prefix, id);
+        if key != expected {
+            return Err(Finding::Misplaced { key, expected });
+        }
+        let counts = self.counts.entry(owner.id.ordinal.0).or_default();
+        counts.documents += 1;
+        counts.bytes += (key.len() + row.len()) as u64;
+        let number = Bytes::copy_from_slice(&record.number.raw().to_be_bytes());
+        for row in unique::rows(&scope.shape.unique_keys, &prefix, &record.document) {
+            // Of two holders the second one counts, so that the other is found to lack its row.
+            self.unique.insert(row, number.clone());
+        }
+        if let Some(second) = expires_at(record.ts, record.ttl, scope.shape.default_ttl) {
+            self.expiry
+                .insert(keyspace::expiry_key(scope.container, second, record.number));
+        }
+        let version = Version {
+            number: record.number,
+            ts: record.ts,
+        };
+        self.versions.insert((record.ordinal.0, record.lsn), version);
+        let number_key = keyspace::number_key(scope.container, record.number);
+        if self.numbers.insert(number_key, key.clone()).is_some() {
+            let number = record.number;
+            return Err(Finding::NumberTwice { key, number });
+        }
+        let ahead = heads
+            .get(&record.ordinal.0)
+            .is_some_and(|head| record.lsn > head.lsn || record.ts > head.ts);
+        if ahead {
+            return Err(Finding::AheadOfHead { key });
+        }
+        Ok(())
+    }
+}
+
+fn owner<'a>(scope: &AuditScope<'a>, effective: &EffectiveKey) -> Option<&'a PartitionSpec> {
+    scope
+        .partitions
+        .iter()
+        .find(|spec| spec.range.contains(effective))
+}
+
+async fn heads(
+    view: &View,
+    scope: &AuditScope<'_>,
+    report: &mut AuditReport,
+) -> Result<BTreeMap<u32, Head>, Fault> {
+    let mut heads = BTreeMap::new();
+    for spec in scope.partitions {
+        let key = keyspace::head_key(spec.id);
+        let Some(row) = view.get(META, &key).await.map_err(read_fault)? else {
+            report.findings.push(Finding::NoHead { id: spec.id });
+            continue;
+        };
+        match Head::decode(&row) {
+            Ok(head) => {
+                report.partitions.push(AuditedPartition {
+                    id: spec.id,
+                    lsn: head.lsn,
+                    ts: head.ts,
+                    counts: counts(&head),
+                });
+                heads.insert(spec.id.ordinal.0, head);
+            }
+            Err(fault) => report.findings.push(Finding::Unreadable {
+                space: META,
+                key,
+                reason: fault.to_string(),
+            }),
+        }
+    }
+    Ok(heads)
+}
+
+fn counts(head: &Head) -> PartitionCounts {
+    PartitionCounts {
+        documents: head.documents,
+        bytes: head.bytes,
+    }
+}
+
+/// Reports every difference between what is asked for and what is there.
+fn compare(
+    space: Space,
+    expected: &BTreeMap<Bytes, Bytes>,
+    found: Vec<(Bytes, Bytes)>,
+    findings: &mut Vec<Finding>,
+) {
+    let found: BTreeMap<Bytes, Bytes> = found.into_iter().collect();
+    for (key, expected) in expected {
+        if found.get(key) != Some(expected) {
+            findings.push(Finding::Wrong {
+                space,
+                key: key.clone(),
+                expected: expected.clone(),
+                found: found.get(key).cloned(),
+            });
+        }
+    }
+    let orphans = found.into_keys().filter(|key| !expected.contains_key(key));
+    findings.extend(orphans.map(|key| Finding::Orphan { space, key }));
+}
+
+async fn audit_expiry(
+    view: &View,
+    scope: &AuditScope<'_>,
+    derived: &Derived,
+    report: &mut AuditReport,
+) -> Result<(), Fault> {
+    let found = rows(view, EXPIRY, keyspace::container_rows(scope.container)).await?;
+    let found: BTreeSet<Bytes> = found.into_iter().map(|(key, _)| key).collect();
+    if scope.expiry != ExpiryRule::Pending {
+        for key in derived.expiry.difference(&found) {
+            report.findings.push(Finding::Wrong {
+                space: EXPIRY,
+                key: key.clone(),
+                expected: Bytes::new(),
+                found: None,
+            });
+        }
+    }
+    for key in found.difference(&derived.expiry) {
+        report.stale_expiry_rows += 1;
+        let second = keyspace::parse_expiry_key(key).map(|(second, _)| second);
+        let allowed = match (scope.expiry, second) {
+            (_, None) | (ExpiryRule::Exact, _) => false,
+            (ExpiryRule::Settled { swept_second }, Some(second)) => second > swept_second,
+            (ExpiryRule::Pending, Some(_)) => true,
+        };
+        if !allowed {
+            let key = key.clone();
+            report.findings.push(Finding::Orphan { space: EXPIRY, key });
+        }
+    }
+    Ok(())
+}
+
+/// Walks the log of one partition and takes the versions it finds there off `derived`.
+async fn audit_log(
+    view: &View,
+    scope: &AuditScope<'_>,
+    id: PartitionId,
+    head: &Head,
+    derived: &mut Derived,
+    report: &mut AuditReport,
+) -> Result<(), Fault> {
+    let consumers = rows(view, META, keyspace::consumer_range(id)).await?;
+    let mut lsn_consumed = Lsn(u64::MAX);
+    for (_, row) in consumers {
+        let position = row.as_ref().try_into().map(u64::from_be_bytes);
+        lsn_consumed = lsn_consumed.min(Lsn(position.map_err(|_| damaged("consumer of the log"))?));
+    }
+    let mut transaction_end = Lsn(0);
+    let mut ts_before = 0;
+    for (key, row) in rows(view, LOG, keyspace::log_range(id, Lsn(0), Lsn(u64::MAX))).await? {
+        let lsn = keyspace::parse_log_key(&key).ok_or_else(|| damaged("log key"))?;
+        let entry = match LogEntry::decode(&row) {
+            Ok(entry) => entry,
+            Err(fault) => {
+                let reason = fault.to_string();
+                let space = LOG;
+                report.findings.push(Finding::Unreadable { space, key, reason });
+                continue;
+            }
+        };
+        let mut broken = |what| report.findings.push(Finding::LogBroken { id, lsn, what });
+        if entry.lsn_last < lsn || entry.lsn_last > head.lsn {
+            broken("the end of its transaction");
+        } else if lsn <= transaction_end && entry.lsn_last != transaction_end {
+            broken("the transaction before it");
+        }
+        if entry.ts < ts_before || entry.ts > head.ts {
+            broken("the order of time");
+        }
+        transaction_end = transaction_end.max(entry.lsn_last);
+        ts_before = entry.ts;
+        let version = derived.versions.remove(&(id.ordinal.0, lsn));
+        let number_key = keyspace::number_key(scope.container, entry.number);
+        match version {
+            Some(version) if entry.is_removal() => broken_version(version, lsn, report),
+            Some(version) if version.number != entry.number || version.ts != entry.ts => {
+                broken_version(version, lsn, report);
+            }
+            Some(_) => {}
+            // A number is never given twice, so a removed document stays away.
+            None if entry.is_removal() && derived.numbers.contains_key(&number_key) => {
+                broken("a document that is there");
+            }
+            None if !entry.is_removal() && lsn <= lsn_consumed => broken("the last versions"),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+fn broken_version(version: Version, lsn: Lsn, report: &mut AuditReport) {
+    let number = version.number;
+    report.findings.push(Finding::NotLogged { number, lsn });
+}
+
+async fn rows(view: &View, space: Space, mut range: KeyRange) -> Result<Vec<(Bytes, Bytes)>, Fault> {
+    let mut found = Vec::new();
+    loop {
+        let limit = ScanLimit {
+            rows: ROWS_AT_A_TIME,
+            bytes: BYTES_AT_A_TIME,
+        };
+        let chunk = view
+            .scan(space, range.clone(), Direction::Forward, limit)
+            .await
+            .map_err(read_fault)?;
+        found.extend(chunk.rows);
+        match found.last() {
+            Some((key, _)) if chunk.more => range = keyspace::after(&range, key),
+            Some(_) | None => return Ok(found),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What a drained feed must have shown: everything that was there all along, and nothing twice.
+
+use crate::history::{Moment, Stored, shows};
+use crate::naive::Rules;
+use crate::scenario::Scope;
+use crate::world::{Complaint, OpenFeed, key_of};
+use engine::FeedPage;
+use std::collections::BTreeSet;
+
+/// A document by index of its partition key and id.
+type Name = (usize, String);
+
+/// A feed that is being read.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    /// Of what.
+    pub scope: Scope,
+    /// The container it was opened on.
+    pub container: u32,
+    /// Where to go on; `None` before the first page and after the last.
+    pub continuation: Option<String>,
+    shown: BTreeSet<Name>,
+    /// What was there at every moment since the feed was opened; `None` until the first quiet moment.
+    steady: Option<BTreeSet<Name>>,
+    ended: bool,
+}
+
+impl Feed {
+    /// A feed of which nothing is read yet.
+    pub fn new(scope: Scope, container: u32) -> Feed {
+        Feed {
+            scope,
+            container,
+            continuation: None,
+            shown: BTreeSet::new(),
+            steady: None,
+            ended: false,
+        }
+    }
+
+    /// What a client must keep to go on.
+    pub fn open(&self) -> Option<OpenFeed> {
+        self.continuation.clone().map(|continuation| OpenFeed {
+            scope: self.scope,
+            continuation,
+        })
+    }
+
+    /// Takes a page. `moments` are the states that each partition key went through meanwhile.
+    pub fn take(
+        &mut self,
+        rules: &Rules,
+        page: &FeedPage,
+        stored: &[Stored],
+        items_max: usize,
+        moments: &[Vec<Moment>],
+    ) -> Result<(), Complaint> {
+        if stored.len() > items_max {
+            return Err(format!("a page of {items_max} holds {} documents", stored.len()));
+        }
+        for stored in stored {
+            let key = key_of(&stored.body).ok_or("a feed shows a partition key that nobody wrote")?;
+            let id = stored
+                .body
+                .get("id")
+                .and_then(|id| id.as_str())
+                .unwrap_or_default();
+            let was_there = moments[key].iter().any(|moment| {
+                let version = rules.live(&moment.state, id);
+                version.is_some_and(|version| shows(version, stored))
+            });
+            if !was_there {
+                return Err(format!(
+                    "a feed shows {id} of key {key} as it never was meanwhile"
+                ));
+            }
+            if !self.shown.insert((key, id.to_owned())) {
+                return Err(format!("a feed shows {id} of key {key} twice"));
+            }
+        }
+        self.continuation = page.continuation.clone();
+        self.ended = page.continuation.is_none();
+        Ok(())
+    }
+
+    /// A quiet moment: notes what was there all along, and judges a feed that has ended. Tells whether it has.
+    pub fn settle(
+        &mut self,
+        rules: &Rules,
+        moments: &[Vec<Moment>],
+        ordinal_of: impl Fn(usize) -> Option<u32>,
+    ) -> Result<bool, Complaint> {
+        let mut there = BTreeSet::new();
+        for (key, moments) in moments.iter().enumerate() {
+            let wanted = match self.scope {
+                Scope::Container => true,
+                Scope::Partition(ordinal) => ordinal_of(key) == Some(ordinal),
+                Scope::Key(wanted) => wanted == key,
+            };
+            let Some(first) = moments.first().filter(|_| wanted) else {
+                continue;
+            };
+            for id in first.state.keys() {
+                let all_along = moments
+                    .iter()
+                    .all(|moment| rules.live(&moment.state, id).is_some());
+                if all_along {
+                    there.insert((key, id.clone()));
+                }
+            }
+        }
+        let steady = match self.steady.take() {
+            Some(steady) => &steady & &there,
+            None => there,
+        };
+        if self.ended
+            && let Some((key, id)) = steady.difference(&self.shown).next()
+        {
+            return Err(format!(
+                "a feed of {:?} ended without {id} of key {key}, which was there all along",
+                self.scope
+            ));
+        }
+        self.steady = Some(steady);
+        Ok(self.ended)
+    }
+}

@@ -1,0 +1,364 @@
+//! Finds an order of concurrent operations that explains every answer, or says that there is none.
+//!
+//! One call judges the operations of one logical partition between two quiet moments. An order is good if
+//! * an operation that was answered before another began comes first,
+//! * acknowledged versions come in the order of their LSNs,
+//! * each answer, refusals included, is what the naive rules say at its place,
+//! * an operation of unknown outcome comes once as a whole or not at all,
+//! * and the state it leads to is the one that was found afterwards.
+//!
+//! Knows nothing of how operations are carried out. The search is exact: operations without effect are placed
+//! as soon as they fit, which never spoils an order, so only deletions and unknown outcomes branch.
+
+use crate::naive::{Body, Logical, Refusal, Rules, Stamp, Step, Told, Version};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// Places tried before a search gives up. Met by none of the first hundred thousand seeds.
+const PLACES_MAX: usize = 200_000;
+
+/// A version as the store showed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The document's number.
+    pub number: u64,
+    /// The partition that wrote the version.
+    pub ordinal: u32,
+    /// Its position there.
+    pub lsn: u64,
+    /// Its mark.
+    pub etag: String,
+    /// Its time.
+    pub ts: u64,
+    /// The document.
+    pub body: Body,
+}
+
+/// What the client was shown of one step.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // The names say it.
+pub enum Seen {
+    Created(Stored),
+    Replaced(Stored),
+    Deleted,
+    Read(Stored),
+    NotModified(String),
+}
+
+/// What the client was told of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// All steps were carried out.
+    Done(Vec<Seen>),
+    /// The step with this index was refused, and with it all.
+    Refused(usize, Refusal),
+    /// Nothing, or that the outcome is unknown.
+    Unknown,
+}
+
+/// Steps in one logical partition that are carried out together, and their answer.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// When it was sent, in events of the simulation.
+    pub invoked: u64,
+    /// When the answer came.
+    pub answered: Option<u64>,
+    /// What was wanted.
+    pub steps: Vec<Step>,
+    /// What was told.
+    pub verdict: Verdict,
+}
+
+/// A state that a logical partition went through, and the position of the operation that led there.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// The last LSN of the operation; `None` if nobody was told.
+    pub lsn: Option<u64>,
+    /// Whether the operation was acknowledged.
+    pub acknowledged: bool,
+    /// When the operation was sent and answered, in events of the simulation.
+    pub span: (u64, Option<u64>),
+    /// The state behind it.
+    pub state: Logical,
+}
+
+impl Moment {
+    /// The moment before the first operation.
+    pub fn initial(state: Logical) -> Moment {
+        Moment {
+            lsn: None,
+            acknowledged: true,
+            span: (0, Some(0)),
+            state,
+        }
+    }
+}
+
+/// Searches an order of `operations` from `start` that `accept` agrees with. The moments handed to it begin with
+/// the start. Returns them, with what `accept` made of them.
+pub fn explain<T>(
+    rules: &Rules,
+    start: &Logical,
+    operations: &[Operation],
+    accept: impl FnMut(&[Moment]) -> Option<T>,
+) -> Result<(Vec<Moment>, T), Unexplained> {
+    let mut search = Search {
+        rules,
+        operations,
+        accept,
+        seen: HashSet::new(),
+        places: 0,
+        best: (0, Vec::new()),
+    };
+    let placed = vec![false; operations.len()];
+    let mut moments = vec![Moment::initial(start.clone())];
+    if let Some(made) = search.place(placed, &mut moments) {
+        return Ok((moments, made));
+    }
+    Err(Unexplained {
+        gave_up: search.places >= PLACES_MAX,
+        stuck_on: search.best.1,
+    })
+}
+
+/// No order explains the answers.
+#[derive(Clone, Debug)]
+pub struct Unexplained {
+    /// Whether the search ended early.
+    pub gave_up: bool,
+    /// Operations that could not be placed in the best attempt; empty if only the final state disagrees.
+    pub stuck_on: Vec<usize>,
+}
+
+struct Search<'a, F> {
+    rules: &'a Rules,
+    operations: &'a [Operation],
+    accept: F,
+    seen: HashSet<(Vec<bool>, String)>,
+    places: usize,
+    best: (usize, Vec<usize>),
+}
+
+impl<F> Search<'_, F> {
+    fn place<T>(&mut self, mut placed: Vec<bool>, moments: &mut Vec<Moment>) -> Option<T>
+    where
+        F: FnMut(&[Moment]) -> Option<T>,
+    {
+        let state = moments.last()?.state.clone();
+        self.place_without_effect(&mut placed, &state);
+        self.places += 1;
+        if self.places >= PLACES_MAX || !self.seen.insert((placed.clone(), fingerprint(&state))) {
+            return None;
+        }
+        let waiting: Vec<usize> = (0..placed.len())
+            .filter(|index| !placed[*index] && self.operations[*index].verdict != Verdict::Unknown)
+            .collect();
+        let count = placed.len() - waiting.len();
+        if count > self.best.0 || self.best.1.is_empty() {
+            self.best = (count, waiting.clone());
+        }
+        if waiting.is_empty()
+            && let Some(made) = (self.accept)(moments)
+        {
+            return Some(made);
+        }
+        let lsn_next = waiting.iter().filter_map(|index| self.lsn(*index)).min();
+        for index in 0..placed.len() {
+            let out_of_turn = self.lsn(index).is_some_and(|lsn| Some(lsn) != lsn_next);
+            if placed[index] || out_of_turn || !self.may_come(index, &placed) {
+                continue;
+            }
+            let operation = &self.operations[index];
+            let Some(state) = replay(self.rules, &state, operation) else {
+                continue;
+            };
+            let mut placed = placed.clone();
+            placed[index] = true;
+            moments.push(Moment {
+                lsn: self.lsn(index),
+                acknowledged: operation.verdict != Verdict::Unknown,
+                span: (operation.invoked, operation.answered),
+                state,
+            });
+            if let Some(made) = self.place(placed, moments) {
+                return Some(made);
+            }
+            moments.pop();
+        }
+        None
+    }
+
+    /// Places reads and refusals that fit here. They change nothing, so placing them early costs no order.
+    fn place_without_effect(&self, placed: &mut [bool], state: &Logical) {
+        loop {
+            let fits = |index: &usize| {
+                let operation = &self.operations[*index];
+                !placed[*index]
+                    && !has_effect(operation)
+                    && self.may_come(*index, placed)
+                    && replay(self.rules, state, operation).is_some()
+            };
+            match (0..placed.len()).find(fits) {
+                Some(index) => placed[index] = true,
+                None => return,
+            }
+        }
+    }
+
+    /// Whether everything that was answered before this operation began has been placed.
+    fn may_come(&self, index: usize, placed: &[bool]) -> bool {
+        let invoked = self.operations[index].invoked;
+        self.operations.iter().zip(placed).all(|(other, placed)| {
+            let required = other.verdict != Verdict::Unknown;
+            *placed || !required || other.answered.is_none_or(|answered| answered >= invoked)
+        })
+    }
+
+    /// The last LSN that the client was told.
+    fn lsn(&self, index: usize) -> Option<u64> {
+        let Verdict::Done(seen) = &self.operations[index].verdict else {
+            return None;
+        };
+        let lsns = seen.iter().filter_map(|seen| match seen {
+            Seen::Created(stored) | Seen::Replaced(stored) => Some(stored.lsn),
+            Seen::Deleted | Seen::Read(_) | Seen::NotModified(_) => None,
+        });
+        lsns.max()
+    }
+}
+
+fn has_effect(operation: &Operation) -> bool {
+    match &operation.verdict {
+        Verdict::Done(seen) => seen.iter().any(|seen| match seen {
+            Seen::Created(_) | Seen::Replaced(_) | Seen::Deleted => true,
+            Seen::Read(_) | Seen::NotModified(_) => false,
+        }),
+        Verdict::Refused(..) => false,
+        Verdict::Unknown => true,
+    }
+}
+
+/// The state after `operation` if the naive rules give the answer that was given.
+fn replay(rules: &Rules, state: &Logical, operation: &Operation) -> Option<Logical> {
+    let mut after = state.clone();
+    match &operation.verdict {
+        Verdict::Done(seen) => {
+            if seen.len() != operation.steps.len() {
+                return None;
+            }
+            for (step, seen) in operation.steps.iter().zip(seen) {
+                let told = rules.apply(&mut after, step).ok()?;
+                show(&mut after, state, &told, seen)?;
+            }
+            Some(after)
+        }
+        Verdict::Refused(index, refusal) => {
+            for step in operation.steps.get(..*index)? {
+                rules.apply(&mut after, step).ok()?;
+            }
+            let expected = rules.apply(&mut after, operation.steps.get(*index)?).err()?;
+            expected.agrees_with(refusal).then(|| state.clone())
+        }
+        Verdict::Unknown => {
+            for step in &operation.steps {
+                rules.apply(&mut after, step).ok()?;
+            }
+            Some(after)
+        }
+    }
+}
+
+/// Compares what a step came to with what was shown, and takes over what only the store can know.
+fn show(after: &mut Logical, before: &Logical, told: &Told, seen: &Seen) -> Option<()> {
+    match (told, seen) {
+        (Told::Created(id), Seen::Created(stored)) => {
+            // A new document has a new number, also in the place of an expired one.
+            let reused = before.values().any(|version| {
+                let stamp = version.stamp.as_ref();
+                stamp.is_some_and(|stamp| stamp.number == stored.number)
+            });
+            (!reused && same_body(after.get(id)?, stored)).then(|| take_over(after, id, stored))
+        }
+        (Told::Replaced(id), Seen::Replaced(stored)) => {
+            let version = after.get(id)?;
+            let same_number = version
+                .stamp
+                .as_ref()
+                .is_none_or(|stamp| stamp.number == stored.number);
+            (same_number && same_body(version, stored)).then(|| take_over(after, id, stored))
+        }
+        (Told::Deleted, Seen::Deleted) => Some(()),
+        (Told::Read(id), Seen::Read(stored)) => shows(after.get(id)?, stored).then_some(()),
+        (Told::NotModified(expected), Seen::NotModified(etag)) => {
+            let known = expected.as_ref().filter(|expected| !expected.is_empty());
+            known.is_none_or(|expected| expected == etag).then_some(())
+        }
+        (
+            Told::Created(_) | Told::Replaced(_) | Told::Deleted | Told::Read(_) | Told::NotModified(_),
+            Seen::Created(_) | Seen::Replaced(_) | Seen::Deleted | Seen::Read(_) | Seen::NotModified(_),
+        ) => None,
+    }
+}
+
+fn take_over(state: &mut Logical, id: &str, stored: &Stored) {
+    state.insert(id.to_owned(), Arc::new(version_of(stored)));
+}
+
+/// The version that the store shows.
+pub fn version_of(stored: &Stored) -> Version {
+    Version {
+        body: stored.body.clone(),
+        ts: stored.ts,
+        stamp: Some(Stamp {
+            number: stored.number,
+            etag: stored.etag.clone(),
+        }),
+    }
+}
+
+/// Members in the same order with the same values.
+fn same_body(version: &Version, stored: &Stored) -> bool {
+    version.body.iter().eq(stored.body.iter())
+}
+
+/// Whether a version may be what the store shows; what only the store can know agrees with anything.
+pub fn shows(version: &Version, stored: &Stored) -> bool {
+    let stamp_agrees = match &version.stamp {
+        None => true,
+        Some(stamp) if stamp.etag.is_empty() => stamp.number == stored.number,
+        Some(stamp) => (stamp.number, &stamp.etag, version.ts) == (stored.number, &stored.etag, stored.ts),
+    };
+    stamp_agrees && same_body(version, stored)
+}
+
+/// What is found after a state: the same documents, without those that may have been swept.
+pub fn settled(
+    state: &Logical,
+    found: &BTreeMap<String, Stored>,
+    may_be_gone: impl Fn(&Version) -> bool,
+) -> Option<Logical> {
+    let mut after = Logical::new();
+    for (id, version) in state {
+        match found.get(id) {
+            Some(stored) if shows(version, stored) => {
+                after.insert(id.clone(), Arc::new(version_of(stored)));
+            }
+            None if may_be_gone(version) => {}
+            Some(_) | None => return None,
+        }
+    }
+    found.keys().all(|id| state.contains_key(id)).then_some(after)
+}
+
+/// Tells states apart: every write has a mark of its own in the document.
+fn fingerprint(state: &Logical) -> String {
+    let mut text = String::new();
+    for (id, version) in state {
+        let mark = version.body.get("w").map(ToString::to_string).unwrap_or_default();
+        text.push_str(id);
+        text.push('=');
+        text.push_str(&mark);
+        text.push(';');
+    }
+    text
+}

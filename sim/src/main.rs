@@ -1,0 +1,91 @@
+//! Runs many seeds and shows the smallest course of the first that fails.
+#![allow(clippy::print_stdout)] // a program for people at a terminal
+
+use clap::Parser;
+use sim::scenario::{Length, draw};
+use sim::shrink::shrink;
+use sim::simulation::run;
+use std::process::ExitCode;
+
+/// Seeded simulations of the engine against a naive model.
+#[derive(Parser)]
+struct Arguments {
+    /// Seeds to run, as first..end.
+    #[arg(long, default_value = "0..1000")]
+    seeds: String,
+    /// Courses of some tens of operations instead of hundreds.
+    #[arg(long)]
+    short: bool,
+    /// Show the trace of every seed.
+    #[arg(long)]
+    trace: bool,
+    /// Go on after a failing seed, without making it small.
+    #[arg(long)]
+    keep_going: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let Some((first, end)) = parse_seeds(&arguments.seeds) else {
+        println!("seeds are given as first..end");
+        return ExitCode::from(2);
+    };
+    let length = if arguments.short {
+        Length::Short
+    } else {
+        Length::Long
+    };
+    let (mut operations, mut faults, mut crashes, mut failed) = (0, 0, 0, 0);
+    for seed in first..end {
+        let scenario = draw(seed, length);
+        match run(&scenario) {
+            Ok(summary) => {
+                operations += summary.operations;
+                faults += summary.faults;
+                crashes += summary.crashes;
+                if arguments.trace {
+                    println!(
+                        "seed {seed}: {:016x}, {} operations",
+                        summary.trace_hash, summary.operations
+                    );
+                }
+            }
+            Err(violation) if arguments.keep_going => {
+                failed += 1;
+                let first_line = violation.complaint.lines().next().unwrap_or_default();
+                println!("seed {seed} fails in wave {}: {first_line}", violation.wave);
+            }
+            Err(violation) => {
+                println!(
+                    "seed {seed} fails in wave {}: {}",
+                    violation.wave, violation.complaint
+                );
+                let (small, violation) = shrink(&scenario, violation);
+                println!("\nthe smallest course that fails has {} waves", small.waves.len());
+                println!(
+                    "buffered {}, partitions {}, unique {:?}, default {:?}",
+                    small.buffered, small.partitions, small.unique, small.default_ttl
+                );
+                for line in &violation.trace {
+                    println!("{line}");
+                }
+                println!("{}", violation.complaint);
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    println!(
+        "{} seeds, {operations} operations, {faults} faults, {crashes} crashes",
+        end - first
+    );
+    if failed > 0 {
+        println!("{failed} seeds failed");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn parse_seeds(text: &str) -> Option<(u64, u64)> {
+    let (first, end) = text.split_once("..")?;
+    Some((first.parse().ok()?, end.parse().ok()?))
+}

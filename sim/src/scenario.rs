@@ -1,0 +1,426 @@
+//! What a seed means: the whole course of a simulation, drawn before it begins.
+//!
+//! Nothing in it depends on what the product answers, so a wave can be taken out and the rest stays as it was:
+//! that is what makes a failing course small. Names of ETags and numbers are filled in when a wave is played.
+
+use crate::naive::{Body, DefaultTtl, Edit};
+use crate::random::Random;
+use kv::{FaultKind, Survivors};
+use serde_json::{Value as Json, json};
+
+/// Partition keys: the value of the document's `pk`, and the header that names it.
+pub const KEYS: [(Option<&str>, &str); 8] = [
+    (Some("\"a\""), "[\"a\"]"),
+    (Some("\"b\""), "[\"b\"]"),
+    (Some("7"), "[7]"),
+    (Some("null"), "[null]"),
+    (None, "[{}]"),
+    (Some("true"), "[true]"),
+    (
+        Some("\"a key that is so long that nobody would ever think of it as a name\""),
+        "[\"a key that is so long that nobody would ever think of it as a name\"]",
+    ),
+    (Some("\"\""), "[\"\"]"),
+];
+
+/// Ids in use per partition key.
+pub const IDS: usize = 5;
+/// Feeds that may be open at the same time, one per lane.
+pub const LANES_MAX: usize = 4;
+
+/// The course of one simulation.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// Whether writes are acknowledged before they are on the disk.
+    pub buffered: bool,
+    /// Partitions of each container.
+    pub partitions: u32,
+    /// Paths of each unique key.
+    pub unique: Vec<Vec<&'static str>>,
+    /// The default with which containers are created.
+    pub default_ttl: DefaultTtl,
+    /// What happens, in order.
+    pub waves: Vec<Wave>,
+}
+
+/// What happens between two quiet moments.
+#[derive(Clone, Debug)]
+pub enum Wave {
+    /// Clients work at the same time, each in its lane.
+    Clients {
+        /// What each does, one after the other.
+        lanes: Vec<Vec<Request>>,
+        /// Storage calls that fail.
+        faults: Vec<(u64, FaultKind)>,
+        /// The power fails after so many turns of the scheduler.
+        crash: Option<(u64, Survivors)>,
+    },
+    /// The clock jumps by so many seconds.
+    Clock(i64),
+    /// Time passes for timers, so that background jobs get their turn.
+    Rest(u64),
+    /// The container's default changes.
+    Default(DefaultTtl, Vec<(u64, FaultKind)>),
+    /// The container is dropped and created again.
+    Recreate(Vec<(u64, FaultKind)>),
+    /// All documents of a partition key are deleted.
+    Empty(usize, Vec<(u64, FaultKind)>),
+    /// The engine is closed in order and opened again.
+    Restart,
+    /// The power fails while nothing is under way.
+    Crash(Survivors),
+    /// The disk becomes full, or gets room again.
+    Disk(bool),
+}
+
+/// What a client sends.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Turns of the scheduler that the client lets pass first.
+    pub pause: u64,
+    /// What it wants.
+    pub want: Want,
+}
+
+/// What a client wants.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)] // The names say it.
+pub enum Want {
+    Single { key: usize, wish: Wish },
+    Batch { key: usize, wishes: Vec<Wish> },
+    Bulk(Vec<(usize, Wish)>),
+    Page { scope: Scope, items_max: usize },
+}
+
+/// Which documents a feed shows. A client has one feed open at a time and goes on with it until it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All.
+    Container,
+    /// Those of one partition.
+    Partition(u32),
+    /// Those of one partition key.
+    Key(usize),
+}
+
+/// A step whose ETags and numbers are still to be filled in.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// What is to be done.
+    pub kind: WishKind,
+    /// The document.
+    pub id: usize,
+    /// The new document, for kinds that have one.
+    pub body: Body,
+    /// The changes of a patch.
+    pub edits: Vec<Edit>,
+    /// What is demanded.
+    pub demand: DemandWish,
+    /// Whether the document is named by its number, if it has one.
+    pub by_number: bool,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The names say it.
+pub enum WishKind {
+    Create,
+    Upsert,
+    Replace,
+    Patch,
+    Delete,
+    Read,
+}
+
+/// What is demanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The names say it.
+pub enum DemandWish {
+    None,
+    MatchCurrent,
+    MatchOther,
+    Exists,
+    NoneMatchCurrent,
+    Absent,
+}
+
+/// How long a course is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Some tens of operations, for a test that is run often.
+    Short,
+    /// 200 to 2,000 operations.
+    Long,
+}
+
+/// Draws the course of a seed.
+pub fn draw(seed: u64, length: Length) -> Scenario {
+    let mut drawing = Drawing {
+        random: Random::seeded(seed),
+        mark: 0,
+        keys: 1,
+        unique: Vec::new(),
+    };
+    drawing.scenario(seed, length)
+}
+
+struct Drawing {
+    random: Random,
+    /// Counts writes, so that every version of a document differs from every other.
+    mark: u64,
+    /// Partition keys in use.
+    keys: usize,
+    unique: Vec<Vec<&'static str>>,
+}
+
+impl Drawing {
+    fn scenario(&mut self, seed: u64, length: Length) -> Scenario {
+        let unique_policies: [&[&[&'static str]]; 4] =
+            [&[], &[&["mail"]], &[&["mail"], &["first", "last"]], &[&["first"]]];
+        let unique = *self.random.pick(&unique_policies);
+        self.unique = unique.iter().map(|paths| paths.to_vec()).collect();
+        self.keys = usize::try_from(self.random.between(1, KEYS.len() as u64)).unwrap_or(1);
+        let partitions = u32::try_from(self.random.between(1, 8)).unwrap_or(1);
+        let default_ttl = if self.random.chance(50) {
+            DefaultTtl::Off
+        } else {
+            self.default_ttl()
+        };
+        let count = match length {
+            Length::Short => self.random.between(8, 24),
+            Length::Long => self.random.between(30, 250),
+        };
+        let buffered = self.random.chance(40);
+        // Half of all courses leave the default alone, so that expiry rows can be checked exactly.
+        let changes_default = self.random.chance(50);
+        let waves = (0..count)
+            .map(|_| self.wave(partitions, changes_default))
+            .collect();
+        Scenario {
+            seed,
+            buffered,
+            partitions,
+            unique: self.unique.clone(),
+            default_ttl,
+            waves,
+        }
+    }
+
+    fn wave(&mut self, partitions: u32, changes_default: bool) -> Wave {
+        match self.random.below(100) {
+            0..=8 => Wave::Clock(self.jump()),
+            9..=18 => Wave::Rest(*self.random.pick(&[60, 1_200, 5_000, 130_000])),
+            19..=22 if changes_default => Wave::Default(self.default_ttl(), self.faults(20)),
+            23 => Wave::Recreate(self.faults(20)),
+            24..=25 => Wave::Empty(self.random.index(self.keys), self.faults(30)),
+            26..=27 => Wave::Restart,
+            28..=31 => Wave::Crash(self.survivors()),
+            32 => Wave::Disk(true),
+            33..=35 => Wave::Disk(false),
+            _ => self.clients(partitions),
+        }
+    }
+
+    fn jump(&mut self) -> i64 {
+        match self.random.below(10) {
+            0..=5 => i64::try_from(self.random.between(1, 12)).unwrap_or(1),
+            6 => 3600,
+            7..=8 => -i64::try_from(self.random.between(1, 12)).unwrap_or(1),
+            _ => -3600,
+        }
+    }
+
+    fn default_ttl(&mut self) -> DefaultTtl {
+        match self.random.below(4) {
+            0 => DefaultTtl::Off,
+            1 => DefaultTtl::OnDemand,
+            _ => DefaultTtl::Seconds(self.random.between(1, 15)),
+        }
+    }
+
+    fn survivors(&mut self) -> Survivors {
+        *self.random.pick(&[
+            Survivors::Synced,
+            Survivors::Drawn,
+            Survivors::Drawn,
+            Survivors::First(1),
+            Survivors::All,
+        ])
+    }
+
+    fn faults(&mut self, percent: u64) -> Vec<(u64, FaultKind)> {
+        if !self.random.chance(percent) {
+            return Vec::new();
+        }
+        let count = self.random.between(1, 3);
+        let fault = |_| {
+            let survive = self.random.index(2);
+            let kinds = [
+                FaultKind::Fail,
+                FaultKind::FailSync,
+                FaultKind::FailSync,
+                FaultKind::Tear { survive },
+                FaultKind::Damage,
+            ];
+            let call = 1 + self.random.below(30);
+            (call, *self.random.pick(&kinds))
+        };
+        (0..count).map(fault).collect()
+    }
+
+    fn clients(&mut self, partitions: u32) -> Wave {
+        let lane_count = self.random.between(1, LANES_MAX as u64);
+        let lanes = (0..lane_count).map(|_| self.lane(partitions)).collect();
+        let faults = self.faults(20);
+        let crash = self
+            .random
+            .chance(8)
+            .then(|| (self.random.below(20), self.survivors()));
+        Wave::Clients { lanes, faults, crash }
+    }
+
+    fn lane(&mut self, partitions: u32) -> Vec<Request> {
+        let count = self.random.between(1, 3);
+        (0..count)
+            .map(|_| Request {
+                pause: self.random.below(4),
+                want: self.want(partitions),
+            })
+            .collect()
+    }
+
+    fn want(&mut self, partitions: u32) -> Want {
+        let key = self.random.index(self.keys);
+        match self.random.below(100) {
+            0..=59 => Want::Single {
+                key,
+                wish: self.wish(key),
+            },
+            60..=74 => {
+                let count = self.random.between(1, 5);
+                let wishes = (0..count).map(|_| self.wish(key)).collect();
+                Want::Batch { key, wishes }
+            }
+            75..=82 => {
+                let count = self.random.between(1, 6);
+                let part = |_| {
+                    let key = self.random.index(self.keys);
+                    (key, self.wish(key))
+                };
+                Want::Bulk((0..count).map(part).collect())
+            }
+            _ => {
+                let scope = match self.random.below(4) {
+                    0 => Scope::Key(key),
+                    1 => {
+                        Scope::Partition(u32::try_from(self.random.below(u64::from(partitions))).unwrap_or(0))
+                    }
+                    _ => Scope::Container,
+                };
+                let items_max = usize::try_from(self.random.between(1, 6)).unwrap_or(1);
+                Want::Page { scope, items_max }
+            }
+        }
+    }
+
+    fn wish(&mut self, key: usize) -> Wish {
+        let id = self.random.index(IDS);
+        let kind = match self.random.below(100) {
+            0..=29 => WishKind::Create,
+            30..=49 => WishKind::Upsert,
+            50..=59 => WishKind::Replace,
+            60..=71 => WishKind::Patch,
+            72..=84 => WishKind::Delete,
+            _ => WishKind::Read,
+        };
+        let demand = match self.random.below(100) {
+            0..=69 => DemandWish::None,
+            70..=81 => DemandWish::MatchCurrent,
+            82..=87 => DemandWish::MatchOther,
+            88..=91 => DemandWish::Exists,
+            92..=96 => DemandWish::NoneMatchCurrent,
+            _ => DemandWish::Absent,
+        };
+        let body_id = if kind == WishKind::Replace && self.random.chance(4) {
+            self.random.index(IDS)
+        } else {
+            id
+        };
+        Wish {
+            kind,
+            id,
+            body: self.body(key, body_id),
+            edits: self.edits(),
+            demand,
+            by_number: self.random.chance(15),
+        }
+    }
+
+    fn body(&mut self, key: usize, id: usize) -> Body {
+        let mut body = Body::new();
+        body.insert("id".to_owned(), id_text(id).into());
+        if let Some(text) = KEYS[key].0 {
+            body.insert("pk".to_owned(), text.parse().unwrap_or(Json::Null));
+        }
+        body.insert("w".to_owned(), self.next_mark());
+        for name in ["mail", "first", "last"] {
+            if self.random.chance(80) {
+                body.insert(name.to_owned(), self.unique_value());
+            }
+        }
+        if self.random.chance(30) {
+            body.insert("n".to_owned(), self.random.below(10).into());
+        }
+        if self.random.chance(20) {
+            body.insert("ttl".to_owned(), self.own_ttl());
+        }
+        if self.random.chance(10) {
+            let length = usize::try_from(self.random.below(3_000)).unwrap_or(0);
+            body.insert("pad".to_owned(), "x".repeat(length).into());
+        }
+        body
+    }
+
+    fn edits(&mut self) -> Vec<Edit> {
+        let mut edits = vec![Edit::Set("w", self.next_mark())];
+        for _ in 0..self.random.below(3) {
+            edits.push(match self.random.below(10) {
+                0..=1 => Edit::Increment("n", 1),
+                2 => Edit::Increment("mail", 1),
+                3..=4 => Edit::Set("mail", self.unique_value()),
+                5 => Edit::Replace("n", 5.into()),
+                6 => Edit::Remove("pad"),
+                7 => Edit::Set("ttl", self.own_ttl()),
+                8 => Edit::Remove("first"),
+                _ => Edit::Set(*self.random.pick(&["id", "pk"]), "z".into()),
+            });
+        }
+        edits
+    }
+
+    fn own_ttl(&mut self) -> Json {
+        (*self.random.pick(&[-1, 1, 3, 8, 1_000])).into()
+    }
+
+    /// Few values, so that they meet; one so long that its key is a digest.
+    fn unique_value(&mut self) -> Json {
+        match self.random.below(10) {
+            0 => Json::Null,
+            1 => json!("y".repeat(700)),
+            2..=3 => json!(self.random.below(3)),
+            other => json!(format!("v{other}")),
+        }
+    }
+
+    fn next_mark(&mut self) -> Json {
+        self.mark += 1;
+        self.mark.into()
+    }
+}
+
+/// The id with an index.
+pub fn id_text(index: usize) -> String {
+    format!("d{index}")
+}

@@ -1,0 +1,774 @@
+//! One life of the product after the other: a store that outlives crashes, an engine on it, clients that call it.
+//!
+//! Each life has a runtime of its own, so that a crash ends every task as the death of a process would. Knows how
+//! to call and to look; what is right is judged elsewhere.
+
+use crate::ambient::SeededAmbient;
+use crate::history::{Seen, Stored};
+use crate::naive::{Aim, Body, Demand, Edit, Step};
+use crate::scenario::{KEYS, Scenario, Scope};
+use bytes::Bytes;
+use engine::{
+    AccountKey, Container, DocumentAddress, Engine, EngineOptions, FeedPage, FeedRequest, FeedScope,
+    Principal, ReadOptions,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use kv::{CommitMode, Direction, Durability, FaultScript, Health, ScanLimit, Store, Survivors};
+use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
+use partition::keyspace::{self, CATALOG, PartitionId, RECORDS, SPACES};
+use partition::{AuditReport, AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
+use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
+use serde_json::{Value as Json, json};
+use sha2::Sha256;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use value::{Document, PatchOperation, ValueRef};
+
+/// Timers may move so far in one wave before it counts as stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(3600);
+/// How often somebody looks whether the store must be reopened.
+const DOCTOR_PAUSE: Duration = Duration::from_millis(25);
+const ACCOUNT_KEY: &[u8] = b"key of the simulation";
+/// Name of the one container.
+const CONTAINER: &str = "c";
+const DATABASE: &str = "d";
+
+/// See the file's head.
+pub struct World {
+    /// What shall go wrong.
+    pub script: FaultScript,
+    /// Time and chance.
+    pub ambient: Arc<SeededAmbient>,
+    /// What lies on the disk.
+    pub store: Store,
+    /// The container in use.
+    pub container: Arc<Container>,
+    /// The partitions of the container.
+    pub specs: Vec<PartitionSpec>,
+    engine: Arc<Engine>,
+    principal: Principal,
+    durability: Durability,
+    runtime: Option<Runtime>,
+}
+
+/// What a client sent and what it was told.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Whose it is.
+    pub lane: usize,
+    /// When it was sent.
+    pub invoked: u64,
+    /// When the answer came; `None` if the client waits in vain.
+    pub answered: Option<u64>,
+    /// What was sent.
+    pub call: Call,
+    /// What was told.
+    pub answer: Option<Answer>,
+}
+
+/// What a client sends.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// Steps that are carried out together.
+    Steps {
+        /// Index of the partition key.
+        key: usize,
+        /// The steps.
+        steps: Vec<Step>,
+    },
+    /// The next page of a feed.
+    Page {
+        /// Of what.
+        scope: Scope,
+        /// Most documents.
+        items_max: usize,
+        /// Where to go on.
+        continuation: Option<String>,
+    },
+}
+
+/// What a client is told.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Of steps: what each showed, or which failed and why.
+    Steps(Result<Vec<Seen>, (usize, Fault)>),
+    /// Of a page.
+    Page(Result<FeedPage, Fault>),
+}
+
+/// What a lane sends next.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// Turns of the scheduler to let pass first.
+    pub pause: u64,
+    /// What to send.
+    pub kind: ErrandKind,
+}
+
+/// What to send.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)] // The names say it.
+pub enum ErrandKind {
+    Single(usize, Step),
+    Batch(usize, Vec<Step>),
+    Bulk(Vec<(usize, Step)>),
+    Page { scope: Scope, items_max: usize },
+}
+
+/// A feed that a lane has open.
+#[derive(Clone, Debug)]
+pub struct OpenFeed {
+    /// Of what.
+    pub scope: Scope,
+    /// Where to go on.
+    pub continuation: String,
+}
+
+/// All documents by index of their partition key and id.
+pub type Found = Vec<BTreeMap<String, Stored>>;
+
+/// Something that must never happen; the text says what.
+pub type Complaint = String;
+
+impl World {
+    /// A new store with an engine and an empty container on it.
+    pub fn new(scenario: &Scenario) -> Result<World, Complaint> {
+        let script = FaultScript::seeded(scenario.seed);
+        let ambient = Arc::new(SeededAmbient::seeded(scenario.seed));
+        let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
+        let durability = if scenario.buffered {
+            Durability::Buffered
+        } else {
+            Durability::Sync
+        };
+        let runtime = runtime()?;
+        let (engine, principal) = open(&runtime, store.clone(), durability, &ambient)?;
+        let created = runtime.block_on(async {
+            let pass = engine.access().change_catalog(&principal)?;
+            engine.create_database(pass, DATABASE, None).await?;
+            create_container(&engine, &principal, scenario).await
+        });
+        let container = created.map_err(|fault| format!("the container could not be created: {fault}"))?;
+        let mut world = World {
+            script,
+            ambient,
+            store,
+            specs: Vec::new(),
+            container,
+            engine,
+            principal,
+            durability,
+            runtime: Some(runtime),
+        };
+        world.adopt(Arc::clone(&world.container))?;
+        Ok(world)
+    }
+
+    /// Ends this life as a loss of power would, and prepares the next. The engine is opened by [`World::revive`], so
+    /// that the store can be looked at before.
+    pub fn crash(&mut self, survivors: Survivors) -> Result<(), Complaint> {
+        self.script.calm();
+        let store = self.script.crash(survivors);
+        self.store = store.ok_or("the script has no store")?;
+        // Dropped after the crash: nothing that a dying task still does may reach the disk.
+        drop(self.runtime.take());
+        self.runtime = Some(runtime()?);
+        Ok(())
+    }
+
+    /// Opens the engine on the store; the container must be the one that is known, if one is expected.
+    pub fn revive(&mut self) -> Result<(), Complaint> {
+        let runtime = self.runtime.as_ref().ok_or("no runtime")?;
+        let (engine, principal) = open(runtime, self.store.clone(), self.durability, &self.ambient)?;
+        self.engine = engine;
+        self.principal = principal;
+        Ok(())
+    }
+
+    /// Closes the engine in order.
+    pub fn close(&mut self) -> Result<(), Complaint> {
+        let engine = Arc::clone(&self.engine);
+        let closed = self.run(async move { engine.close().await })?;
+        closed.map_err(|fault| format!("the engine could not be closed: {fault}"))
+    }
+
+    /// Takes a container as the one in use.
+    pub fn adopt(&mut self, container: Arc<Container>) -> Result<(), Complaint> {
+        let pass = self.engine.access().read_catalog(&self.principal);
+        let pass = pass.map_err(|fault| fault.to_string())?;
+        let spec = |range: engine::PartitionRange| PartitionSpec {
+            id: PartitionId {
+                container: container.number(),
+                ordinal: range.ordinal,
+            },
+            range: range.range,
+        };
+        let ranges = self.engine.ranges(pass, &container).ranges;
+        self.specs = ranges.into_iter().map(spec).collect();
+        self.container = container;
+        Ok(())
+    }
+
+    /// The container as the engine has it now.
+    pub fn find_container(&self) -> Result<Arc<Container>, Fault> {
+        self.engine
+            .find_container(DATABASE, CONTAINER)
+            .map(|found| found.resource)
+    }
+
+    /// Creates the container anew.
+    pub fn create_container(&self, scenario: &Scenario) -> Result<Result<Arc<Container>, Fault>, Complaint> {
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
+        let scenario = scenario.clone();
+        self.run(async move { create_container(&engine, &principal, &scenario).await })
+    }
+
+    /// Drops the container.
+    pub fn drop_container(&self) -> Result<Result<(), Fault>, Complaint> {
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
+        let container = Arc::clone(&self.container);
+        self.run(async move {
+            let pass = engine.access().change_catalog(&principal)?;
+            engine.delete_container(pass, &container, &Condition::None).await
+        })
+    }
+
+    /// Changes the container's default.
+    pub fn replace_default(
+        &self,
+        default_ttl: crate::naive::DefaultTtl,
+    ) -> Result<Result<Arc<Container>, Fault>, Complaint> {
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
+        let container = Arc::clone(&self.container);
+        let mut body = Json::Object(container.definition().to_json());
+        if let Some(members) = body.as_object_mut() {
+            members.shift_remove("defaultTtl");
+            if let Some(wire) = wire_ttl(default_ttl) {
+                members.insert("defaultTtl".to_owned(), wire);
+            }
+        }
+        self.run(async move {
+            let pass = engine.access().change_catalog(&principal)?;
+            engine
+                .replace_container(pass, &container, &body, &Condition::None)
+                .await
+        })
+    }
+
+    /// Deletes all documents of a partition key.
+    pub fn empty(&self, key: usize) -> Result<Result<(), Fault>, Complaint> {
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
+        let container = Arc::clone(&self.container);
+        self.run(async move {
+            let pass = engine.access().write(&principal, &container)?;
+            let key = partition_key(&container, key);
+            engine.delete_logical_partition(pass, key).await.map(drop)
+        })
+    }
+
+    /// Lets timers run.
+    pub fn rest(&self, milliseconds: u64) -> Result<(), Complaint> {
+        self.run(async move { tokio::time::sleep(Duration::from_millis(milliseconds)).await })
+    }
+
+    /// Ends all planned faults and makes the store serve again.
+    pub fn heal(&self) -> Result<(), Complaint> {
+        self.script.calm();
+        match self.store.health() {
+            Health::Poisoned { .. } => {
+                let reopened = self.run(reopen(self.store.clone()))?;
+                reopened.map_err(|fault| format!("the store could not be reopened: {fault}"))
+            }
+            Health::Serving | Health::Full { .. } | Health::Closed => Ok(()),
+        }
+    }
+
+    /// Plays the lanes; with a `crash_after` only so many turns of the scheduler. Tells all that was sent.
+    pub fn play(
+        &self,
+        lanes: Vec<(Vec<Errand>, Option<OpenFeed>)>,
+        crash_after: Option<u64>,
+    ) -> Result<Vec<Record>, Complaint> {
+        let desk = Arc::new(Desk {
+            engine: Arc::clone(&self.engine),
+            principal: self.principal,
+            container: Arc::clone(&self.container),
+            records: Mutex::default(),
+            events: AtomicU64::new(1),
+        });
+        let tasks = Arc::clone(&desk);
+        self.run(async move {
+            let lanes: Vec<_> = lanes
+                .into_iter()
+                .enumerate()
+                .map(|(lane, (errands, feed))| tokio::spawn(Arc::clone(&tasks).walk(lane, errands, feed)))
+                .collect();
+            match crash_after {
+                Some(turns) => {
+                    for _ in 0..turns {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                None => {
+                    for lane in lanes {
+                        if let Err(panic) = lane.await {
+                            return Err(format!("a call panicked: {panic}"));
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })??;
+        let records = desk.records().clone();
+        Ok(records)
+    }
+
+    /// All documents of the container as they lie in the store.
+    pub fn look(&self) -> Result<Found, Complaint> {
+        let container = self.container.number();
+        let store = self.store.clone();
+        let rows = self.run(async move {
+            let view = store.view()?;
+            let everything = ScanLimit {
+                rows: usize::MAX,
+                bytes: usize::MAX,
+            };
+            let range = keyspace::container_rows(container);
+            view.scan(RECORDS, range, Direction::Forward, everything).await
+        })?;
+        let rows = rows
+            .map_err(|fault| format!("the records cannot be read: {fault}"))?
+            .rows;
+        let mut found: Found = vec![BTreeMap::new(); KEYS.len()];
+        for (_, row) in rows {
+            let stored = partition::stored_document(&row).map_err(|fault| fault.to_string())?;
+            let stored = stored_of(&stored)?;
+            let key = key_of(&stored.body).ok_or("a record has a partition key that nobody wrote")?;
+            let id = stored
+                .body
+                .get("id")
+                .and_then(Json::as_str)
+                .unwrap_or_default()
+                .to_owned();
+            if found[key].insert(id, stored).is_some() {
+                return Err("two records have one id".to_owned());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Checks all rows of the container against its records.
+    pub fn audit(&self, shape: &ContainerShape, expiry: ExpiryRule) -> Result<AuditReport, Complaint> {
+        let store = self.store.clone();
+        let container = self.container.number();
+        let (shape, specs) = (shape.clone(), self.specs.clone());
+        let report = self.run(async move {
+            let view = store.view().map_err(partition::read_fault)?;
+            let scope = AuditScope {
+                container,
+                shape: &shape,
+                partitions: &specs,
+                expiry,
+            };
+            partition::audit(&view, &scope).await
+        })?;
+        report.map_err(|fault| format!("the audit failed: {fault}"))
+    }
+
+    /// The containers with rows that no catalog entry accounts for.
+    pub fn strays(&self) -> Result<usize, Complaint> {
+        let store = self.store.clone();
+        let strays = self.run(async move {
+            let view = store.view().map_err(partition::read_fault)?;
+            partition::stray_containers(&view).await
+        })?;
+        strays
+            .map(|strays| strays.len())
+            .map_err(|fault| fault.to_string())
+    }
+
+    /// Whether the job that writes expiry rows anew has still to run.
+    pub fn expiry_is_pending(&self) -> Result<bool, Complaint> {
+        let store = self.store.clone();
+        let key = keyspace::container_key(self.container.number());
+        let row: Option<Bytes> = self
+            .run(async move { store.view()?.get(CATALOG, &key).await })?
+            .map_err(|fault| fault.to_string())?;
+        let row = row.ok_or("the container has no row")?;
+        let row: Json = serde_json::from_slice(&row).map_err(|error| error.to_string())?;
+        row.get("expiry_pending")
+            .and_then(Json::as_bool)
+            .ok_or_else(|| "the container's row has another form".to_owned())
+    }
+
+    /// The partition that owns a partition key.
+    pub fn ordinal_of(&self, key: usize) -> Option<u32> {
+        let key = partition_key(&self.container, key);
+        let effective = self.container.definition().partition_key.effective_key(&key);
+        let owner = self.specs.iter().find(|spec| spec.range.contains(&effective));
+        owner.map(|spec| spec.id.ordinal.0)
+    }
+
+    /// Runs a future beside a doctor who reopens a poisoned store, as the thread of a store on disk does by itself.
+    fn run<F: Future>(&self, future: F) -> Result<F::Output, Complaint> {
+        let runtime = self.runtime.as_ref().ok_or("no runtime")?;
+        let store = self.store.clone();
+        runtime.block_on(async move {
+            let doctor = tokio::spawn(async move {
+                loop {
+                    tokio::time::sleep(DOCTOR_PAUSE).await;
+                    if let Health::Poisoned { .. } = store.health() {
+                        store.reopen().await.ok();
+                    }
+                }
+            });
+            let done = tokio::time::timeout(STUCK_AFTER, future).await;
+            doctor.abort();
+            done.map_err(|_| "the product is stuck".to_owned())
+        })
+    }
+}
+
+async fn reopen(store: Store) -> Result<(), kv::CommitFault> {
+    store.reopen().await
+}
+
+fn runtime() -> Result<Runtime, Complaint> {
+    let builder = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    builder.map_err(|error| error.to_string())
+}
+
+fn open(
+    runtime: &Runtime,
+    store: Store,
+    durability: Durability,
+    ambient: &Arc<SeededAmbient>,
+) -> Result<(Arc<Engine>, Principal), Complaint> {
+    let options = EngineOptions {
+        keys: vec![AccountKey::new(ACCOUNT_KEY)],
+        durability,
+        ..EngineOptions::default()
+    };
+    let engine = runtime.block_on(Engine::open(store, options, Arc::clone(ambient) as Arc<_>));
+    let engine = engine.map_err(|fault| format!("the engine could not be opened: {fault}"))?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(ACCOUNT_KEY).map_err(|error| error.to_string())?;
+    mac.update(b"payload");
+    let signature = mac.finalize().into_bytes();
+    let principal = engine.access().verify_signature(b"payload", &signature);
+    Ok((engine, principal.ok_or("the signature was refused")?))
+}
+
+async fn create_container(
+    engine: &Engine,
+    principal: &Principal,
+    scenario: &Scenario,
+) -> Result<Arc<Container>, Fault> {
+    let unique = |paths: &Vec<&str>| {
+        let paths: Vec<String> = paths.iter().map(|path| format!("/{path}")).collect();
+        json!({ "paths": paths })
+    };
+    let mut body = json!({
+        "id": CONTAINER,
+        "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
+        "uniqueKeyPolicy": { "uniqueKeys": scenario.unique.iter().map(unique).collect::<Vec<_>>() },
+    });
+    if let Some(wire) = wire_ttl(scenario.default_ttl) {
+        body["defaultTtl"] = wire;
+    }
+    let definition = model::ContainerDefinition::from_json(&body)?;
+    let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
+    let database = engine.find_database(DATABASE)?.resource;
+    let pass = engine.access().change_catalog(principal)?;
+    engine
+        .create_container(pass, &database, definition, Some(throughput))
+        .await
+}
+
+fn wire_ttl(default_ttl: crate::naive::DefaultTtl) -> Option<Json> {
+    match default_ttl {
+        crate::naive::DefaultTtl::Off => None,
+        crate::naive::DefaultTtl::OnDemand => Some((-1).into()),
+        crate::naive::DefaultTtl::Seconds(seconds) => Some(seconds.into()),
+    }
+}
+
+fn partition_key(container: &Container, key: usize) -> PartitionKey {
+    let definition = &container.definition().partition_key;
+    definition
+        .parse_header(KEYS[key].1)
+        .expect("the keys of the simulation are headers")
+}
+
+/// The index of a document's partition key.
+pub fn key_of(body: &Body) -> Option<usize> {
+    let text = body.get("pk").map(ToString::to_string);
+    KEYS.iter().position(|(value, _)| *value == text.as_deref())
+}
+
+/// A stored document in the words of the checker.
+pub fn stored_of(stored: &StoredDocument) -> Result<Stored, Complaint> {
+    let mut text = Vec::new();
+    stored.document.root().write_json(&mut text);
+    let body: Body = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    Ok(Stored {
+        number: stored.number.raw(),
+        ordinal: stored.etag.ordinal.0,
+        lsn: stored.lsn.0,
+        etag: stored.etag.to_string(),
+        ts: stored.ts,
+        body,
+    })
+}
+
+/// Where clients call and what they are told is written down.
+struct Desk {
+    engine: Arc<Engine>,
+    principal: Principal,
+    container: Arc<Container>,
+    records: Mutex<Vec<Record>>,
+    events: AtomicU64,
+}
+
+impl Desk {
+    fn records(&self) -> MutexGuard<'_, Vec<Record>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn event(&self) -> u64 {
+        self.events.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn invoke(&self, lane: usize, invoked: u64, call: Call) -> usize {
+        let mut records = self.records();
+        records.push(Record {
+            lane,
+            invoked,
+            answered: None,
+            call,
+            answer: None,
+        });
+        records.len() - 1
+    }
+
+    fn answer(&self, record: usize, answered: u64, answer: Answer) {
+        if let Some(record) = self.records().get_mut(record) {
+            record.answered = Some(answered);
+            record.answer = Some(answer);
+        }
+    }
+
+    async fn walk(self: Arc<Desk>, lane: usize, errands: Vec<Errand>, mut feed: Option<OpenFeed>) {
+        for errand in errands {
+            for _ in 0..errand.pause {
+                tokio::task::yield_now().await;
+            }
+            match errand.kind {
+                ErrandKind::Single(key, step) => self.single(lane, key, step).await,
+                ErrandKind::Batch(key, steps) => self.batch(lane, key, steps).await,
+                ErrandKind::Bulk(parts) => self.bulk(lane, parts).await,
+                ErrandKind::Page { scope, items_max } => self.page(lane, scope, items_max, &mut feed).await,
+            }
+        }
+    }
+
+    async fn single(&self, lane: usize, key: usize, step: Step) {
+        let steps = vec![step.clone()];
+        let record = self.invoke(lane, self.event(), Call::Steps { key, steps });
+        let key = partition_key(&self.container, key);
+        let outcome = match operation(&step) {
+            Ok(Operation::Read { target, condition }) => self.read(key, target, condition).await,
+            Ok(Operation::Write(mutation)) => self.write(key, mutation).await,
+            Err(fault) => Err(fault),
+        };
+        let seen = outcome.and_then(|outcome| seen_of(&outcome));
+        let answer = Answer::Steps(seen.map(|seen| vec![seen]).map_err(|fault| (0, fault)));
+        self.answer(record, self.event(), answer);
+    }
+
+    async fn read(&self, key: PartitionKey, target: Target, condition: Condition) -> Result<Outcome, Fault> {
+        let pass = self.engine.access().read(&self.principal, &self.container)?;
+        let address = DocumentAddress {
+            key: Some(key),
+            target,
+        };
+        let options = ReadOptions {
+            condition,
+            session: Vec::new(),
+        };
+        let receipt = self.engine.read(pass, &address, &options).await?;
+        Ok(receipt.outcome)
+    }
+
+    async fn write(&self, key: PartitionKey, mutation: Mutation) -> Result<Outcome, Fault> {
+        let pass = self.engine.access().write(&self.principal, &self.container)?;
+        let receipt = self.engine.write(pass, Some(key), mutation).await?;
+        Ok(receipt.outcome)
+    }
+
+    async fn batch(&self, lane: usize, key: usize, steps: Vec<Step>) {
+        let operations: Result<Vec<_>, _> = steps.iter().map(operation).collect();
+        let record = self.invoke(lane, self.event(), Call::Steps { key, steps });
+        let key = partition_key(&self.container, key);
+        let result = async {
+            let operations = operations.map_err(|fault| (0, fault))?;
+            let pass = self.engine.access().write(&self.principal, &self.container);
+            let pass = pass.map_err(|fault| (0, fault.into()))?;
+            let receipt = self.engine.batch(pass, key, operations).await;
+            let receipt = receipt.map_err(|fault| (0, fault))?;
+            let steps = receipt.result.map_err(|refusal| (refusal.index, refusal.fault))?;
+            let seen = steps.iter().map(|step| seen_of(&step.outcome));
+            seen.collect::<Result<Vec<_>, _>>().map_err(|fault| (0, fault))
+        };
+        let result = result.await;
+        self.answer(record, self.event(), Answer::Steps(result));
+    }
+
+    async fn bulk(&self, lane: usize, parts: Vec<(usize, Step)>) {
+        let invoked = self.event();
+        let mut records = Vec::with_capacity(parts.len());
+        let mut operations = Vec::with_capacity(parts.len());
+        for (key, step) in parts {
+            let Ok(operation) = operation(&step) else { continue };
+            operations.push((Some(partition_key(&self.container, key)), operation));
+            let steps = vec![step];
+            records.push(self.invoke(lane, invoked, Call::Steps { key, steps }));
+        }
+        let Ok(pass) = self.engine.access().write(&self.principal, &self.container) else {
+            return;
+        };
+        let results = self.engine.bulk(pass, operations).await;
+        let answered = self.event();
+        for (record, result) in records.into_iter().zip(results) {
+            let seen = result.and_then(|receipt| seen_of(&receipt.outcome));
+            let answer = Answer::Steps(seen.map(|seen| vec![seen]).map_err(|fault| (0, fault)));
+            self.answer(record, answered, answer);
+        }
+    }
+
+    async fn page(&self, lane: usize, scope: Scope, items_max: usize, feed: &mut Option<OpenFeed>) {
+        let scope = feed.as_ref().map_or(scope, |feed| feed.scope);
+        let continuation = feed.as_ref().map(|feed| feed.continuation.clone());
+        let call = Call::Page {
+            scope,
+            items_max,
+            continuation: continuation.clone(),
+        };
+        let record = self.invoke(lane, self.event(), call);
+        let request = FeedRequest {
+            scope: match scope {
+                Scope::Container => FeedScope::Container,
+                Scope::Partition(ordinal) => FeedScope::Range(PartitionOrdinal(ordinal), None),
+                Scope::Key(key) => FeedScope::Key(partition_key(&self.container, key)),
+            },
+            items_max,
+            continuation,
+            session: Vec::new(),
+        };
+        let page = match self.engine.access().read(&self.principal, &self.container) {
+            Ok(pass) => self.engine.feed(pass, &request).await,
+            Err(fault) => Err(fault.into()),
+        };
+        match &page {
+            Ok(page) => {
+                let open = |continuation| OpenFeed { scope, continuation };
+                *feed = page.continuation.clone().map(open);
+            }
+            Err(Fault::Request(_)) => *feed = None,
+            Err(_) => {}
+        }
+        self.answer(record, self.event(), Answer::Page(page));
+    }
+}
+
+fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
+    let stored = |stored: &StoredDocument| stored_of(stored).map_err(Fault::Internal);
+    match outcome {
+        Outcome::Created(document) => stored(document).map(Seen::Created),
+        Outcome::Replaced(document) => stored(document).map(Seen::Replaced),
+        Outcome::Deleted => Ok(Seen::Deleted),
+        Outcome::Read(document) => stored(document).map(Seen::Read),
+        Outcome::NotModified(etag) => Ok(Seen::NotModified(etag.to_string())),
+        Outcome::Nothing => Err(Fault::Internal("a client's step did nothing".to_owned())),
+    }
+}
+
+/// A step in the words of the product.
+fn operation(step: &Step) -> Result<Operation, Fault> {
+    Ok(Operation::Write(match step {
+        Step::Create { body } => Mutation::Create {
+            item: item(body)?,
+            condition: Condition::None,
+        },
+        Step::Upsert { body, demand } => Mutation::Upsert {
+            item: item(body)?,
+            condition: condition(demand),
+        },
+        Step::Replace { aim, body, demand } => Mutation::Replace {
+            target: target(aim)?,
+            item: item(body)?,
+            condition: condition(demand),
+        },
+        Step::Patch { aim, edits, demand } => Mutation::Patch {
+            target: target(aim)?,
+            operations: patch(edits)?,
+            condition: condition(demand),
+        },
+        Step::Delete { aim, demand } => Mutation::Delete {
+            target: target(aim)?,
+            condition: condition(demand),
+        },
+        Step::Read { aim, demand } => {
+            return Ok(Operation::Read {
+                target: target(aim)?,
+                condition: condition(demand),
+            });
+        }
+    }))
+}
+
+fn item(body: &Body) -> Result<Item, Fault> {
+    let text = Json::Object(body.clone()).to_string();
+    let document = Document::from_json(text.as_bytes());
+    let document = document.map_err(|error| Fault::Internal(error.to_string()))?;
+    Ok(Item::new(document)?)
+}
+
+fn target(aim: &Aim) -> Result<Target, Fault> {
+    match aim {
+        Aim::Id(id) => Ok(Target::Id(id.clone())),
+        Aim::Number(number) => {
+            let number = DocumentNumber::from_raw(*number);
+            let number = number.ok_or_else(|| Fault::Internal("no document number".to_owned()))?;
+            Ok(Target::Number(number))
+        }
+    }
+}
+
+fn condition(demand: &Demand) -> Condition {
+    match demand {
+        Demand::None => Condition::None,
+        Demand::Match(etag) => Condition::IfMatch(etag.clone()),
+        Demand::Exists => Condition::IfExists,
+        Demand::NoneMatch(etag) => Condition::IfNoneMatch(etag.clone()),
+        Demand::Absent => Condition::IfAbsent,
+    }
+}
+
+fn patch(edits: &[Edit]) -> Result<Vec<PatchOperation>, Fault> {
+    let wire = |edit: &Edit| match edit {
+        Edit::Set(name, value) => json!({ "op": "set", "path": format!("/{name}"), "value": value }),
+        Edit::Replace(name, value) => json!({ "op": "replace", "path": format!("/{name}"), "value": value }),
+        Edit::Remove(name) => json!({ "op": "remove", "path": format!("/{name}") }),
+        Edit::Increment(name, by) => json!({ "op": "incr", "path": format!("/{name}"), "value": by }),
+    };
+    let text = Json::Array(edits.iter().map(wire).collect()).to_string();
+    let internal = |error: String| Fault::Internal(error);
+    let list = value::Value::from_json(text.as_bytes()).map_err(|error| internal(error.to_string()))?;
+    PatchOperation::list_from_json(ValueRef::from(&list)).map_err(|error| internal(error.to_string()))
+}
