@@ -116,8 +116,8 @@ impl PhysicalPartition {
     pub async fn view(&self) -> Result<PartitionView, Fault> {
         let published = self.published.load_full();
         let (view, lsn) = match &published.view {
-            Some(view) => (view.clone(), published.lsn),
-            None => self.ask(|reply| Command::Wake { reply }).await??,
+            Some(view) if view.is_live() => (view.clone(), published.lsn),
+            Some(_) | None => self.ask(|reply| Command::Wake { reply }).await??,
         };
         Ok(PartitionView {
             view,
