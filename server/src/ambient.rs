@@ -1,11 +1,29 @@
 //! The real time and the operating system's randomness.
 
 use model::Ambient;
+use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
+/// Random bytes fetched from the operating system at a time: asking for sixteen costs as much as for thousands.
+const POOL_BYTES: usize = 4096;
+
 /// What a running server lives in.
-#[derive(Debug)]
-pub(crate) struct SystemAmbient;
+pub(crate) struct SystemAmbient {
+    /// Random bytes that nobody has been given yet.
+    pool: Mutex<Vec<u8>>,
+}
+
+impl SystemAmbient {
+    pub(crate) fn new() -> SystemAmbient {
+        SystemAmbient { pool: Mutex::new(Vec::new()) }
+    }
+}
+
+impl std::fmt::Debug for SystemAmbient {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("SystemAmbient")
+    }
+}
 
 impl Ambient for SystemAmbient {
     #[allow(clippy::disallowed_methods)] // the one place where the clock is read
@@ -15,6 +33,32 @@ impl Ambient for SystemAmbient {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("the operating system has randomness");
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.len() < bytes.len() {
+            pool.resize(POOL_BYTES.max(bytes.len()), 0);
+            getrandom::fill(&mut pool).expect("the operating system has randomness");
+        }
+        let left = pool.len() - bytes.len();
+        bytes.copy_from_slice(&pool[left..]);
+        pool.truncate(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_random_byte_is_given_twice() {
+        let ambient = SystemAmbient::new();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..1000 {
+            let mut bytes = [0; 16];
+            ambient.fill_random(&mut bytes);
+            assert!(seen.insert(bytes));
+        }
+        let mut many = vec![0; 3 * POOL_BYTES];
+        ambient.fill_random(&mut many);
+        assert!(many.windows(32).all(|window| window != [0; 32]));
     }
 }

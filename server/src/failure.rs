@@ -32,7 +32,10 @@ impl Failure {
                 // Help and version are no errors.
                 return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
             }
-            Failure::Configuration(_) | Failure::Unavailable { .. } | Failure::Io { .. } | Failure::Failed(_) => {
+            Failure::Configuration(_)
+            | Failure::Unavailable { .. }
+            | Failure::Io { .. }
+            | Failure::Failed(_) => {
                 eprintln!("perihelion: {self}");
             }
         }

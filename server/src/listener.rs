@@ -23,7 +23,10 @@ pub(crate) async fn bind(address: SocketAddr, door: &'static str) -> Result<TcpL
         address: address.to_string(),
         door,
         hint: if cause.kind() == std::io::ErrorKind::AddrInUse {
-            format!("another program uses this port; choose another with --{door} {}:0 or --{door} off", address.ip())
+            format!(
+                "another program uses this port; choose another with --{door} {}:0 or --{door} off",
+                address.ip()
+            )
         } else {
             format!("choose another address with --{door} ADDR")
         },

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Upper bounds of the latency buckets in microseconds.
-const BUCKETS_US: [u64; 12] = [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 1_000_000, 10_000_000];
+const BUCKETS_US: [u64; 12] =
+    [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 1_000_000, 10_000_000];
 
 /// What has been counted since the start.
 #[derive(Debug, Default)]
@@ -56,7 +57,11 @@ impl Metrics {
         }
         let count = load(&self.count);
         let _ = writeln!(text, "perihelion_request_duration_seconds_bucket{{le=\"+Inf\"}} {count}");
-        let _ = writeln!(text, "perihelion_request_duration_seconds_sum {}", load(&self.duration_us) as f64 / 1e6);
+        let _ = writeln!(
+            text,
+            "perihelion_request_duration_seconds_sum {}",
+            load(&self.duration_us) as f64 / 1e6
+        );
         let _ = writeln!(text, "perihelion_request_duration_seconds_count {count}");
         for (name, kind, value) in [
             ("connections_open", "gauge", load(&self.connections_open)),

@@ -53,9 +53,10 @@ impl Service {
         Some(match path {
             "/health/live" => text(StatusCode::OK, "live\n"),
             "/health/ready" => self.ready(),
-            "/metrics" if peer.address.ip().is_loopback() => {
-                text(StatusCode::OK, &self.metrics.render(self.engine.health().is_ok(), self.engine.disk_bytes()))
-            }
+            "/metrics" if peer.address.ip().is_loopback() => text(
+                StatusCode::OK,
+                &self.metrics.render(self.engine.health().is_ok(), self.engine.disk_bytes()),
+            ),
             "/metrics" => text(StatusCode::FORBIDDEN, "metrics are given to this machine only\n"),
             "/_explorer/emulator.pem" => text(StatusCode::OK, &self.authority_pem),
             _ => text(StatusCode::NOT_FOUND, "nothing is here\n"),

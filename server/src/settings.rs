@@ -34,14 +34,39 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     define("mongo", "ADDR", "127.0.0.1:10255", "Address of the MongoDB API, or `off` (not built yet)"),
     define("gremlin", "ADDR", "127.0.0.1:8901", "Address of the Gremlin API, or `off` (not built yet)"),
     define("public-endpoint", "URL", "", "Endpoint told to clients instead of the address they used"),
-    define("durability", "sync|buffered", "sync", "Answer a write when it is on the disk, or when it is on its way"),
-    define("throughput", "measure|enforce", "measure", "Count request units, or refuse what exceeds them (not built yet)"),
+    define(
+        "durability",
+        "sync|buffered",
+        "sync",
+        "Answer a write when it is on the disk, or when it is on its way",
+    ),
+    define(
+        "throughput",
+        "measure|enforce",
+        "measure",
+        "Count request units, or refuse what exceeds them (not built yet)",
+    ),
     define("partition-max-throughput", "RU/S", "10000", "Request units per second of one physical partition"),
-    define("partition-max-bytes", "BYTES", "53687091200", "Size at which a physical partition splits (not built yet)"),
+    define(
+        "partition-max-bytes",
+        "BYTES",
+        "53687091200",
+        "Size at which a physical partition splits (not built yet)",
+    ),
     define("cache-bytes", "BYTES", "134217728", "Memory for blocks read from the store"),
-    define("free-space-reserve-bytes", "BYTES", "", "Disk space that writes leave free; default chosen by the store"),
+    define(
+        "free-space-reserve-bytes",
+        "BYTES",
+        "",
+        "Disk space that writes leave free; default chosen by the store",
+    ),
     define("connections-max", "COUNT", "10000", "Connections served at the same time"),
-    define("log", "LEVEL", "info,fjall=warn,lsm_tree=warn", "Log level or filter, e.g. `debug` or `kv=debug,info`"),
+    define(
+        "log",
+        "LEVEL",
+        "info,fjall=warn,lsm_tree=warn",
+        "Log level or filter, e.g. `debug` or `kv=debug,info`",
+    ),
     define("log-format", "text|json", "text", "Form of log lines on standard error"),
 ];
 
@@ -92,7 +117,8 @@ pub(crate) fn with_arguments(command: Command) -> Command {
     let file = Arg::new("config").long("config").value_name("FILE").help("Settings file (TOML)");
     DEFINITIONS.iter().fold(command.arg(file), |command, definition| {
         let default = if definition.default.is_empty() { "none" } else { definition.default };
-        let help = format!("{} [default: {default}] [env: {}]", definition.help, definition.environment_name());
+        let help =
+            format!("{} [default: {default}] [env: {}]", definition.help, definition.environment_name());
         let arg = Arg::new(definition.name).long(definition.name).help(help);
         command.arg(if definition.is_switch() {
             arg.action(ArgAction::SetTrue)
@@ -108,7 +134,8 @@ pub(crate) fn gather(
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<RawSettings, Failure> {
     let path = matches.get_one::<String>("config").cloned().or_else(|| environment("PERIHELION_CONFIG"));
-    let file = path.map(|path| parse::read_file(Path::new(&path)).map(|values| (path, values))).transpose()?;
+    let file =
+        path.map(|path| parse::read_file(Path::new(&path)).map(|values| (path, values))).transpose()?;
     let mut settings = RawSettings::new();
     for definition in DEFINITIONS {
         let flag = if definition.is_switch() {
@@ -121,7 +148,9 @@ pub(crate) fn gather(
             (value, Origin::Flag)
         } else if let Some(value) = environment(&variable) {
             (value, Origin::Environment(variable))
-        } else if let Some((path, value)) = file.as_ref().and_then(|(path, values)| Some((path, values.get(definition.name)?))) {
+        } else if let Some((path, value)) =
+            file.as_ref().and_then(|(path, values)| Some((path, values.get(definition.name)?)))
+        {
             (value.clone(), Origin::File(path.clone()))
         } else {
             (definition.default.to_owned(), Origin::Default)
@@ -138,8 +167,9 @@ mod tests {
     fn gathered(arguments: &[&str], environment: &[(&str, &str)]) -> RawSettings {
         let command = with_arguments(Command::new("perihelion"));
         let matches = command.try_get_matches_from(std::iter::once(&"perihelion").chain(arguments)).unwrap();
-        let lookup =
-            |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let lookup = |name: &str| {
+            environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
         gather(&matches, lookup).unwrap()
     }
 

@@ -6,8 +6,8 @@
 use crate::failure::Failure;
 use model::Ambient;
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
 };
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -32,7 +32,9 @@ pub(crate) struct Tls {
 
 /// Makes the server's TLS identity. Without a folder the authority lives as long as the process.
 pub(crate) fn prepare(folder: Option<&Path>, ambient: &dyn Ambient) -> Result<Tls, Failure> {
-    let now = i64::try_from(ambient.now_seconds()).ok().and_then(|now| OffsetDateTime::from_unix_timestamp(now).ok());
+    let now = i64::try_from(ambient.now_seconds())
+        .ok()
+        .and_then(|now| OffsetDateTime::from_unix_timestamp(now).ok());
     let now = now.ok_or_else(|| Failure::Failed("the system clock is beyond all calendars".to_owned()))?;
     let (authority_pem, key_pem) = match folder {
         Some(folder) => load_or_make(folder, now)?,
@@ -61,7 +63,8 @@ fn load_or_make(folder: &Path, now: OffsetDateTime) -> Result<(String, String), 
 fn authority_params(now: OffsetDateTime) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+    params.key_usages =
+        vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
     params.distinguished_name = named("Perihelion local authority");
     set_validity(&mut params, now, AUTHORITY_DAYS);
     params
@@ -82,8 +85,13 @@ fn server_config(issuer: &Issuer<'_, KeyPair>, now: OffsetDateTime) -> Result<Se
     let certificate = params.signed_by(&key, issuer).map_err(failed)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(failed)?;
-    let mut config = builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key).map_err(failed)?;
+    let builder = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?;
+    let mut config = builder
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .map_err(failed)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

@@ -118,10 +118,7 @@ impl World {
         let pass = self.engine.access().read_catalog(&self.principal);
         let pass = pass.map_err(|fault| fault.to_string())?;
         let spec = |range: engine::PartitionRange| PartitionSpec {
-            id: PartitionId {
-                container: container.number(),
-                ordinal: range.ordinal,
-            },
+            id: PartitionId { container: container.number(), ordinal: range.ordinal },
             range: range.range,
         };
         let ranges = self.engine.ranges(pass, &container).ranges;
@@ -132,9 +129,7 @@ impl World {
 
     /// The container as the engine has it now.
     pub fn find_container(&self) -> Result<Arc<Container>, Fault> {
-        self.engine
-            .find_container(DATABASE, CONTAINER)
-            .map(|found| found.resource)
+        self.engine.find_container(DATABASE, CONTAINER).map(|found| found.resource)
     }
 
     /// Creates the container anew.
@@ -153,9 +148,7 @@ impl World {
             let drop = tokio::spawn(async move {
                 tokio::task::yield_now().await;
                 let pass = drop.engine.access().change_catalog(&drop.principal)?;
-                drop.engine
-                    .delete_container(pass, &drop.container, &Condition::None)
-                    .await
+                drop.engine.delete_container(pass, &drop.container, &Condition::None).await
             });
             at_work.play(lanes).await?;
             drop.await.map_err(|panic| format!("a drop panicked: {panic}"))
@@ -165,11 +158,7 @@ impl World {
     }
 
     fn desk(&self) -> Arc<Desk> {
-        Arc::new(Desk::new(
-            Arc::clone(&self.engine),
-            self.principal,
-            Arc::clone(&self.container),
-        ))
+        Arc::new(Desk::new(Arc::clone(&self.engine), self.principal, Arc::clone(&self.container)))
     }
 
     /// Changes the container's default.
@@ -188,9 +177,7 @@ impl World {
         }
         self.run(async move {
             let pass = engine.access().change_catalog(&principal)?;
-            engine
-                .replace_container(pass, &container, &body, &Condition::None)
-                .await
+            engine.replace_container(pass, &container, &body, &Condition::None).await
         })
     }
 
@@ -250,27 +237,17 @@ impl World {
         let store = self.store.clone();
         let rows = self.run(async move {
             let view = store.view()?;
-            let everything = ScanLimit {
-                rows: usize::MAX,
-                bytes: usize::MAX,
-            };
+            let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
             let range = keyspace::container_rows(container);
             view.scan(RECORDS, range, Direction::Forward, everything).await
         })?;
-        let rows = rows
-            .map_err(|fault| format!("the records cannot be read: {fault}"))?
-            .rows;
+        let rows = rows.map_err(|fault| format!("the records cannot be read: {fault}"))?.rows;
         let mut found: Found = vec![BTreeMap::new(); KEYS.len()];
         for (_, row) in rows {
             let stored = partition::stored_document(&row).map_err(|fault| fault.to_string())?;
             let stored = stored_of(&stored)?;
             let key = key_of(&stored.body).ok_or("a record has a partition key that nobody wrote")?;
-            let id = stored
-                .body
-                .get("id")
-                .and_then(Json::as_str)
-                .unwrap_or_default()
-                .to_owned();
+            let id = stored.body.get("id").and_then(Json::as_str).unwrap_or_default().to_owned();
             if found[key].insert(id, stored).is_some() {
                 return Err("two records have one id".to_owned());
             }
@@ -285,12 +262,7 @@ impl World {
         let (shape, specs) = (shape.clone(), self.specs.clone());
         let report = self.run(async move {
             let view = store.view().map_err(partition::read_fault)?;
-            let scope = AuditScope {
-                container,
-                shape: &shape,
-                partitions: &specs,
-                expiry,
-            };
+            let scope = AuditScope { container, shape: &shape, partitions: &specs, expiry };
             partition::audit(&view, &scope).await
         })?;
         report.map_err(|fault| format!("the audit failed: {fault}"))
@@ -303,9 +275,7 @@ impl World {
             let view = store.view().map_err(partition::read_fault)?;
             partition::stray_containers(&view).await
         })?;
-        strays
-            .map(|strays| strays.len())
-            .map_err(|fault| fault.to_string())
+        strays.map(|strays| strays.len()).map_err(|fault| fault.to_string())
     }
 
     /// Whether the job that writes expiry rows anew has still to run.
@@ -355,10 +325,7 @@ async fn reopen(store: Store) -> Result<(), kv::CommitFault> {
 }
 
 fn runtime() -> Result<Runtime, Complaint> {
-    let builder = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build();
+    let builder = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     builder.map_err(|error| error.to_string())
 }
 
@@ -368,11 +335,8 @@ fn open(
     durability: Durability,
     ambient: &Arc<SeededAmbient>,
 ) -> Result<(Arc<Engine>, Principal), Complaint> {
-    let options = EngineOptions {
-        keys: vec![AccountKey::new(ACCOUNT_KEY)],
-        durability,
-        ..EngineOptions::default()
-    };
+    let options =
+        EngineOptions { keys: vec![AccountKey::new(ACCOUNT_KEY)], durability, ..EngineOptions::default() };
     let engine = runtime.block_on(Engine::open(store, options, Arc::clone(ambient) as Arc<_>));
     let engine = engine.map_err(|fault| format!("the engine could not be opened: {fault}"))?;
     let mut mac = Hmac::<Sha256>::new_from_slice(ACCOUNT_KEY).map_err(|error| error.to_string())?;
@@ -403,9 +367,7 @@ async fn create_container(
     let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
     let database = engine.find_database(DATABASE)?.resource;
     let pass = engine.access().change_catalog(principal)?;
-    engine
-        .create_container(pass, &database, definition, Some(throughput))
-        .await
+    engine.create_container(pass, &database, definition, Some(throughput)).await
 }
 
 fn wire_ttl(default_ttl: DefaultTtl) -> Option<Json> {
@@ -419,9 +381,7 @@ fn wire_ttl(default_ttl: DefaultTtl) -> Option<Json> {
 /// The partition key with an index.
 pub(crate) fn partition_key(container: &Container, key: usize) -> PartitionKey {
     let definition = &container.definition().partition_key;
-    definition
-        .parse_header(KEYS[key].1)
-        .expect("the keys of the simulation are headers")
+    definition.parse_header(KEYS[key].1).expect("the keys of the simulation are headers")
 }
 
 /// The index of a document's partition key.

@@ -1,3 +1,51 @@
-//! Tasks of the project: test, tidy, bench, fuzz.
+//! Tasks of the project: `cargo xtask test`, `tidy`, `kill`, `disk-full`, `bench`, `fuzz`.
+//!
+//! Each task is a program over the repository's files and the tools it calls; nothing here is linked into the server.
 
-fn main() {}
+#![allow(clippy::print_stdout, clippy::print_stderr)] // what tasks are for
+
+mod conformance;
+mod run;
+mod stages;
+mod tally;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask TASK
+
+  test [--only rust|python|javascript|kill|disk]   every check and test; the totals are the last line
+  tidy                                             crate arrows, file sizes, heads, links
+  kill [--rounds N] [--seed S]                     kill -9 under load, restart, compare
+  disk-full                                        fill a small disk, free it, compare
+  bench                                            benchmarks
+  fuzz                                             fuzz targets";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let root = root();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let result = match arguments.first().map(String::as_str) {
+        Some("test") => stages::test(&root, rest),
+        Some("tidy") => tidy::report(&root),
+        Some("kill") => conformance::kill(&root, rest),
+        Some("disk-full") => conformance::disk_full(&root),
+        Some(task @ ("bench" | "fuzz")) => Err(format!("`cargo xtask {task}` is not built yet")),
+        Some(other) => Err(format!("unknown task \"{other}\"\n\n{USAGE}")),
+        None => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository's top folder.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}

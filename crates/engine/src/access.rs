@@ -78,9 +78,7 @@ impl Access {
             mac.update(payload);
             matched |= mac.verify_slice(signature).is_ok();
         }
-        matched.then_some(Principal {
-            rights: Rights::ReadWrite,
-        })
+        matched.then_some(Principal { rights: Rights::ReadWrite })
     }
 
     /// Leave to read the catalog.

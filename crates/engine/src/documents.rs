@@ -4,9 +4,9 @@ use crate::access::{ReadPass, WritePass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::router::{check_session, session_token};
-use model::{Charge, Fault, PartitionKey, RequestFault, SessionToken};
-use partition::{RecordScan, keyspace};
-use plan::{Condition, Mutation, Operation, Outcome, StepFault, Target, Transaction};
+use model::{Charge, DocumentNumber, Fault, PartitionKey, RequestFault, SessionToken};
+use partition::{PhysicalPartition, RecordScan, keyspace};
+use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, StepFault, Target, Transaction};
 
 /// Documents that one step of deleting a logical partition removes.
 const DELETE_AT_A_TIME: usize = 100;
@@ -88,11 +88,7 @@ impl Engine {
         check_session(&partition, &options.session)?;
         let view = partition.view().await?;
         let (outcome, charge) = view.read(&key, &address.target, &options.condition).await?;
-        Ok(ReadReceipt {
-            outcome,
-            session: session_token(&partition, view.lsn()),
-            charge,
-        })
+        Ok(ReadReceipt { outcome, session: session_token(&partition, view.lsn()), charge })
     }
 
     /// Changes a document. `key` is what the client said; a document that is given whole tells it too.
@@ -105,19 +101,10 @@ impl Engine {
         let operation = Operation::Write(mutation);
         let key = agreed_key(pass.container, key, &operation)?;
         let (key, partition) = self.route(pass.container, key).await?;
-        let executed = partition
-            .execute(Transaction {
-                key,
-                operations: vec![operation],
-            })
-            .await;
+        let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
-        Ok(WriteReceipt {
-            outcome,
-            session: session_token(&partition, executed.lsn),
-            charge,
-        })
+        Ok(WriteReceipt { outcome, session: session_token(&partition, executed.lsn), charge })
     }
 
     /// Carries out all operations in one commit, or none.
@@ -129,11 +116,7 @@ impl Engine {
     ) -> Result<BatchReceipt, Fault> {
         let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
             let fault = agreed_key(pass.container, Some(key.clone()), operation).err()?;
-            Some(StepFault {
-                index,
-                fault: fault.into(),
-                charge: Charge::MINIMUM,
-            })
+            Some(StepFault { index, fault: fault.into(), charge: Charge::MINIMUM })
         });
         let (key, partition) = self.route(pass.container, key).await?;
         let (result, lsn) = match disagreement {
@@ -149,11 +132,7 @@ impl Engine {
         };
         let receipt = |(outcome, charge)| StepReceipt { outcome, charge };
         let result = result.map(|outcomes| outcomes.into_iter().map(receipt).collect());
-        Ok(BatchReceipt {
-            session: session_token(&partition, lsn),
-            charge,
-            result,
-        })
+        Ok(BatchReceipt { session: session_token(&partition, lsn), charge, result })
     }
 
     /// Carries out independent operations; each succeeds or fails by itself.
@@ -166,9 +145,8 @@ impl Engine {
         let mut waiting = operations.into_iter();
         loop {
             let group = waiting.by_ref().take(BULK_IN_PARALLEL_MAX);
-            let group: Vec<_> = group
-                .map(|(key, operation)| self.bulk_step(pass.container, key, operation))
-                .collect();
+            let group: Vec<_> =
+                group.map(|(key, operation)| self.bulk_step(pass.container, key, operation)).collect();
             if group.is_empty() {
                 return results;
             }
@@ -184,12 +162,7 @@ impl Engine {
     ) -> Result<StepReceipt, Fault> {
         let key = agreed_key(container, key, &operation)?;
         let (key, partition) = self.route(container, key).await?;
-        let executed = partition
-            .execute(Transaction {
-                key,
-                operations: vec![operation],
-            })
-            .await;
+        let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
         Ok(StepReceipt { outcome, charge })
@@ -211,34 +184,50 @@ impl Engine {
                 items_max: DELETE_AT_A_TIME,
                 bytes_max: DELETE_BYTES_AT_A_TIME,
             };
-            let page = partition.view().await?.page(&scan).await?;
-            for stored in page.documents {
-                let delete = Mutation::Delete {
-                    target: Target::Number(stored.number),
-                    condition: Condition::None,
-                };
-                let operations = vec![Operation::Write(delete)];
-                match partition
-                    .execute(Transaction {
-                        key: key.clone(),
-                        operations,
-                    })
-                    .await
-                {
-                    Ok(executed) => charge += executed.outcomes.iter().map(|(_, charge)| *charge).sum(),
-                    Err(StepFault {
-                        fault: Fault::Missing(_),
-                        ..
-                    }) => {}
-                    Err(refusal) => return Err(refusal.fault),
-                }
-            }
+            let page = partition.page(&scan).await?;
+            let numbers: Vec<_> = page.documents.iter().map(|stored| stored.number).collect();
+            charge += delete_all(&partition, &key, &numbers).await?;
             match page.resume_after {
                 Some(last) => range = keyspace::after(&range, &last),
                 None => return Ok(charge),
             }
         }
     }
+}
+
+/// Deletes documents of one logical partition in one commit, or one by one if some are gone meanwhile.
+async fn delete_all(
+    partition: &PhysicalPartition,
+    key: &LogicalKey,
+    numbers: &[DocumentNumber],
+) -> Result<Charge, Fault> {
+    match delete_together(partition, key, numbers).await {
+        Err(Fault::Missing(_)) => {}
+        result => return result,
+    }
+    let mut charge = Charge::NONE;
+    for number in numbers {
+        match delete_together(partition, key, &[*number]).await {
+            Ok(one) => charge += one,
+            Err(Fault::Missing(_)) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(charge)
+}
+
+async fn delete_together(
+    partition: &PhysicalPartition,
+    key: &LogicalKey,
+    numbers: &[DocumentNumber],
+) -> Result<Charge, Fault> {
+    let delete = |number: &DocumentNumber| {
+        Operation::Write(Mutation::Delete { target: Target::Number(*number), condition: Condition::None })
+    };
+    let operations = numbers.iter().map(delete).collect();
+    let executed = partition.execute(Transaction { key: key.clone(), operations }).await;
+    let executed = executed.map_err(|refusal| refusal.fault)?;
+    Ok(executed.outcomes.iter().map(|(_, charge)| *charge).sum())
 }
 
 /// The key on which header and document agree; either may be silent.
@@ -272,10 +261,7 @@ fn no_outcome() -> Fault {
 
 /// Waits for all futures on the current task, in any order of completion.
 async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut futures: Vec<_> = futures
-        .into_iter()
-        .map(|future| (Box::pin(future), None))
-        .collect();
+    let mut futures: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
     std::future::poll_fn(move |context| {
         let mut pending = false;
         for (future, output) in &mut futures {
@@ -289,12 +275,7 @@ async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
         if pending {
             std::task::Poll::Pending
         } else {
-            std::task::Poll::Ready(
-                futures
-                    .iter_mut()
-                    .filter_map(|(_, output)| output.take())
-                    .collect(),
-            )
+            std::task::Poll::Ready(futures.iter_mut().filter_map(|(_, output)| output.take()).collect())
         }
     })
     .await

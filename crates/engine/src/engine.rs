@@ -24,11 +24,7 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions {
-            keys: Vec::new(),
-            partition_throughput_max: 10_000,
-            durability: Durability::Sync,
-        }
+        EngineOptions { keys: Vec::new(), partition_throughput_max: 10_000, durability: Durability::Sync }
     }
 }
 
@@ -54,15 +50,7 @@ impl Engine {
         let continuation_key = ContinuationKey::new(catalog.secrets().continuation);
         let access = Access::new(options.keys.clone());
         let jobs = Jobs::default();
-        let engine = Arc::new(Engine {
-            store,
-            options,
-            ambient,
-            access,
-            catalog,
-            continuation_key,
-            jobs,
-        });
+        let engine = Arc::new(Engine { store, options, ambient, access, catalog, continuation_key, jobs });
         Jobs::start(&engine);
         Ok(engine)
     }

@@ -75,9 +75,8 @@ impl Engine {
             let Some(range) = intersection(&keys, &owned) else {
                 continue;
             };
-            let resume_after = self
-                .feed_from(container, entry, range, request, &mut page, &mut bytes)
-                .await?;
+            let resume_after =
+                self.feed_from(container, entry, range, request, &mut page, &mut bytes).await?;
             if let Some(last) = resume_after {
                 page.continuation = Some(self.continuation_key.seal(&context, &last));
                 break;
@@ -102,15 +101,14 @@ impl Engine {
         }
         let partition = self.opened(container, entry).await?;
         check_session(&partition, &request.session)?;
-        let view = partition.view().await?;
-        page.session.push(session_token(&partition, view.lsn()));
+        page.session.push(session_token(&partition, partition.lsn()));
         loop {
             let scan = RecordScan {
                 range: range.clone(),
                 items_max: request.items_max - page.documents.len(),
                 bytes_max: PAGE_BYTES_MAX - *bytes,
             };
-            let found = view.page(&scan).await?;
+            let found = partition.page(&scan).await?;
             for stored in &found.documents {
                 let size = stored.document.bytes().len();
                 *bytes += size;
@@ -135,18 +133,12 @@ fn bounds(container: &Container, scope: &FeedScope) -> Result<(EffectiveRange, K
         FeedScope::Container => EffectiveRange::full(),
         FeedScope::Range(ordinal, part) => {
             let entry = container.map.by_ordinal(*ordinal);
-            let entry = entry.ok_or_else(|| MissingFault::Range {
-                id: ordinal.to_string(),
-            })?;
-            part.as_ref()
-                .map_or_else(|| entry.range.clone(), |part| entry.range.intersect(part))
+            let entry = entry.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })?;
+            part.as_ref().map_or_else(|| entry.range.clone(), |part| entry.range.intersect(part))
         }
         FeedScope::Key(key) if definition.is_complete(key) => {
             let effective = definition.effective_key(key);
-            let logical = LogicalKey {
-                partition_key: key.clone(),
-                effective,
-            };
+            let logical = LogicalKey { partition_key: key.clone(), effective };
             let keys = keyspace::logical_range(&keyspace::logical_prefix(container.number(), &logical));
             return Ok((EffectiveRange::point(logical.effective), keys));
         }
@@ -175,14 +167,9 @@ fn feed_context(container: &Container, scope: &FeedScope) -> Vec<u8> {
 fn resumed(keys: &KeyRange, start: &[u8]) -> Result<KeyRange, RequestFault> {
     let inside = start >= &keys.start[..] && keys.end.as_ref().is_none_or(|end| start <= &end[..]);
     if !inside {
-        return Err(RequestFault::BadContinuation {
-            reason: "its position is outside of what is read",
-        });
+        return Err(RequestFault::BadContinuation { reason: "its position is outside of what is read" });
     }
-    Ok(KeyRange {
-        start: Bytes::copy_from_slice(start),
-        end: keys.end.clone(),
-    })
+    Ok(KeyRange { start: Bytes::copy_from_slice(start), end: keys.end.clone() })
 }
 
 fn intersection(one: &KeyRange, other: &KeyRange) -> Option<KeyRange> {
@@ -201,18 +188,12 @@ mod tests {
     use super::*;
 
     fn range(start: &'static [u8], end: &'static [u8]) -> KeyRange {
-        KeyRange {
-            start: Bytes::from_static(start),
-            end: Some(Bytes::from_static(end)),
-        }
+        KeyRange { start: Bytes::from_static(start), end: Some(Bytes::from_static(end)) }
     }
 
     #[test]
     fn key_ranges_intersect() {
-        assert_eq!(
-            intersection(&range(b"a", b"c"), &range(b"b", b"d")),
-            Some(range(b"b", b"c"))
-        );
+        assert_eq!(intersection(&range(b"a", b"c"), &range(b"b", b"d")), Some(range(b"b", b"c")));
         assert_eq!(intersection(&range(b"a", b"b"), &range(b"b", b"c")), None);
     }
 

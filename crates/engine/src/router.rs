@@ -25,13 +25,7 @@ impl Engine {
         let entry = container.map.owner(&effective);
         let entry = entry.ok_or_else(|| Fault::Internal("the partition map has a gap".to_owned()))?;
         let partition = self.opened(container, entry).await?;
-        Ok((
-            LogicalKey {
-                partition_key: key,
-                effective,
-            },
-            partition,
-        ))
+        Ok((LogicalKey { partition_key: key, effective }, partition))
     }
 
     /// The partition behind an entry of the map, opened at its first use.
@@ -48,26 +42,13 @@ impl Engine {
             return Ok(Arc::clone(partition));
         }
         let open = || async {
-            let id = PartitionId {
-                container: container.number(),
-                ordinal: entry.ordinal,
-            };
-            let spec = PartitionSpec {
-                id,
-                range: entry.range.clone(),
-            };
-            let options = PartitionOptions {
-                durability: self.options.durability,
-            };
+            let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
+            let spec = PartitionSpec { id, range: entry.range.clone() };
+            let options = PartitionOptions { durability: self.options.durability };
             let shape = Arc::clone(&container.shape);
-            let partition = PhysicalPartition::open(
-                self.store.clone(),
-                spec,
-                shape,
-                options,
-                Arc::clone(&self.ambient),
-            )
-            .await?;
+            let partition =
+                PhysicalPartition::open(self.store.clone(), spec, shape, options, Arc::clone(&self.ambient))
+                    .await?;
             Ok::<_, Fault>(Arc::new(partition))
         };
         let opened = entry.opened.get_or_try_init(open).await.cloned();
@@ -82,11 +63,7 @@ impl Engine {
 /// Whether `partition` has what the client has seen.
 pub(crate) fn check_session(partition: &PhysicalPartition, session: &[SessionToken]) -> Result<(), Fault> {
     let ordinal = partition.spec().id.ordinal;
-    let seen = session
-        .iter()
-        .filter(|token| token.ordinal == ordinal)
-        .map(|token| token.lsn)
-        .max();
+    let seen = session.iter().filter(|token| token.ordinal == ordinal).map(|token| token.lsn).max();
     match seen {
         Some(lsn) if lsn > partition.lsn() => Err(MissingFault::Session.into()),
         Some(_) | None => Ok(()),
@@ -95,30 +72,16 @@ pub(crate) fn check_session(partition: &PhysicalPartition, session: &[SessionTok
 
 /// The client's token after it has seen `partition` at `lsn`.
 pub(crate) fn session_token(partition: &PhysicalPartition, lsn: model::Lsn) -> SessionToken {
-    SessionToken {
-        ordinal: partition.spec().id.ordinal,
-        lsn,
-    }
+    SessionToken { ordinal: partition.spec().id.ordinal, lsn }
 }
 
 pub(crate) fn health(store: &Store) -> Result<(), Fault> {
     match store.health() {
         Health::Serving => Ok(()),
-        Health::Full {
-            free_bytes,
-            reserve_bytes,
-        } => Err(StorageFault::Full {
-            free_bytes,
-            reserve_bytes,
+        Health::Full { free_bytes, reserve_bytes } => {
+            Err(StorageFault::Full { free_bytes, reserve_bytes }.into())
         }
-        .into()),
-        Health::Poisoned { cause } => Err(StorageFault::Unavailable {
-            cause: cause.to_string(),
-        }
-        .into()),
-        Health::Closed => Err(StorageFault::Unavailable {
-            cause: "the store is closed".to_owned(),
-        }
-        .into()),
+        Health::Poisoned { cause } => Err(StorageFault::Unavailable { cause: cause.to_string() }.into()),
+        Health::Closed => Err(StorageFault::Unavailable { cause: "the store is closed".to_owned() }.into()),
     }
 }

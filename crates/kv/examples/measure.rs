@@ -17,34 +17,13 @@ use bytes::Bytes;
 use kv::{Batch, Direction, Durability, EmbeddedOptions, KeyRange, ScanLimit, Space, SpaceOptions, Store};
 
 const SPACES: [SpaceOptions; 7] = [
-    SpaceOptions {
-        name: "records",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "numbers",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "unique",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "expiry",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "log",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "index",
-        compressed: false,
-    },
-    SpaceOptions {
-        name: "meta",
-        compressed: true,
-    },
+    SpaceOptions { name: "records", compressed: true },
+    SpaceOptions { name: "numbers", compressed: true },
+    SpaceOptions { name: "unique", compressed: true },
+    SpaceOptions { name: "expiry", compressed: true },
+    SpaceOptions { name: "log", compressed: true },
+    SpaceOptions { name: "index", compressed: false },
+    SpaceOptions { name: "meta", compressed: true },
 ];
 const RECORDS: Space = Space(0);
 const NUMBERS: Space = Space(1);
@@ -58,23 +37,13 @@ const COMMIT_TIME: Duration = Duration::from_secs(3);
 
 fn main() {
     let temporary = tempfile::tempdir().unwrap();
-    let folder = std::env::args()
-        .nth(1)
-        .map_or(temporary.path().to_path_buf(), PathBuf::from);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()
-        .unwrap();
+    let folder = std::env::args().nth(1).map_or(temporary.path().to_path_buf(), PathBuf::from);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
     runtime.block_on(async {
         measure_start_and_idle(&folder.join("empty")).await;
         for (submitters, lanes) in [(1, 1), (64, 1), (64, 8)] {
-            measure_commits(
-                &folder.join(format!("commits-{submitters}-{lanes}")),
-                submitters,
-                lanes,
-            )
-            .await;
+            measure_commits(&folder.join(format!("commits-{submitters}-{lanes}")), submitters, lanes).await;
         }
         for row_count in [100_000, 1_000_000] {
             measure_reads(&folder.join(format!("reads-{row_count}")), row_count).await;
@@ -93,10 +62,7 @@ async fn measure_start_and_idle(path: &Path) {
     println!("first start of an empty store   {:>10.1} ms", millis(started));
     tokio::time::sleep(Duration::from_millis(200)).await;
     let grown = resident_bytes().saturating_sub(before);
-    println!(
-        "memory of an empty store        {:>10.1} MiB",
-        grown as f64 / f64::from(1 << 20)
-    );
+    println!("memory of an empty store        {:>10.1} MiB", grown as f64 / f64::from(1 << 20));
     store.close().await.unwrap();
     let started = Instant::now();
     let store = open(path);
@@ -118,10 +84,7 @@ async fn measure_commits(path: &Path, submitters: u64, lanes: u64) {
                 while Instant::now() < deadline {
                     let number = submitter << 40 | latencies.len() as u64;
                     let started = Instant::now();
-                    store
-                        .submit(&lane, document(number), Durability::Sync)
-                        .await
-                        .unwrap();
+                    store.submit(&lane, document(number), Durability::Sync).await.unwrap();
                     latencies.push(started.elapsed());
                 }
                 latencies
@@ -162,10 +125,7 @@ async fn measure_reads(path: &Path, row_count: u64) {
     settle(&store).await;
     measure_gets(&store, row_count, "after a start").await;
     measure_scan(&store).await;
-    println!(
-        "  bytes on disk                 {:>10.0} MB",
-        store.disk_bytes() as f64 / 1e6
-    );
+    println!("  bytes on disk                 {:>10.0} MB", store.disk_bytes() as f64 / 1e6);
     store.close().await.unwrap();
     measure_full_journal(path, row_count).await;
 }
@@ -212,10 +172,7 @@ async fn measure_gets(store: &Store, row_count: u64, when: &str) {
     measure("spread", 20_000, &|turn| turn * 7919 % row_count).await;
     let repeated = |turn| turn * 7919 % WARM_ROWS * 3 % row_count;
     for turn in 0..WARM_ROWS {
-        view.get(RECORDS, &record_key(repeated(turn)))
-            .await
-            .unwrap()
-            .unwrap();
+        view.get(RECORDS, &record_key(repeated(turn))).await.unwrap().unwrap();
     }
     measure("repeated", 100_000, &repeated).await;
     measure("absent", 100_000, &|turn| row_count + turn).await;
@@ -227,14 +184,8 @@ async fn measure_scan(store: &Store) {
     let mut range = KeyRange::all();
     let mut row_count = 0;
     while row_count < 100_000 {
-        let limit = ScanLimit {
-            rows: 1000,
-            bytes: 4 << 20,
-        };
-        let chunk = view
-            .scan(RECORDS, range.clone(), Direction::Forward, limit)
-            .await
-            .unwrap();
+        let limit = ScanLimit { rows: 1000, bytes: 4 << 20 };
+        let chunk = view.scan(RECORDS, range.clone(), Direction::Forward, limit).await.unwrap();
         row_count += chunk.rows.len();
         let last = &chunk.rows.last().unwrap().0;
         range.start = Bytes::from([&last[..], &[0]].concat());
@@ -273,19 +224,13 @@ fn add_document(batch: &mut Batch, number: u64) {
 
 /// Keys in the order of a hash, as those of documents are.
 fn record_key(number: u64) -> Bytes {
-    let hash = number
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .rotate_left(31)
-        .wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     Bytes::from([hash.to_be_bytes(), number.to_be_bytes()].concat())
 }
 
 /// Bytes that compress about as well as documents do.
 fn body(number: u64) -> Bytes {
-    let text = format!(
-        "{{\"number\":{number},\"name\":\"document {}\",",
-        number.wrapping_mul(31)
-    );
+    let text = format!("{{\"number\":{number},\"name\":\"document {}\",", number.wrapping_mul(31));
     let mut body = text.repeat(ROW_BYTES / text.len() + 1);
     body.truncate(ROW_BYTES);
     body.into()
@@ -298,19 +243,11 @@ fn millis(started: Instant) -> f64 {
 /// Time this thread has spent on a processor.
 fn processor_nanos() -> u64 {
     let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    schedule
-        .split(' ')
-        .next()
-        .and_then(|nanos| nanos.parse().ok())
-        .unwrap_or(0)
+    schedule.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
 }
 
 fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: u64 = statm
-        .split(' ')
-        .nth(1)
-        .and_then(|pages| pages.parse().ok())
-        .unwrap_or(0);
+    let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
     pages * 4096
 }

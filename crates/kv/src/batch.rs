@@ -84,30 +84,18 @@ pub struct Batch {
 impl Batch {
     /// Sets the value of a row.
     pub fn put(&mut self, space: Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
-        self.push(Operation {
-            space,
-            key: key.into(),
-            value: Some(value.into()),
-        });
+        self.push(Operation { space, key: key.into(), value: Some(value.into()) });
     }
 
     /// Removes a row, if it is there.
     pub fn delete(&mut self, space: Space, key: impl Into<Bytes>) {
-        self.push(Operation {
-            space,
-            key: key.into(),
-            value: None,
-        });
+        self.push(Operation { space, key: key.into(), value: None });
     }
 
     /// Makes the batch apply only if the row has the expected value (`None`: is absent) when its turn comes,
     /// before any of its own operations; otherwise nothing of the batch is applied.
     pub fn require(&mut self, space: Space, key: impl Into<Bytes>, expected: Option<Bytes>) {
-        self.requirements.push(Requirement {
-            space,
-            key: key.into(),
-            expected,
-        });
+        self.requirements.push(Requirement { space, key: key.into(), expected });
     }
 
     /// Keeps an ingested set of rows for good: from this batch on it is no longer removed at a start.
@@ -138,10 +126,7 @@ impl Batch {
 
     /// A batch of the store itself.
     pub(crate) fn of_store(operations: impl IntoIterator<Item = Operation>) -> Batch {
-        let mut batch = Batch {
-            own: true,
-            ..Batch::default()
-        };
+        let mut batch = Batch { own: true, ..Batch::default() };
         operations.into_iter().for_each(|operation| batch.push(operation));
         batch
     }

@@ -60,12 +60,7 @@ impl Faulty {
         if let Some(image) = &image {
             script.watch(Arc::clone(image));
         }
-        Faulty {
-            inner,
-            script,
-            image,
-            doubtful: Mutex::default(),
-        }
+        Faulty { inner, script, image, doubtful: Mutex::default() }
     }
 
     /// The backend below.
@@ -74,9 +69,7 @@ impl Faulty {
     }
 
     fn has_crashed(&self) -> bool {
-        self.image
-            .as_ref()
-            .is_some_and(|image| image.crashed.load(Ordering::Acquire))
+        self.image.as_ref().is_some_and(|image| image.crashed.load(Ordering::Acquire))
     }
 
     fn strike_read(&self, space: Space) -> Result<(), ReadFault> {
@@ -87,11 +80,9 @@ impl Faulty {
         match self.script.strike(StorageCall::Read) {
             None => Ok(()),
             Some(FaultKind::Damage) => Err(ReadFault::Damaged { space, cause }),
-            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. }) => Err(ReadFault::Io {
-                space,
-                kind: io::ErrorKind::Other,
-                cause,
-            }),
+            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. }) => {
+                Err(ReadFault::Io { space, kind: io::ErrorKind::Other, cause })
+            }
         }
     }
 
@@ -165,9 +156,7 @@ impl Backend for Faulty {
             image.commit(&batches, Durability::Buffered);
         }
         *self.doubtful() = batches;
-        Err(Cause::new(format_args!(
-            "the script says so, {survive} batches survive"
-        )))
+        Err(Cause::new(format_args!("the script says so, {survive} batches survive")))
     }
 
     async fn sync(&self) -> Result<(), Cause> {
@@ -191,11 +180,7 @@ impl Backend for Faulty {
             image.ingest(space, &rows);
         }
         self.inner.ingest(space, rows).await?;
-        if struck.is_some() {
-            Err(Cause::new("the script says so"))
-        } else {
-            Ok(())
-        }
+        if struck.is_some() { Err(Cause::new("the script says so")) } else { Ok(()) }
     }
 
     fn room(&self) -> Option<Room> {
@@ -238,10 +223,7 @@ impl Backend for Faulty {
 impl DurableImage {
     /// The image of a store in memory as it is now, all of it durable.
     fn of(backend: &PlainBackend, space_count: usize, mode: CommitMode) -> DurableImage {
-        let limit = ScanLimit {
-            rows: usize::MAX,
-            bytes: usize::MAX,
-        };
+        let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
         let rows = |space| {
             let point = backend.point().ok()?;
             let scan = backend.scan(&point, space, KeyRange::all(), Direction::Forward, limit);
@@ -249,15 +231,8 @@ impl DurableImage {
         };
         let numbers = (0..u8::MAX).take(space_count).map(Space).chain([OWN_SPACE]);
         let spaces = numbers.map(|space| rows(space).unwrap_or_default()).collect();
-        let disk = Mutex::new(Disk {
-            spaces,
-            unsynced: Vec::new(),
-        });
-        DurableImage {
-            mode,
-            disk,
-            crashed: AtomicBool::new(false),
-        }
+        let disk = Mutex::new(Disk { spaces, unsynced: Vec::new() });
+        DurableImage { mode, disk, crashed: AtomicBool::new(false) }
     }
 
     pub(crate) fn unsynced_count(&self) -> usize {
@@ -292,11 +267,8 @@ impl DurableImage {
     }
 
     fn ingest(&self, space: Space, rows: &[(Bytes, Bytes)]) {
-        let put = |(key, value): &(Bytes, Bytes)| Operation {
-            space,
-            key: key.clone(),
-            value: Some(value.clone()),
-        };
+        let put =
+            |(key, value): &(Bytes, Bytes)| Operation { space, key: key.clone(), value: Some(value.clone()) };
         self.lock().apply([rows.iter().map(put).collect()]);
     }
 
@@ -309,11 +281,7 @@ impl Disk {
     fn apply(&mut self, batches: impl IntoIterator<Item = Vec<Operation>>) {
         let own = self.spaces.len() - 1;
         for operation in batches.into_iter().flatten() {
-            let index = if operation.space == OWN_SPACE {
-                own
-            } else {
-                usize::from(operation.space.0)
-            };
+            let index = if operation.space == OWN_SPACE { own } else { usize::from(operation.space.0) };
             let rows = &mut self.spaces[index];
             match operation.value {
                 Some(value) => rows.insert(operation.key, value),

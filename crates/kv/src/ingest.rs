@@ -20,10 +20,7 @@ const LAST_KEY: &[u8] = b"last";
 const PENDING_PREFIX: &[u8] = b"pending";
 
 /// Rows that are removed with one commit.
-const REMOVAL_LIMIT: ScanLimit = ScanLimit {
-    rows: 1000,
-    bytes: 4 << 20,
-};
+const REMOVAL_LIMIT: ScanLimit = ScanLimit { rows: 1000, bytes: 4 << 20 };
 
 /// Key of the mark of an ingest that waits to be named.
 pub(crate) fn pending_key(ingest: IngestId) -> Bytes {
@@ -37,16 +34,9 @@ pub(crate) fn announce(ingest: IngestId, space: Space, first: &Bytes, last: &Byt
     mark.put_u32(u32::try_from(first.len()).unwrap_or(u32::MAX));
     mark.put_slice(first);
     mark.put_slice(last);
-    let put = |key, value| Operation {
-        space: OWN_SPACE,
-        key,
-        value: Some(value),
-    };
+    let put = |key, value| Operation { space: OWN_SPACE, key, value: Some(value) };
     [
-        put(
-            Bytes::from_static(LAST_KEY),
-            Bytes::copy_from_slice(&ingest.0.to_be_bytes()),
-        ),
+        put(Bytes::from_static(LAST_KEY), Bytes::copy_from_slice(&ingest.0.to_be_bytes())),
         put(pending_key(ingest), mark.freeze()),
     ]
 }
@@ -61,22 +51,13 @@ fn parse_mark(mut mark: Bytes) -> Option<(Space, KeyRange)> {
     let first = mark.split_to(first_length);
     // The range ends behind the last key: its direct successor is the key with a zero byte added.
     let end = Bytes::from([&mark[..], &[0]].concat());
-    Some((
-        space,
-        KeyRange {
-            start: first,
-            end: Some(end),
-        },
-    ))
+    Some((space, KeyRange { start: first, end: Some(end) }))
 }
 
 /// Number of the last ingest this store ever made.
 pub(crate) async fn last_number(backend: &AnyBackend) -> Result<u64, Cause> {
     let point = backend.point().map_err(Cause::new)?;
-    let row = backend
-        .get(&point, OWN_SPACE, LAST_KEY)
-        .await
-        .map_err(Cause::new)?;
+    let row = backend.get(&point, OWN_SPACE, LAST_KEY).await.map_err(Cause::new)?;
     Ok(row.and_then(|mut row| row.try_get_u64().ok()).unwrap_or(0))
 }
 
@@ -85,20 +66,14 @@ pub(crate) async fn remove_unnamed(backend: &AnyBackend) -> Result<(), Cause> {
     loop {
         let point = backend.point().map_err(Cause::new)?;
         let range = KeyRange::prefix(Bytes::from_static(PENDING_PREFIX));
-        let marks = backend
-            .scan(&point, OWN_SPACE, range, Direction::Forward, REMOVAL_LIMIT)
-            .await;
+        let marks = backend.scan(&point, OWN_SPACE, range, Direction::Forward, REMOVAL_LIMIT).await;
         let marks = marks.map_err(Cause::new)?;
         drop(point);
         for (key, mark) in marks.rows {
             let (space, range) =
                 parse_mark(mark).ok_or_else(|| Cause::new("the mark of an ingest is damaged"))?;
             let row_count = remove_range(backend, space, range).await?;
-            let gone = Operation {
-                space: OWN_SPACE,
-                key,
-                value: None,
-            };
+            let gone = Operation { space: OWN_SPACE, key, value: None };
             backend.commit(vec![vec![gone]], Durability::Sync).await?;
             tracing::info!(row_count, "removed an ingest that was never named");
         }
@@ -113,17 +88,11 @@ async fn remove_range(backend: &AnyBackend, space: Space, range: KeyRange) -> Re
     let mut row_count = 0;
     loop {
         let point = backend.point().map_err(Cause::new)?;
-        let chunk = backend
-            .scan(&point, space, range.clone(), Direction::Forward, REMOVAL_LIMIT)
-            .await;
+        let chunk = backend.scan(&point, space, range.clone(), Direction::Forward, REMOVAL_LIMIT).await;
         let chunk = chunk.map_err(Cause::new)?;
         drop(point);
         row_count += chunk.rows.len();
-        let gone = chunk.rows.into_iter().map(|(key, _)| Operation {
-            space,
-            key,
-            value: None,
-        });
+        let gone = chunk.rows.into_iter().map(|(key, _)| Operation { space, key, value: None });
         let gone: Vec<_> = gone.collect();
         if !gone.is_empty() {
             backend.commit(vec![gone], Durability::Sync).await?;

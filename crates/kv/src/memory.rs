@@ -67,11 +67,7 @@ impl MemoryPoint {
     }
 
     fn check(&self) -> Result<(), ReadFault> {
-        if self.is_live() {
-            Ok(())
-        } else {
-            Err(ReadFault::Poisoned)
-        }
+        if self.is_live() { Ok(()) } else { Err(ReadFault::Poisoned) }
     }
 }
 
@@ -95,11 +91,7 @@ impl Memory {
                 state.apply_at(index, key, Some(value));
             }
         }
-        Memory {
-            state: RwLock::new(state),
-            points: Arc::default(),
-            generation: Arc::default(),
-        }
+        Memory { state: RwLock::new(state), points: Arc::default(), generation: Arc::default() }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -134,9 +126,7 @@ impl Backend for Memory {
         point.check()?;
         let state = self.read();
         let rows = state.rows(space)?;
-        Ok(rows
-            .get(key)
-            .and_then(|versions| value_at(versions, point.0.sequence)))
+        Ok(rows.get(key).and_then(|versions| value_at(versions, point.0.sequence)))
     }
 
     async fn get_many(
@@ -148,10 +138,7 @@ impl Backend for Memory {
         point.check()?;
         let state = self.read();
         let rows = state.rows(space)?;
-        let value = |key| {
-            rows.get(key)
-                .and_then(|versions| value_at(versions, point.0.sequence))
-        };
+        let value = |key| rows.get(key).and_then(|versions| value_at(versions, point.0.sequence));
         Ok(keys.iter().map(value).collect())
     }
 
@@ -197,13 +184,8 @@ impl Backend for Memory {
     }
 
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        let put = |(key, value)| Operation {
-            space,
-            key,
-            value: Some(value),
-        };
-        self.commit(vec![rows.into_iter().map(put).collect()], Durability::Sync)
-            .await
+        let put = |(key, value)| Operation { space, key, value: Some(value) };
+        self.commit(vec![rows.into_iter().map(put).collect()], Durability::Sync).await
     }
 
     fn room(&self) -> Option<Room> {
@@ -230,9 +212,7 @@ impl State {
         if self.closed {
             return Err(ReadFault::Closed);
         }
-        self.index(space)
-            .map(|index| &self.spaces[index])
-            .ok_or(ReadFault::UnknownSpace { space })
+        self.index(space).map(|index| &self.spaces[index]).ok_or(ReadFault::UnknownSpace { space })
     }
 
     fn index(&self, space: Space) -> Option<usize> {
@@ -246,11 +226,7 @@ impl State {
     /// Applies one operation. An unknown space is refused before it comes here.
     fn apply(&mut self, operation: Operation) {
         let index = self.index(operation.space);
-        debug_assert!(
-            index.is_some(),
-            "space {:?} should have been refused",
-            operation.space
-        );
+        debug_assert!(index.is_some(), "space {:?} should have been refused", operation.space);
         if let Some(index) = index {
             self.apply_at(index, operation.key, operation.value);
         }
@@ -302,10 +278,7 @@ fn version_bytes(key: &Bytes, value: &Option<Bytes>) -> u64 {
 }
 
 fn value_at(versions: &[Version], sequence: u64) -> Option<Bytes> {
-    let version = versions
-        .iter()
-        .rev()
-        .find(|version| version.sequence <= sequence)?;
+    let version = versions.iter().rev().find(|version| version.sequence <= sequence)?;
     version.value.clone()
 }
 

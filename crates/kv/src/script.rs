@@ -180,9 +180,7 @@ impl ScriptState {
             0 => FaultKind::Fail,
             1 => FaultKind::FailSync,
             2 => FaultKind::Damage,
-            _ => FaultKind::Tear {
-                survive: usize::try_from(self.random() % 8).unwrap_or(0),
-            },
+            _ => FaultKind::Tear { survive: usize::try_from(self.random() % 8).unwrap_or(0) },
         })
     }
 

@@ -43,23 +43,15 @@ struct Shared {
 
 /// Who commits.
 enum Driver {
-    Thread {
-        queue: Arc<Queue>,
-        thread: Mutex<Option<JoinHandle<()>>>,
-    },
+    Thread { queue: Arc<Queue>, thread: Mutex<Option<JoinHandle<()>>> },
     Inline(Mutex<Committer>),
 }
 
 impl Store {
     /// A new store that lives in memory only.
     pub fn memory(spaces: &[SpaceOptions], mode: CommitMode) -> Store {
-        Store::over(
-            PlainBackend::Memory(Memory::new(spaces.len())).into(),
-            spaces.len(),
-            0,
-            mode,
-        )
-        .expect(THREAD_STARTS)
+        Store::over(PlainBackend::Memory(Memory::new(spaces.len())).into(), spaces.len(), 0, mode)
+            .expect(THREAD_STARTS)
     }
 
     /// Opens the store in a folder, or makes a new one there. Removes ingests that were never named.
@@ -73,10 +65,7 @@ impl Store {
             ingest::remove_unnamed(&backend).await?;
             ingest::last_number(&backend).await
         });
-        let last_ingest = prepared.map_err(|cause| OpenFault::Engine {
-            path: path.clone(),
-            cause,
-        })?;
+        let last_ingest = prepared.map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
         Store::over(backend, space_count, last_ingest, CommitMode::Thread)
             .map_err(|source| OpenFault::Io { path, source })
     }
@@ -89,11 +78,7 @@ impl Store {
             Driver::Thread { .. } => CommitMode::Thread,
             Driver::Inline(_) => CommitMode::Inline,
         };
-        let last_ingest = *inner
-            .shared
-            .last_ingest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let last_ingest = *inner.shared.last_ingest.lock().unwrap_or_else(PoisonError::into_inner);
         let backend = match &*inner.shared.backend {
             AnyBackend::Plain(plain) => Arc::clone(plain),
             AnyBackend::Faulty(faulty) => Arc::clone(faulty.inner()),
@@ -117,15 +102,7 @@ impl Store {
             CommitMode::Thread => Driver::start(committer)?,
         };
         let last_ingest = Mutex::new(last_ingest);
-        Ok(Store {
-            shared: Arc::new(Shared {
-                backend,
-                status,
-                space_count,
-                last_ingest,
-                driver,
-            }),
-        })
+        Ok(Store { shared: Arc::new(Shared { backend, status, space_count, last_ingest, driver }) })
     }
 
     /// A new chain of batches.
@@ -148,9 +125,7 @@ impl Store {
         async move {
             // The sender is only lost if the commit thread died with the batch in its hands.
             let cause = || Cause::new("the commit thread ended");
-            verdict
-                .await
-                .unwrap_or_else(|_| Err(CommitFault::Uncertain { cause: cause() }))
+            verdict.await.unwrap_or_else(|_| Err(CommitFault::Uncertain { cause: cause() }))
         }
     }
 
@@ -194,13 +169,9 @@ impl Store {
         }
         ingest::check_order(rows)?;
         match self.shared.backend.room() {
-            Some(Room {
-                free_bytes,
-                reserve_bytes,
-            }) if free_bytes < reserve_bytes => Err(CommitFault::Full {
-                free_bytes,
-                reserve_bytes,
-            }),
+            Some(Room { free_bytes, reserve_bytes }) if free_bytes < reserve_bytes => {
+                Err(CommitFault::Full { free_bytes, reserve_bytes })
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -209,11 +180,7 @@ impl Store {
         let first = rows.first().map(|row| row.0.clone()).unwrap_or_default();
         let last = rows.last().map(|row| row.0.clone()).unwrap_or_default();
         let (ingest, announced) = {
-            let mut last_ingest = self
-                .shared
-                .last_ingest
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut last_ingest = self.shared.last_ingest.lock().unwrap_or_else(PoisonError::into_inner);
             *last_ingest += 1;
             let ingest = IngestId(*last_ingest);
             let batch = Batch::of_store(ingest::announce(ingest, space, &first, &last));
@@ -263,10 +230,7 @@ impl Driver {
         let queue_there = Arc::clone(&queue);
         let thread = thread::Builder::new().name("kv-commit".to_owned());
         let thread = thread.spawn(move || commit::run(&queue_there, committer))?;
-        Ok(Driver::Thread {
-            queue,
-            thread: Mutex::new(Some(thread)),
-        })
+        Ok(Driver::Thread { queue, thread: Mutex::new(Some(thread)) })
     }
 
     fn submit(&self, lane: &Lane, batch: Batch, durability: Durability) -> oneshot::Receiver<Answer> {

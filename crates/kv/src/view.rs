@@ -22,10 +22,7 @@ pub struct KeyRange {
 impl KeyRange {
     /// Every key.
     pub fn all() -> KeyRange {
-        KeyRange {
-            start: Bytes::new(),
-            end: None,
-        }
+        KeyRange { start: Bytes::new(), end: None }
     }
 
     /// Every key that begins with `prefix`.
@@ -85,11 +82,7 @@ pub(crate) struct ChunkBuilder {
 
 impl ChunkBuilder {
     pub(crate) fn new(limit: ScanLimit) -> ChunkBuilder {
-        ChunkBuilder {
-            chunk: Chunk::default(),
-            limit,
-            size_bytes: 0,
-        }
+        ChunkBuilder { chunk: Chunk::default(), limit, size_bytes: 0 }
     }
 
     /// Takes one more row and returns whether it fitted; the first that does not ends the chunk.
@@ -154,9 +147,7 @@ impl View {
         if range.is_empty() {
             return Ok(Chunk::default());
         }
-        self.backend
-            .scan(&self.point, space, range, direction, limit)
-            .await
+        self.backend.scan(&self.point, space, range, direction, limit).await
     }
 }
 

@@ -94,10 +94,7 @@ mod tests {
         assert_eq!(Charge::read(1024).to_string(), "1.00");
         assert_eq!(Charge::read(100 * 1024).to_string(), "10.00");
         assert_eq!(Charge::create(1024).to_string(), "5.29");
-        assert_eq!(
-            Charge::create(100 * 1024).hundredths() - Charge::create(1024).hundredths(),
-            4500
-        );
+        assert_eq!(Charge::create(100 * 1024).hundredths() - Charge::create(1024).hundredths(), 4500);
     }
 
     #[test]

@@ -47,9 +47,7 @@ impl ContinuationKey {
         if text.len() > TEXT_MAX {
             return Err(bad("it is too long"));
         }
-        let sealed = BASE64_URL_SAFE_NO_PAD
-            .decode(text)
-            .map_err(|_| bad("it is not base64"))?;
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| bad("it is not base64"))?;
         let (version, rest) = sealed.split_first().ok_or(bad("it is empty"))?;
         if *version != VERSION {
             return Err(bad("it has an unknown version"));
@@ -93,10 +91,7 @@ mod tests {
     fn a_position_comes_back_as_it_was() {
         for position in [&b""[..], b"\0\xFF", &[3; 700]] {
             let text = key().seal(b"container 1, feed", position);
-            assert!(
-                text.bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
-            );
+            assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'));
             assert_eq!(key().open(b"container 1, feed", &text).unwrap(), position);
         }
     }
@@ -112,18 +107,11 @@ mod tests {
 
     #[test]
     fn every_changed_bit_is_noticed() {
-        let sealed = BASE64_URL_SAFE_NO_PAD
-            .decode(key().seal(b"context", b"position"))
-            .unwrap();
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(key().seal(b"context", b"position")).unwrap();
         for bit in 0..sealed.len() * 8 {
             let mut forged = sealed.clone();
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert!(
-                key()
-                    .open(b"context", &BASE64_URL_SAFE_NO_PAD.encode(forged))
-                    .is_err(),
-                "bit {bit}"
-            );
+            assert!(key().open(b"context", &BASE64_URL_SAFE_NO_PAD.encode(forged)).is_err(), "bit {bit}");
         }
     }
 
@@ -131,18 +119,9 @@ mod tests {
     fn truncated_foreign_and_oversized_texts_are_refused() {
         let text = key().seal(b"context", b"position");
         for length in 0..text.len() {
-            assert!(
-                key().open(b"context", &text[..length]).is_err(),
-                "length {length}"
-            );
+            assert!(key().open(b"context", &text[..length]).is_err(), "length {length}");
         }
-        for foreign in [
-            "{\"token\":\"+RID:abc\"}",
-            "null",
-            "é",
-            "AA==",
-            &"A".repeat(TEXT_MAX + 1),
-        ] {
+        for foreign in ["{\"token\":\"+RID:abc\"}", "null", "é", "AA==", &"A".repeat(TEXT_MAX + 1)] {
             let fault = key().open(b"context", foreign).unwrap_err();
             assert!(matches!(fault, RequestFault::BadContinuation { .. }));
         }

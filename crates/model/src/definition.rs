@@ -86,19 +86,13 @@ impl ContainerDefinition {
     pub fn replaced_by(&self, body: &Json) -> Result<ContainerDefinition, RequestFault> {
         let new = ContainerDefinition::from_json(body)?;
         if new.id != self.id {
-            return Err(RequestFault::ImmutableProperty {
-                property: "id".to_owned(),
-            });
+            return Err(RequestFault::ImmutableProperty { property: "id".to_owned() });
         }
         if new.partition_key != self.partition_key {
-            return Err(RequestFault::ImmutableProperty {
-                property: "partitionKey".to_owned(),
-            });
+            return Err(RequestFault::ImmutableProperty { property: "partitionKey".to_owned() });
         }
         if new.unique_keys != self.unique_keys {
-            return Err(RequestFault::ImmutableProperty {
-                property: "uniqueKeyPolicy".to_owned(),
-            });
+            return Err(RequestFault::ImmutableProperty { property: "uniqueKeyPolicy".to_owned() });
         }
         Ok(new)
     }
@@ -121,21 +115,15 @@ impl ContainerDefinition {
 
 /// Checks a name of a database or container against the published rules and gives it back.
 pub fn checked_name(name: &str) -> Result<&str, RequestFault> {
-    let bad = |reason: &str| {
-        Err(RequestFault::BadName {
-            name: name.to_owned(),
-            reason: reason.to_owned(),
-        })
-    };
+    let bad = |reason: &str| Err(RequestFault::BadName { name: name.to_owned(), reason: reason.to_owned() });
     if name.is_empty() {
         return bad("it is empty");
     }
     if name.chars().count() > NAME_CHARS_MAX {
         return bad("it has more than 255 characters");
     }
-    if let Some(character) = name
-        .chars()
-        .find(|character| matches!(character, '/' | '\\' | '#' | '?') || character.is_control())
+    if let Some(character) =
+        name.chars().find(|character| matches!(character, '/' | '\\' | '#' | '?') || character.is_control())
     {
         return bad(&format!("the character {character:?} is not allowed"));
     }
@@ -155,10 +143,7 @@ pub fn name_of(members: &Map<String, Json>) -> Result<String, RequestFault> {
 }
 
 fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
-    RequestFault::BadDefinition {
-        field: field.to_owned(),
-        reason: reason.into(),
-    }
+    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
 }
 
 impl DefaultTtl {
@@ -170,10 +155,9 @@ impl DefaultTtl {
                 Some(seconds @ 1..=0x7FFF_FFFF) => {
                     Ok(DefaultTtl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX)))
                 }
-                Some(_) | None => Err(bad(
-                    "defaultTtl",
-                    "it must be -1 or a whole number from 1 to 2147483647",
-                )),
+                Some(_) | None => {
+                    Err(bad("defaultTtl", "it must be -1 or a whole number from 1 to 2147483647"))
+                }
             },
         }
     }
@@ -194,10 +178,7 @@ impl UniqueKeyPolicy {
             Some(_) => return Err(bad(field, "\"uniqueKeys\" must be an array")),
         };
         if keys.len() > UNIQUE_KEYS_MAX {
-            return Err(bad(
-                field,
-                format!("{} constraints given, {UNIQUE_KEYS_MAX} allowed", keys.len()),
-            ));
+            return Err(bad(field, format!("{} constraints given, {UNIQUE_KEYS_MAX} allowed", keys.len())));
         }
         let keys = keys.iter().map(UniqueKey::from_json).collect::<Result<_, _>>()?;
         Ok(UniqueKeyPolicy { keys })
@@ -218,21 +199,14 @@ impl UniqueKey {
         if texts.is_empty() || texts.len() > UNIQUE_KEY_PATHS_MAX {
             return Err(bad(
                 field,
-                format!(
-                    "{} paths in a constraint, 1 to {UNIQUE_KEY_PATHS_MAX} allowed",
-                    texts.len()
-                ),
+                format!("{} paths in a constraint, 1 to {UNIQUE_KEY_PATHS_MAX} allowed", texts.len()),
             ));
         }
         let path = |text: &Json| {
-            let text = text
-                .as_str()
-                .ok_or_else(|| bad(field, "a path must be a string"))?;
+            let text = text.as_str().ok_or_else(|| bad(field, "a path must be a string"))?;
             PropertyPath::parse(text).map_err(|error| bad(field, error.to_string()))
         };
-        Ok(UniqueKey {
-            paths: texts.iter().map(path).collect::<Result<_, _>>()?,
-        })
+        Ok(UniqueKey { paths: texts.iter().map(path).collect::<Result<_, _>>()? })
     }
 }
 
@@ -257,11 +231,7 @@ fn policies_of(members: &Map<String, Json>) -> Result<Map<String, Json>, Request
         if !fits {
             return Err(bad(field, "it has the wrong JSON type"));
         }
-        let json = if field == "indexingPolicy" {
-            indexing_policy(json)?
-        } else {
-            json.clone()
-        };
+        let json = if field == "indexingPolicy" { indexing_policy(json)? } else { json.clone() };
         policies.insert(field.to_owned(), json);
     }
     Ok(policies)
@@ -332,10 +302,7 @@ mod tests {
         let mut json = Json::Object(definition().to_json());
         json["partitionKey"]["paths"][0] = "/other".into();
         let property = "partitionKey".to_owned();
-        assert_eq!(
-            definition().replaced_by(&json),
-            Err(RequestFault::ImmutableProperty { property })
-        );
+        assert_eq!(definition().replaced_by(&json), Err(RequestFault::ImmutableProperty { property }));
     }
 
     #[test]
@@ -346,10 +313,7 @@ mod tests {
             (json!({ "id": 1 }), "\"id\""),
             (json!({ "id": "a/b" }), "a/b"),
             (json!({ "id": "c" }), "\"partitionKey\""),
-            (
-                json!({ "id": "c", "partitionKey": { "paths": [] } }),
-                "\"partitionKey\"",
-            ),
+            (json!({ "id": "c", "partitionKey": { "paths": [] } }), "\"partitionKey\""),
             (
                 json!({ "id": "c", "partitionKey": { "paths": ["/a", "/b"], "version": 2 } }),
                 "\"partitionKey\"",
@@ -358,10 +322,7 @@ mod tests {
                 json!({ "id": "c", "partitionKey": { "paths": ["/a"], "kind": "MultiHash" } }),
                 "\"partitionKey\"",
             ),
-            (
-                json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "defaultTtl": 0 }),
-                "\"defaultTtl\"",
-            ),
+            (json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "defaultTtl": 0 }), "\"defaultTtl\""),
             (
                 json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "uniqueKeyPolicy": 7 }),
                 "\"uniqueKeyPolicy\"",

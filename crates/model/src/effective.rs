@@ -31,17 +31,14 @@ impl EffectiveKey {
         if !rest.is_empty() {
             return None;
         }
-        let bytes = pairs
-            .iter()
-            .map(|[high, low]| Some(hex_value(*high)? << 4 | hex_value(*low)?));
+        let bytes = pairs.iter().map(|[high, low]| Some(hex_value(*high)? << 4 | hex_value(*low)?));
         bytes.collect::<Option<_>>().map(EffectiveKey)
     }
 
     /// The upper-case hex text that clients compare.
     pub fn to_hex(&self) -> String {
-        const DIGITS: [char; 16] = [
-            '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
-        ];
+        const DIGITS: [char; 16] =
+            ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
         let digits = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
         self.0.iter().flat_map(digits).collect()
     }
@@ -93,10 +90,7 @@ pub struct EffectiveRange {
 impl EffectiveRange {
     /// The whole hash space.
     pub fn full() -> EffectiveRange {
-        EffectiveRange {
-            min: EffectiveKey::MIN,
-            max: EffectiveKey::max(),
-        }
+        EffectiveRange { min: EffectiveKey::MIN, max: EffectiveKey::max() }
     }
 
     /// The range that holds `key` and what begins with it, which for a complete key is nothing else.
@@ -164,9 +158,7 @@ impl PartitionKeyDefinition {
             PartitionKeyKind::HashV1 => effective_key_v1(&key.components),
             PartitionKeyKind::HashV2 => {
                 let mut input = Vec::with_capacity(64);
-                key.components
-                    .iter()
-                    .for_each(|component| push_hashed(component, STRING_END_V2, &mut input));
+                key.components.iter().for_each(|component| push_hashed(component, STRING_END_V2, &mut input));
                 EffectiveKey(hash_v2(&input).to_vec())
             }
             PartitionKeyKind::MultiHash => effective_key_multi(&key.components),
@@ -186,12 +178,7 @@ impl PartitionKeyDefinition {
             _ if index == count => EffectiveKey::max(),
             _ => self.boundary(index, count),
         };
-        (0..count)
-            .map(|index| EffectiveRange {
-                min: boundary(index),
-                max: boundary(index + 1),
-            })
-            .collect()
+        (0..count).map(|index| EffectiveRange { min: boundary(index), max: boundary(index + 1) }).collect()
     }
 
     /// The boundary in front of range `index` of `count`.
@@ -234,9 +221,7 @@ fn hash_v2(input: &[u8]) -> [u8; 16] {
 fn effective_key_v1(components: &[KeyComponent]) -> EffectiveKey {
     let components: Vec<KeyComponent> = components.iter().map(truncate_v1).collect();
     let mut input = Vec::with_capacity(64);
-    components
-        .iter()
-        .for_each(|component| push_hashed(component, STRING_END_V1, &mut input));
+    components.iter().for_each(|component| push_hashed(component, STRING_END_V1, &mut input));
     let mut bytes = Vec::with_capacity(128);
     push_number_v1(f64::from(murmur3_32(&input)), &mut bytes);
     for component in &components {
@@ -309,11 +294,7 @@ fn push_string_v1(text: &str, bytes: &mut Vec<u8>) {
 fn push_number_v1(number: f64, bytes: &mut Vec<u8>) {
     const SIGN: u64 = 1 << 63;
     let bits = number.to_bits();
-    let ordered = if bits & SIGN == 0 {
-        bits ^ SIGN
-    } else {
-        bits.wrapping_neg()
-    };
+    let ordered = if bits & SIGN == 0 { bits ^ SIGN } else { bits.wrapping_neg() };
     bytes.push(tag::NUMBER);
     bytes.push(ordered.to_be_bytes()[0]);
     let mut rest = ordered << 8;
@@ -354,9 +335,7 @@ mod tests {
     }
 
     fn key(components: &[KeyComponent]) -> PartitionKey {
-        PartitionKey {
-            components: components.to_vec(),
-        }
+        PartitionKey { components: components.to_vec() }
     }
 
     #[track_caller]
@@ -368,80 +347,33 @@ mod tests {
 
     #[test]
     fn strings_hash_as_the_clients_do() {
-        check(
-            string(""),
-            "05C1CF33970FF80800",
-            "32E9366E637A71B4E710384B2F4970A0",
-        );
-        check(
-            string("a"),
-            "05C1D78593652C086200",
-            "3A5381E1114EB8D3FCC90795045B49B7",
-        );
+        check(string(""), "05C1CF33970FF80800", "32E9366E637A71B4E710384B2F4970A0");
+        check(string("a"), "05C1D78593652C086200", "3A5381E1114EB8D3FCC90795045B49B7");
         check(
             string("partitionKey"),
             "05C1E1B3D9CD2608716273756A756A706F4C667A00",
             "013AEFCF77FA271571CF665A58C933F1",
         );
-        check(
-            string("redmond"),
-            "05C1EFE313830C087366656E706F6500",
-            "22E342F38A486A088463DFF7838A5963",
-        );
-        check(
-            string("é"),
-            "05C1B3CD91912008C4AA00",
-            "007199F104E04116EE25AF912CA4889B",
-        );
+        check(string("redmond"), "05C1EFE313830C087366656E706F6500", "22E342F38A486A088463DFF7838A5963");
+        check(string("é"), "05C1B3CD91912008C4AA00", "007199F104E04116EE25AF912CA4889B");
     }
 
     #[test]
     fn long_strings_count_whole_in_the_second_hash_only() {
         let first = format!("05C1EB5921F70608{}00", "62".repeat(100));
-        check(
-            string(&"a".repeat(100)),
-            &first,
-            "0DBD7D229437BB665DE6417747994D57",
-        );
-        check(
-            string(&"a".repeat(101)),
-            &first,
-            "08042541D30C8BF90D7092B1519AE0BC",
-        );
-        check(
-            string(&"a".repeat(1024)),
-            &first,
-            "332BDF5512AE49615F32C7D98C2DB86C",
-        );
+        check(string(&"a".repeat(100)), &first, "0DBD7D229437BB665DE6417747994D57");
+        check(string(&"a".repeat(101)), &first, "08042541D30C8BF90D7092B1519AE0BC");
+        check(string(&"a".repeat(1024)), &first, "332BDF5512AE49615F32C7D98C2DB86C");
         let first = format!("05C1D9C91DF1D808{}C4", "C4AA".repeat(50));
-        assert_eq!(
-            v1().effective_key(&key(&[string(&"é".repeat(100))])).to_hex(),
-            first
-        );
+        assert_eq!(v1().effective_key(&key(&[string(&"é".repeat(100))])).to_hex(), first);
     }
 
     #[test]
     fn constants_hash_as_the_clients_do() {
-        check(
-            KeyComponent::Null,
-            "05C1ED45D7475601",
-            "378867E4430E67857ACE5C908374FE16",
-        );
-        check(
-            KeyComponent::Bool(true),
-            "05C1D7C5A903D803",
-            "0E711127C5B5A8E4726AC6DD306A3E59",
-        );
-        check(
-            KeyComponent::Bool(false),
-            "05C1DB857D857C02",
-            "2FE1BE91E90A3439635E0E9E37361EF2",
-        );
-        check(
-            KeyComponent::Undefined,
-            "05C1D529E345DC00",
-            "11622DAA78F835834610ABE56EFF5CB5",
-        );
+        check(KeyComponent::Null, "05C1ED45D7475601", "378867E4430E67857ACE5C908374FE16");
+        check(KeyComponent::Bool(true), "05C1D7C5A903D803", "0E711127C5B5A8E4726AC6DD306A3E59");
+        check(KeyComponent::Bool(false), "05C1DB857D857C02", "2FE1BE91E90A3439635E0E9E37361EF2");
+        check(KeyComponent::Undefined, "05C1D529E345DC00", "11622DAA78F835834610ABE56EFF5CB5");
     }
 
     #[test]
@@ -454,26 +386,14 @@ mod tests {
             (5.5, "05C1D7A771716C05C016", "0E2EE47829D1AF775EEFB6540FD1D0ED"),
             (-0.5, "05C1C10D33EB18054020", "04C8191FC18308BCB37FDA5DCC5C9768"),
             (1.5, "05C1E9694167A805BFF8", "35C5DDEB6C795D16A9963C73C54E97BC"),
-            (
-                123_456_789.0,
-                "05C1D9E1A5311C05C19DB7CD8B40",
-                "1F56D2538088EBA82CCF988F36E16760",
-            ),
-            (
-                5_000_000_000.0,
-                "05C1EF8B71A51C05C1F35117E4",
-                "16F894F0AE2435AD817406B3E58D36F8",
-            ),
+            (123_456_789.0, "05C1D9E1A5311C05C19DB7CD8B40", "1F56D2538088EBA82CCF988F36E16760"),
+            (5_000_000_000.0, "05C1EF8B71A51C05C1F35117E4", "16F894F0AE2435AD817406B3E58D36F8"),
             (
                 9_007_199_254_740_991.0,
                 "05C1B3FBA771A005C33FFFFFFFFFFFFFFE",
                 "12C221C7032CED1F9E6693CE1428E6CF",
             ),
-            (
-                1e308,
-                "05C145CFAE05FFE1E73D715F5F2340",
-                "1E0D61F83E0EBE180144F756FA5C918A",
-            ),
+            (1e308, "05C145CFAE05FFE1E73D715F5F2340", "1E0D61F83E0EBE180144F756FA5C918A"),
         ] {
             check(KeyComponent::Number(number), first, second);
         }
@@ -528,17 +448,8 @@ mod tests {
         check_boundaries(&v2(), 1, &[]);
         check_boundaries(&v2(), 0, &[]);
         check_boundaries(&v2(), 2, &[full("1", "F", "F")]);
-        check_boundaries(
-            &multi(),
-            4,
-            &[full("0", "F", "F"), full("1", "F", "E"), full("2", "F", "D")],
-        );
-        let fifths = [
-            full("0", "C", "C"),
-            full("1", "9", "8"),
-            full("2", "6", "4"),
-            full("3", "3", "0"),
-        ];
+        check_boundaries(&multi(), 4, &[full("0", "F", "F"), full("1", "F", "E"), full("2", "F", "D")]);
+        let fifths = [full("0", "C", "C"), full("1", "9", "8"), full("2", "6", "4"), full("3", "3", "0")];
         check_boundaries(&v2(), 5, &fifths);
         check_boundaries(&v1(), 2, &["05C1E0".to_owned()]);
     }
@@ -546,10 +457,7 @@ mod tests {
     #[test]
     fn ranges_are_half_open() {
         let point = |hex: &str| EffectiveKey::from_hex(hex).unwrap();
-        let range = |min: &str, max: &str| EffectiveRange {
-            min: point(min),
-            max: point(max),
-        };
+        let range = |min: &str, max: &str| EffectiveRange { min: point(min), max: point(max) };
         assert!(range("10", "20").contains(&point("10")));
         assert!(!range("10", "20").contains(&point("20")));
         assert!(!range("10", "20").overlaps(&range("20", "30")));

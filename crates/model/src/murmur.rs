@@ -23,10 +23,7 @@ pub(crate) fn murmur3_32(bytes: &[u8]) -> u32 {
 }
 
 fn scramble_32(block: u32) -> u32 {
-    block
-        .wrapping_mul(0xCC9E_2D51)
-        .rotate_left(15)
-        .wrapping_mul(0x1B87_3593)
+    block.wrapping_mul(0xCC9E_2D51).rotate_left(15).wrapping_mul(0x1B87_3593)
 }
 
 /// The 128-bit form for x64: the low and the high half.
@@ -61,22 +58,15 @@ pub(crate) fn murmur3_128(bytes: &[u8]) -> (u64, u64) {
 
 fn halves(block: &[u8; 16]) -> (u64, u64) {
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *block;
-    (
-        u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        u64::from_le_bytes([i, j, k, l, m, n, o, p]),
-    )
+    (u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from_le_bytes([i, j, k, l, m, n, o, p]))
 }
 
 fn scramble_low(half: u64) -> u64 {
-    half.wrapping_mul(0x87C3_7B91_1142_53D5)
-        .rotate_left(31)
-        .wrapping_mul(0x4CF5_AD43_2745_937F)
+    half.wrapping_mul(0x87C3_7B91_1142_53D5).rotate_left(31).wrapping_mul(0x4CF5_AD43_2745_937F)
 }
 
 fn scramble_high(half: u64) -> u64 {
-    half.wrapping_mul(0x4CF5_AD43_2745_937F)
-        .rotate_left(33)
-        .wrapping_mul(0x87C3_7B91_1142_53D5)
+    half.wrapping_mul(0x4CF5_AD43_2745_937F).rotate_left(33).wrapping_mul(0x87C3_7B91_1142_53D5)
 }
 
 fn finish_64(hash: u64) -> u64 {
@@ -94,23 +84,14 @@ mod tests {
         assert_eq!(murmur3_32(b""), 0);
         assert_eq!(murmur3_32(b"a"), 0x3C25_69B2);
         assert_eq!(murmur3_32(b"Hello, world!"), 0xC036_3E43);
-        assert_eq!(
-            murmur3_32(b"The quick brown fox jumps over the lazy dog"),
-            0x2E4F_F723
-        );
+        assert_eq!(murmur3_32(b"The quick brown fox jumps over the lazy dog"), 0x2E4F_F723);
     }
 
     #[test]
     fn the_published_128_bit_values_are_met() {
         assert_eq!(murmur3_128(b""), (0, 0));
         assert_eq!(murmur3_128(b"a"), (0x8555_5565_F659_7889, 0xE6B5_3A48_510E_895A));
-        assert_eq!(
-            murmur3_128(b"0123456789abcdef"),
-            (0x4BE0_6D94_CF4A_D1A7, 0x87C3_5B5C_63A7_08DA)
-        );
-        assert_eq!(
-            murmur3_128(b"0123456789abcdef0"),
-            (0xEB24_AE87_85A5_C075, 0x73FB_68B3_3131_28CA)
-        );
+        assert_eq!(murmur3_128(b"0123456789abcdef"), (0x4BE0_6D94_CF4A_D1A7, 0x87C3_5B5C_63A7_08DA));
+        assert_eq!(murmur3_128(b"0123456789abcdef0"), (0xEB24_AE87_85A5_C075, 0x73FB_68B3_3131_28CA));
     }
 }

@@ -47,10 +47,7 @@ fn hash_kind() -> String {
 impl PartitionKeyDefinition {
     /// Reads the wire form of a definition.
     pub fn from_json(json: &serde_json::Value) -> Result<PartitionKeyDefinition, RequestFault> {
-        let bad = |reason: String| RequestFault::BadDefinition {
-            field: "partitionKey".to_owned(),
-            reason,
-        };
+        let bad = |reason: String| RequestFault::BadDefinition { field: "partitionKey".to_owned(), reason };
         let raw: RawPartitionKeyDefinition =
             serde_json::from_value(json.clone()).map_err(|error| bad(error.to_string()))?;
         let version = raw.version.unwrap_or(1);
@@ -61,21 +58,12 @@ impl PartitionKeyDefinition {
             ("MultiHash", _) => return Err(bad("kind \"MultiHash\" needs version 2".to_owned())),
             ("Hash", other) => return Err(bad(format!("version {other} is not 1 or 2"))),
             (other, _) => {
-                return Err(bad(format!(
-                    "kind \"{other}\" is neither \"Hash\" nor \"MultiHash\""
-                )));
+                return Err(bad(format!("kind \"{other}\" is neither \"Hash\" nor \"MultiHash\"")));
             }
         };
-        let paths_max = if kind == PartitionKeyKind::MultiHash {
-            KEY_PATHS_MAX
-        } else {
-            1
-        };
+        let paths_max = if kind == PartitionKeyKind::MultiHash { KEY_PATHS_MAX } else { 1 };
         if raw.paths.is_empty() || raw.paths.len() > paths_max {
-            return Err(bad(format!(
-                "{} paths given, 1 to {paths_max} allowed",
-                raw.paths.len()
-            )));
+            return Err(bad(format!("{} paths given, 1 to {paths_max} allowed", raw.paths.len())));
         }
         let mut paths = Vec::with_capacity(raw.paths.len());
         for text in &raw.paths {
@@ -129,11 +117,8 @@ impl PartitionKeyDefinition {
     pub fn extract(&self, document: &Document) -> Result<PartitionKey, RequestFault> {
         let component = |path: &PropertyPath| match document.get(path) {
             None => Ok(KeyComponent::Undefined),
-            Some(value) => {
-                KeyComponent::from_value(value).ok_or_else(|| RequestFault::BadPartitionKeyValue {
-                    path: path.to_string(),
-                })
-            }
+            Some(value) => KeyComponent::from_value(value)
+                .ok_or_else(|| RequestFault::BadPartitionKeyValue { path: path.to_string() }),
         };
         let components = self.paths.iter().map(component).collect::<Result<_, _>>()?;
         self.check(PartitionKey { components })
@@ -151,9 +136,7 @@ impl PartitionKeyDefinition {
             return Err(bad("not a JSON array"));
         };
         if elements.is_empty() && self.system_key {
-            return Ok(PartitionKey {
-                components: vec![KeyComponent::Undefined],
-            });
+            return Ok(PartitionKey { components: vec![KeyComponent::Undefined] });
         }
         if elements.is_empty() || elements.len() > self.paths.len() {
             return Err(RequestFault::PartitionKeyLength {
@@ -183,10 +166,7 @@ impl PartitionKeyDefinition {
         for component in &key.components {
             match component {
                 KeyComponent::String(text) if text.len() > limit => {
-                    return Err(RequestFault::PartitionKeyTooLong {
-                        bytes: text.len(),
-                        limit,
-                    });
+                    return Err(RequestFault::PartitionKeyTooLong { bytes: text.len(), limit });
                 }
                 KeyComponent::Undefined
                 | KeyComponent::Null

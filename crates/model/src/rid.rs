@@ -87,14 +87,9 @@ impl Rid {
     pub fn text(&self) -> RidText {
         let mut bytes = [0; BYTES_MAX];
         let length = self.fill(&mut bytes);
-        let mut text = RidText {
-            characters: [0; TEXT_MAX],
-            length: 0,
-        };
+        let mut text = RidText { characters: [0; TEXT_MAX], length: 0 };
         // 16 bytes make 24 characters, so the slice is always large enough.
-        text.length = BASE64
-            .encode_slice(&bytes[..length], &mut text.characters)
-            .unwrap_or(0);
+        text.length = BASE64.encode_slice(&bytes[..length], &mut text.characters).unwrap_or(0);
         text
     }
 
@@ -107,16 +102,12 @@ impl Rid {
             }
             Rid::Database(database) => (database, None, None),
             Rid::Container(database, container) => (database, Some(container), None),
-            Rid::Document(database, container, number) => (
-                database,
-                Some(container),
-                Some(KIND_DOCUMENT << KIND_SHIFT | number.raw()),
-            ),
-            Rid::Range(database, container, ordinal) => (
-                database,
-                Some(container),
-                Some(KIND_RANGE << KIND_SHIFT | (u64::from(ordinal.0) + 1)),
-            ),
+            Rid::Document(database, container, number) => {
+                (database, Some(container), Some(KIND_DOCUMENT << KIND_SHIFT | number.raw()))
+            }
+            Rid::Range(database, container, ordinal) => {
+                (database, Some(container), Some(KIND_RANGE << KIND_SHIFT | (u64::from(ordinal.0) + 1)))
+            }
         };
         bytes[..4].copy_from_slice(&database.0.to_le_bytes());
         let Some(container) = container else { return 4 };
@@ -130,11 +121,7 @@ impl Rid {
 fn parse_child(database: DatabaseNumber, container: ContainerNumber, child: u64) -> Option<Rid> {
     let number = child & !(0xF << KIND_SHIFT);
     match child >> KIND_SHIFT {
-        KIND_DOCUMENT => Some(Rid::Document(
-            database,
-            container,
-            DocumentNumber::from_raw(number)?,
-        )),
+        KIND_DOCUMENT => Some(Rid::Document(database, container, DocumentNumber::from_raw(number)?)),
         KIND_RANGE => {
             let ordinal = PartitionOrdinal(u32::try_from(number.checked_sub(1)?).ok()?);
             (ordinal <= PartitionOrdinal::MAX).then_some(Rid::Range(database, container, ordinal))
@@ -187,14 +174,8 @@ mod tests {
         let document = DocumentNumber::from_raw(1).unwrap();
         check(Rid::Database(DATABASE), "AQAAAA==");
         check(Rid::Container(DATABASE, CONTAINER), "AQAAAIAAAAE=");
-        check(
-            Rid::Document(DATABASE, CONTAINER, document),
-            "AQAAAIAAAAEBAAAAAAAAAA==",
-        );
-        check(
-            Rid::Range(DATABASE, CONTAINER, PartitionOrdinal(1)),
-            "AQAAAIAAAAECAAAAAAAAUA==",
-        );
+        check(Rid::Document(DATABASE, CONTAINER, document), "AQAAAIAAAAEBAAAAAAAAAA==");
+        check(Rid::Range(DATABASE, CONTAINER, PartitionOrdinal(1)), "AQAAAIAAAAECAAAAAAAAUA==");
         check(Rid::Offer(OfferNumber(1)), "AQAA");
     }
 

@@ -17,12 +17,8 @@ pub struct SessionToken {
 impl SessionToken {
     /// Reads a header value: entries joined by commas, in vector or simple form, possibly from several ranges.
     pub fn parse_list(text: &str) -> Result<Vec<SessionToken>, RequestFault> {
-        let bad = || RequestFault::BadSessionToken {
-            text: text.to_owned(),
-        };
-        text.split(',')
-            .map(|entry| parse_entry(entry.trim()).ok_or_else(bad))
-            .collect()
+        let bad = || RequestFault::BadSessionToken { text: text.to_owned() };
+        text.split(',').map(|entry| parse_entry(entry.trim()).ok_or_else(bad)).collect()
     }
 }
 
@@ -43,10 +39,7 @@ fn parse_entry(entry: &str) -> Option<SessionToken> {
         }
         None => token,
     };
-    Some(SessionToken {
-        ordinal: PartitionOrdinal(range.parse().ok()?),
-        lsn: Lsn(lsn.parse().ok()?),
-    })
+    Some(SessionToken { ordinal: PartitionOrdinal(range.parse().ok()?), lsn: Lsn(lsn.parse().ok()?) })
 }
 
 impl fmt::Display for SessionToken {
@@ -61,24 +54,16 @@ mod tests {
 
     #[test]
     fn all_forms_are_read() {
-        let token = |ordinal, lsn| SessionToken {
-            ordinal: PartitionOrdinal(ordinal),
-            lsn: Lsn(lsn),
-        };
+        let token = |ordinal, lsn| SessionToken { ordinal: PartitionOrdinal(ordinal), lsn: Lsn(lsn) };
         assert_eq!(SessionToken::parse_list("0:1#42").unwrap(), [token(0, 42)]);
         assert_eq!(SessionToken::parse_list("0:-1#42").unwrap(), [token(0, 42)]);
-        assert_eq!(
-            SessionToken::parse_list("0:42, 1:0#7#3=6").unwrap(),
-            [token(0, 42), token(1, 7)]
-        );
+        assert_eq!(SessionToken::parse_list("0:42, 1:0#7#3=6").unwrap(), [token(0, 42), token(1, 7)]);
         assert_eq!(token(5, 9).to_string(), "5:0#9");
     }
 
     #[test]
     fn malformed_tokens_are_refused() {
-        for text in [
-            "", "x", "0", "0:", "0:#", "a:0#1", "0:0#x", "0:0#1#2", "0:0#1,,", "0:0#-4",
-        ] {
+        for text in ["", "x", "0", "0:", "0:#", "a:0#1", "0:0#x", "0:0#1#2", "0:0#1,,", "0:0#-4"] {
             assert!(SessionToken::parse_list(text).is_err(), "{text}");
         }
     }

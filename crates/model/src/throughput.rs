@@ -22,14 +22,13 @@ impl Throughput {
     /// A fixed rate within the published bounds.
     pub fn manual(rate: u64) -> Result<Throughput, RequestFault> {
         let fits = (THROUGHPUT_MIN..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(THROUGHPUT_STEP);
-        fits.then_some(Throughput::Manual(rate))
-            .ok_or_else(|| RequestFault::BadHeader {
-                name: "x-ms-offer-throughput",
-                value: rate.to_string(),
-                reason: format!(
-                    "it must be from {THROUGHPUT_MIN} to {THROUGHPUT_MAX} in steps of {THROUGHPUT_STEP}"
-                ),
-            })
+        fits.then_some(Throughput::Manual(rate)).ok_or_else(|| RequestFault::BadHeader {
+            name: "x-ms-offer-throughput",
+            value: rate.to_string(),
+            reason: format!(
+                "it must be from {THROUGHPUT_MIN} to {THROUGHPUT_MAX} in steps of {THROUGHPUT_STEP}"
+            ),
+        })
     }
 
     /// An autoscale maximum within the published bounds.
@@ -38,7 +37,9 @@ impl Throughput {
         fits.then_some(Throughput::Autoscale { max }).ok_or_else(|| RequestFault::BadHeader {
             name: "x-ms-cosmos-offer-autopilot-settings",
             value: max.to_string(),
-            reason: format!("maxThroughput must be from {AUTOSCALE_MIN} to {THROUGHPUT_MAX} in steps of {AUTOSCALE_MIN}"),
+            reason: format!(
+                "maxThroughput must be from {AUTOSCALE_MIN} to {THROUGHPUT_MAX} in steps of {AUTOSCALE_MIN}"
+            ),
         })
     }
 

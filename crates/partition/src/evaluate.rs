@@ -33,11 +33,7 @@ pub(crate) async fn evaluate(
         match step(&mut staging, &transaction.key.partition_key, operation).await {
             Ok(outcome) => outcomes.push(outcome),
             Err(fault) => {
-                return Err(StepFault {
-                    index,
-                    fault,
-                    charge: Charge::MINIMUM,
-                });
+                return Err(StepFault { index, fault, charge: Charge::MINIMUM });
             }
         }
     }
@@ -53,16 +49,12 @@ async fn step(
         Operation::Read { target, condition } => read(staging, target, condition).await,
         Operation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
         Operation::Write(Mutation::Upsert { item, condition }) => upsert(staging, item, condition).await,
-        Operation::Write(Mutation::Replace {
-            target,
-            item,
-            condition,
-        }) => replace(staging, target, item, condition).await,
-        Operation::Write(Mutation::Patch {
-            target,
-            operations,
-            condition,
-        }) => patch(staging, partition_key, target, operations, condition).await,
+        Operation::Write(Mutation::Replace { target, item, condition }) => {
+            replace(staging, target, item, condition).await
+        }
+        Operation::Write(Mutation::Patch { target, operations, condition }) => {
+            patch(staging, partition_key, target, operations, condition).await
+        }
         Operation::Write(Mutation::Delete { target, condition }) => delete(staging, target, condition).await,
         Operation::Write(Mutation::Expire { number, second }) => expire(staging, *number, *second).await,
         Operation::Write(Mutation::Reschedule { number }) => reschedule(staging, *number).await,
@@ -107,10 +99,7 @@ async fn replace(
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
     if old.id() != Some(item.id()) {
-        return Err(RequestFault::ImmutableProperty {
-            property: "id".to_owned(),
-        }
-        .into());
+        return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
     }
     replaced(staging, key, &old, item).await
 }
@@ -138,10 +127,7 @@ fn patched(
     for operation in operations {
         for property in changed_properties(operation) {
             if property == "id" || SYSTEM_PROPERTIES.contains(&property) {
-                return Err(RequestFault::ImmutableProperty {
-                    property: property.to_owned(),
-                }
-                .into());
+                return Err(RequestFault::ImmutableProperty { property: property.to_owned() }.into());
             }
         }
     }
@@ -151,22 +137,13 @@ fn patched(
     })?;
     let definition = &staging.context.shape.partition_key;
     if definition.extract(&document)? != *partition_key {
-        let property = definition
-            .paths()
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ");
+        let property = definition.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         return Err(RequestFault::ImmutableProperty { property }.into());
     }
     let mut text = Vec::new();
     document.root().write_json(&mut text);
     if text.len() > ITEM_BYTES_MAX {
-        return Err(LimitFault::TooLarge {
-            bytes: text.len(),
-            limit: ITEM_BYTES_MAX,
-        }
-        .into());
+        return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
     }
     Ok(Item::new(document)?)
 }
@@ -181,9 +158,7 @@ fn changed_properties(operation: &PatchOperation) -> impl Iterator<Item = &str> 
         | PatchOperation::Increment { path, .. } => (path, None),
         PatchOperation::Move { from, path } => (path, Some(from)),
     };
-    from.into_iter()
-        .chain([path])
-        .filter_map(|pointer| pointer.steps().next())
+    from.into_iter().chain([path]).filter_map(|pointer| pointer.steps().next())
 }
 
 async fn delete(

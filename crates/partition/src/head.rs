@@ -66,9 +66,7 @@ impl Head {
             return Err(damaged("length of a partition head"));
         }
         let field = |index: usize| {
-            let bytes = fields
-                .get(index * 8..index * 8 + 8)
-                .and_then(|bytes| bytes.try_into().ok());
+            let bytes = fields.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
             u64::from_be_bytes(bytes.unwrap_or_default())
         };
         Ok(Head {
@@ -137,11 +135,7 @@ mod tests {
 
     #[test]
     fn what_was_reserved_is_not_given_again_unless_the_writer_stopped_in_order() {
-        let mut head = Head {
-            lsn: Lsn(10),
-            counter: 4,
-            ..Head::default()
-        };
+        let mut head = Head { lsn: Lsn(10), counter: 4, ..Head::default() };
         assert!(head.reserve());
         assert!(!head.reserve());
         let crashed = head.clone().reopened();

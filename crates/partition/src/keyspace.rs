@@ -49,38 +49,14 @@ pub const CATALOG: Space = Space(7);
 
 /// The spaces of a store, in the order of their numbers. The order is for ever; new ones go to the end.
 pub const SPACES: [SpaceOptions; 8] = [
-    SpaceOptions {
-        name: "records",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "numbers",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "unique",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "expiry",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "log",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "index",
-        compressed: false,
-    },
-    SpaceOptions {
-        name: "meta",
-        compressed: false,
-    },
-    SpaceOptions {
-        name: "catalog",
-        compressed: false,
-    },
+    SpaceOptions { name: "records", compressed: true },
+    SpaceOptions { name: "numbers", compressed: true },
+    SpaceOptions { name: "unique", compressed: true },
+    SpaceOptions { name: "expiry", compressed: true },
+    SpaceOptions { name: "log", compressed: true },
+    SpaceOptions { name: "index", compressed: false },
+    SpaceOptions { name: "meta", compressed: false },
+    SpaceOptions { name: "catalog", compressed: false },
 ];
 
 /// Spaces whose keys begin with the container's number: what a dropped container leaves behind.
@@ -118,10 +94,7 @@ pub fn logical_range(logical_prefix: &Bytes) -> KeyRange {
 /// The keys of all documents whose effective key is in `range`.
 pub fn effective_range(container: ContainerNumber, range: &EffectiveRange) -> KeyRange {
     let bound = |bytes: &[u8]| -> Bytes { [&container.0.to_be_bytes(), bytes].concat().into() };
-    KeyRange {
-        start: bound(range.min.as_bytes()),
-        end: Some(bound(range.max.as_bytes())),
-    }
+    KeyRange { start: bound(range.min.as_bytes()), end: Some(bound(range.max.as_bytes())) }
 }
 
 /// From a number to its document.
@@ -136,24 +109,14 @@ pub fn unique_key(logical_prefix: &[u8], constraint: u8, code: &[u8]) -> Bytes {
 
 /// A document that expires at `second`.
 pub fn expiry_key(container: ContainerNumber, second: u64, number: DocumentNumber) -> Bytes {
-    join(&[
-        &container.0.to_be_bytes(),
-        &second.to_be_bytes(),
-        &number.raw().to_be_bytes(),
-    ])
+    join(&[&container.0.to_be_bytes(), &second.to_be_bytes(), &number.raw().to_be_bytes()])
 }
 
 /// The documents of `container` that expire at `second` or before.
 pub fn expiry_range(container: ContainerNumber, second: u64) -> KeyRange {
     let start = Bytes::copy_from_slice(&container.0.to_be_bytes());
-    let end = join(&[
-        &container.0.to_be_bytes(),
-        &second.saturating_add(1).to_be_bytes(),
-    ]);
-    KeyRange {
-        start,
-        end: Some(end),
-    }
+    let end = join(&[&container.0.to_be_bytes(), &second.saturating_add(1).to_be_bytes()]);
+    KeyRange { start, end: Some(end) }
 }
 
 /// The second and the document of an expiry key.
@@ -170,10 +133,7 @@ pub fn log_key(partition: PartitionId, lsn: Lsn) -> Bytes {
 
 /// The changes from `first` up to but without `end`.
 pub fn log_range(partition: PartitionId, first: Lsn, end: Lsn) -> KeyRange {
-    KeyRange {
-        start: log_key(partition, first),
-        end: Some(log_key(partition, end)),
-    }
+    KeyRange { start: log_key(partition, first), end: Some(log_key(partition, end)) }
 }
 
 /// The LSN of a log key.
@@ -266,10 +226,7 @@ pub fn parse_container(key: &[u8]) -> Option<ContainerNumber> {
 
 /// All keys behind `key` in `range`: where a scan goes on.
 pub fn after(range: &KeyRange, key: &[u8]) -> KeyRange {
-    KeyRange {
-        start: join(&[key, &[0]]),
-        end: range.end.clone(),
-    }
+    KeyRange { start: join(&[key, &[0]]), end: range.end.clone() }
 }
 
 fn partition_prefix(partition: PartitionId) -> [u8; 8] {
@@ -291,19 +248,10 @@ mod tests {
     fn keys_with_numbers_can_be_read_back() {
         let container = ContainerNumber(7);
         let number = DocumentNumber::new(PartitionOrdinal(2), 9).unwrap();
-        assert_eq!(
-            parse_expiry_key(&expiry_key(container, 1234, number)),
-            Some((1234, number))
-        );
-        let partition = PartitionId {
-            container,
-            ordinal: PartitionOrdinal(2),
-        };
+        assert_eq!(parse_expiry_key(&expiry_key(container, 1234, number)), Some((1234, number)));
+        let partition = PartitionId { container, ordinal: PartitionOrdinal(2) };
         assert_eq!(parse_log_key(&log_key(partition, Lsn(5))), Some(Lsn(5)));
-        assert_eq!(
-            parse_consumer_key(&consumer_key(partition, "index")),
-            Some("index")
-        );
+        assert_eq!(parse_consumer_key(&consumer_key(partition, "index")), Some("index"));
         assert_eq!(parse_catalog_number(&container_key(container)), Some(7));
         assert_eq!(parse_expiry_key(b"short"), None);
     }

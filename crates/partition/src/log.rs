@@ -72,12 +72,7 @@ impl LogEntry {
             Some(_) | None => return Err(bad()),
         };
         let number = DocumentNumber::from_raw(field(1)?).ok_or_else(bad)?;
-        Ok(LogEntry {
-            kind,
-            number,
-            ts: field(9)?,
-            lsn_last: Lsn(field(17)?),
-        })
+        Ok(LogEntry { kind, number, ts: field(9)?, lsn_last: Lsn(field(17)?) })
     }
 
     /// Whether the entry tells of a document that is no more.
@@ -96,19 +91,9 @@ mod tests {
 
     #[test]
     fn an_entry_round_trips_and_damage_is_told() {
-        for kind in [
-            LogKind::Create,
-            LogKind::Replace,
-            LogKind::Delete,
-            LogKind::Expire,
-        ] {
+        for kind in [LogKind::Create, LogKind::Replace, LogKind::Delete, LogKind::Expire] {
             let number = DocumentNumber::new(PartitionOrdinal(1), 2).unwrap();
-            let entry = LogEntry {
-                kind,
-                number,
-                ts: 3,
-                lsn_last: Lsn(4),
-            };
+            let entry = LogEntry { kind, number, ts: 3, lsn_last: Lsn(4) };
             assert_eq!(LogEntry::decode(&entry.encode()).unwrap(), entry);
         }
         assert!(LogEntry::decode(&[1; 24]).is_err() && LogEntry::decode(&[9; 25]).is_err());

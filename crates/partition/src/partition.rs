@@ -7,12 +7,12 @@ use crate::head::Head;
 use crate::keyspace::{self, META, PartitionId};
 use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
-use crate::view::PartitionView;
+use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, Published, Writer};
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store};
-use model::{Ambient, EffectiveRange, Fault, Lsn, StorageFault};
-use plan::{StepFault, Transaction};
+use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, StorageFault};
+use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -78,10 +78,7 @@ impl PhysicalPartition {
         ambient: Arc<dyn Ambient>,
     ) -> Result<PhysicalPartition, Fault> {
         let view = store.view().map_err(read_fault)?;
-        let head = view
-            .get(META, &keyspace::head_key(spec.id))
-            .await
-            .map_err(read_fault)?;
+        let head = view.get(META, &keyspace::head_key(spec.id)).await.map_err(read_fault)?;
         let head = head.ok_or_else(|| damaged(format!("partition {:?} has no head", spec.id)))?;
         let head = Head::decode(&head)?.reopened();
         let published = Arc::new(ArcSwap::from_pointee(Published::new(view.clone(), &head)));
@@ -98,13 +95,7 @@ impl PhysicalPartition {
         )
         .await?;
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition {
-            spec,
-            shape,
-            published,
-            commands,
-            ambient,
-        })
+        Ok(PhysicalPartition { spec, shape, published, commands, ambient })
     }
 
     /// Which partition this is.
@@ -114,11 +105,7 @@ impl PhysicalPartition {
 
     /// Carries out a transaction: all of it, durable, or nothing.
     pub async fn execute(&self, transaction: Transaction) -> Result<Executed, StepFault> {
-        let stopped = || StepFault {
-            index: 0,
-            fault: writer_stopped(),
-            charge: model::Charge::NONE,
-        };
+        let stopped = || StepFault { index: 0, fault: writer_stopped(), charge: Charge::NONE };
         let (reply, answer) = oneshot::channel();
         let command = Command::Execute { transaction, reply };
         self.commands.send(command).await.map_err(|_| stopped())?;
@@ -141,6 +128,23 @@ impl PhysicalPartition {
         })
     }
 
+    /// Reads one document from the latest durable state; tells that state's position too.
+    pub async fn read(
+        &self,
+        key: &LogicalKey,
+        target: &Target,
+        condition: &Condition,
+    ) -> Result<(Outcome, Charge, Lsn), Fault> {
+        let view = self.view().await?;
+        let (outcome, charge) = view.read(key, target, condition).await?;
+        Ok((outcome, charge, view.lsn()))
+    }
+
+    /// Reads a page of documents in key order from the latest durable state.
+    pub async fn page(&self, scan: &RecordScan) -> Result<RecordPage, Fault> {
+        self.view().await?.page(scan).await
+    }
+
     /// The partition's position.
     pub fn lsn(&self) -> Lsn {
         self.published.load().lsn
@@ -154,8 +158,7 @@ impl PhysicalPartition {
     /// Registers or moves a consumer of the log: entries above its position stay.
     pub async fn set_consumer(&self, name: &str, lsn: Lsn) -> Result<(), Fault> {
         let name = name.to_owned();
-        self.ask(|reply| Command::SetConsumer { name, lsn, reply })
-            .await?
+        self.ask(|reply| Command::SetConsumer { name, lsn, reply }).await?
     }
 
     /// Drops entries of deletions that every consumer has passed, a bounded number; tells whether there are more.
@@ -170,17 +173,11 @@ impl PhysicalPartition {
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Fault> {
         let (reply, answer) = oneshot::channel();
-        self.commands
-            .send(command(reply))
-            .await
-            .map_err(|_| writer_stopped())?;
+        self.commands.send(command(reply)).await.map_err(|_| writer_stopped())?;
         answer.await.map_err(|_| writer_stopped())
     }
 }
 
 fn writer_stopped() -> Fault {
-    StorageFault::Unavailable {
-        cause: "the partition has stopped".to_owned(),
-    }
-    .into()
+    StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
 }

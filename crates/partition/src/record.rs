@@ -31,10 +31,7 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn etag(&self) -> Etag {
-        Etag {
-            ordinal: self.ordinal,
-            lsn: self.lsn,
-        }
+        Etag { ordinal: self.ordinal, lsn: self.lsn }
     }
 
     /// Length of the row.

@@ -57,14 +57,7 @@ pub(crate) struct Accepted {
 impl<'a> Staging<'a> {
     pub(crate) fn new(context: Context<'a>, state: &'a State, logical_prefix: Bytes) -> Staging<'a> {
         let head = state.head.clone();
-        Staging {
-            context,
-            state,
-            logical_prefix,
-            rows: Rows::new(),
-            log: Vec::new(),
-            head,
-        }
+        Staging { context, state, logical_prefix, rows: Rows::new(), log: Vec::new(), head }
     }
 
     /// Ends the transaction: its log entries learn where it ends.
@@ -72,19 +65,12 @@ impl<'a> Staging<'a> {
         let lsn_last = self.head.lsn;
         for (lsn, entry) in std::mem::take(&mut self.log) {
             let entry = LogEntry { lsn_last, ..entry };
-            self.put(
-                LOG,
-                keyspace::log_key(self.context.partition, lsn),
-                entry.encode(),
-            );
+            self.put(LOG, keyspace::log_key(self.context.partition, lsn), entry.encode());
         }
         if !self.rows.is_empty() {
             self.head.ts = self.context.ts;
         }
-        Accepted {
-            rows: self.rows,
-            head: self.head,
-        }
+        Accepted { rows: self.rows, head: self.head }
     }
 
     /// The document under `key` as the steps before have left it.
@@ -93,24 +79,13 @@ impl<'a> Staging<'a> {
             return Ok(Found::Absent);
         };
         let record = Record::decode(&row)?;
-        let expired = self
-            .expires_at(&record)
-            .is_some_and(|second| second <= self.context.now);
-        Ok(if expired {
-            Found::Expired(record)
-        } else {
-            Found::Live(record)
-        })
+        let expired = self.expires_at(&record).is_some_and(|second| second <= self.context.now);
+        Ok(if expired { Found::Expired(record) } else { Found::Live(record) })
     }
 
     /// The record key of a numbered document, if it is in this logical partition.
     pub(crate) async fn key_of(&self, number: DocumentNumber) -> Result<Option<Bytes>, Fault> {
-        let key = self
-            .get(
-                NUMBERS,
-                &keyspace::number_key(self.context.partition.container, number),
-            )
-            .await?;
+        let key = self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await?;
         Ok(key.filter(|key| key.starts_with(&self.logical_prefix)))
     }
 
@@ -125,19 +100,12 @@ impl<'a> Staging<'a> {
             self.remove(&key, &expired, LogKind::Expire)?;
         }
         self.head.counter += 1;
-        let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter).ok_or(
-            LimitFault::Exhausted {
-                what: "document numbers",
-            },
-        )?;
+        let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter)
+            .ok_or(LimitFault::Exhausted { what: "document numbers" })?;
         // Before the LSN is taken: an expired holder that has to go for it takes one of its own.
         self.claim_unique(number, item.document(), &[]).await?;
         let record = self.stamp(number, item);
-        self.put(
-            NUMBERS,
-            keyspace::number_key(self.context.partition.container, number),
-            key.clone(),
-        );
+        self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
         self.head.documents += 1;
         self.write(key, LogKind::Create, &record);
         Ok(record)
@@ -165,11 +133,8 @@ impl<'a> Staging<'a> {
         }
         self.delete(RECORDS, key.clone());
         self.delete(NUMBERS, keyspace::number_key(container, old.number));
-        self.head.documents = self
-            .head
-            .documents
-            .checked_sub(1)
-            .ok_or_else(|| damaged("count of documents"))?;
+        self.head.documents =
+            self.head.documents.checked_sub(1).ok_or_else(|| damaged("count of documents"))?;
         self.head.lsn = self.head.lsn.next();
         self.note(kind, old.number);
         Ok(())
@@ -188,10 +153,7 @@ impl<'a> Staging<'a> {
 
     /// Drops an expiry row that has had its say.
     pub(crate) fn unschedule(&mut self, second: u64, number: DocumentNumber) {
-        self.delete(
-            EXPIRY,
-            keyspace::expiry_key(self.context.partition.container, second, number),
-        );
+        self.delete(EXPIRY, keyspace::expiry_key(self.context.partition.container, second, number));
     }
 
     fn stamp(&mut self, number: DocumentNumber, item: &Item) -> Record {
@@ -221,10 +183,8 @@ impl<'a> Staging<'a> {
         if let Some(second) = self.expires_at(old) {
             self.unschedule(second, old.number);
         }
-        if let Some(index) = self
-            .log
-            .iter()
-            .position(|(lsn, entry)| *lsn == old.lsn && entry.number == old.number)
+        if let Some(index) =
+            self.log.iter().position(|(lsn, entry)| *lsn == old.lsn && entry.number == old.number)
         {
             self.log.remove(index);
         } else if old.ordinal == self.context.partition.ordinal && old.lsn <= self.context.lsn_consumed {
@@ -234,15 +194,7 @@ impl<'a> Staging<'a> {
 
     fn note(&mut self, kind: LogKind, number: DocumentNumber) {
         let lsn = self.head.lsn;
-        self.log.push((
-            lsn,
-            LogEntry {
-                kind,
-                number,
-                ts: self.context.ts,
-                lsn_last: lsn,
-            },
-        ));
+        self.log.push((lsn, LogEntry { kind, number, ts: self.context.ts, lsn_last: lsn }));
     }
 
     fn unique_rows(&self, document: &Document) -> Vec<Bytes> {
@@ -264,21 +216,14 @@ impl<'a> Staging<'a> {
             if let Some(holder) = self.get(UNIQUE, row).await? {
                 self.evict_expired_holder(&holder, constraint).await?;
             }
-            self.put(
-                UNIQUE,
-                row.clone(),
-                Bytes::copy_from_slice(&number.raw().to_be_bytes()),
-            );
+            self.put(UNIQUE, row.clone(), Bytes::copy_from_slice(&number.raw().to_be_bytes()));
         }
         Ok(rows)
     }
 
     /// An expired document holds nothing: it is deleted in the same batch. A live one is a conflict.
     async fn evict_expired_holder(&mut self, holder: &[u8], constraint: usize) -> Result<(), Fault> {
-        let raw = holder
-            .try_into()
-            .map(u64::from_be_bytes)
-            .map_err(|_| damaged("holder of a unique key"))?;
+        let raw = holder.try_into().map(u64::from_be_bytes).map_err(|_| damaged("holder of a unique key"))?;
         let number = DocumentNumber::from_raw(raw).ok_or_else(|| damaged("holder of a unique key"))?;
         let Some(key) = self.key_of(number).await? else {
             return Err(damaged("unique key without its document"));

@@ -26,11 +26,7 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(base: View, head: Head) -> State {
-        State {
-            base: Some(base),
-            overlay: HashMap::new(),
-            head,
-        }
+        State { base: Some(base), overlay: HashMap::new(), head }
     }
 
     /// The row as all batches so far leave it.
@@ -40,17 +36,13 @@ impl State {
         {
             return Ok(row.clone());
         }
-        let base = self
-            .base
-            .as_ref()
-            .ok_or_else(|| Fault::Internal("the writer has no view".to_owned()))?;
+        let base = self.base.as_ref().ok_or_else(|| Fault::Internal("the writer has no view".to_owned()))?;
         base.get(space, key).await.map_err(read_fault)
     }
 
     /// Lays the rows of a submitted batch over the state.
     pub(crate) fn submitted(&mut self, batch: BatchNumber, rows: Rows) {
-        self.overlay
-            .extend(rows.into_iter().map(|(key, row)| (key, (batch, row))));
+        self.overlay.extend(rows.into_iter().map(|(key, row)| (key, (batch, row))));
     }
 
     /// The batch is in `base` now: its rows leave the overlay unless a later batch wrote them again.

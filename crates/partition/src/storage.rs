@@ -7,10 +7,9 @@ use model::{Fault, StorageFault};
 pub fn read_fault(fault: ReadFault) -> Fault {
     match fault {
         ReadFault::Damaged { .. } => damaged(fault.to_string()),
-        ReadFault::Io { .. } | ReadFault::Poisoned | ReadFault::Closed => StorageFault::Unavailable {
-            cause: fault.to_string(),
+        ReadFault::Io { .. } | ReadFault::Poisoned | ReadFault::Closed => {
+            StorageFault::Unavailable { cause: fault.to_string() }.into()
         }
-        .into(),
         ReadFault::UnknownSpace { .. } => Fault::Internal(fault.to_string()),
     }
 }
@@ -18,26 +17,15 @@ pub fn read_fault(fault: ReadFault) -> Fault {
 /// What a failed commit means for a request. Only [`StorageFault::Uncertain`] leaves open whether it happened.
 pub fn commit_fault(fault: CommitFault) -> Fault {
     match fault {
-        CommitFault::Full {
-            free_bytes,
-            reserve_bytes,
-        } => StorageFault::Full {
-            free_bytes,
-            reserve_bytes,
+        CommitFault::Full { free_bytes, reserve_bytes } => {
+            StorageFault::Full { free_bytes, reserve_bytes }.into()
         }
-        .into(),
-        CommitFault::Uncertain { cause } => StorageFault::Uncertain {
-            cause: cause.to_string(),
-        }
-        .into(),
+        CommitFault::Uncertain { cause } => StorageFault::Uncertain { cause: cause.to_string() }.into(),
         CommitFault::PreconditionFailed { .. }
         | CommitFault::ChainBroken
         | CommitFault::LaneCrowded { .. }
         | CommitFault::Poisoned { .. }
-        | CommitFault::Closed => StorageFault::Unavailable {
-            cause: fault.to_string(),
-        }
-        .into(),
+        | CommitFault::Closed => StorageFault::Unavailable { cause: fault.to_string() }.into(),
         CommitFault::Unreadable(cause) => read_fault(cause),
         CommitFault::TooLarge { .. }
         | CommitFault::BadKey { .. }

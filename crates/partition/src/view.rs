@@ -88,20 +88,13 @@ impl PartitionView {
 
     /// Reads a page of documents in key order; expired ones are passed over.
     pub async fn page(&self, scan: &RecordScan) -> Result<RecordPage, Fault> {
-        let limit = ScanLimit {
-            rows: scan.items_max,
-            bytes: scan.bytes_max,
-        };
+        let limit = ScanLimit { rows: scan.items_max, bytes: scan.bytes_max };
         let chunk = self
             .view
             .scan(RECORDS, scan.range.clone(), Direction::Forward, limit)
             .await
             .map_err(read_fault)?;
-        let resume_after = chunk
-            .rows
-            .last()
-            .filter(|_| chunk.more)
-            .map(|(key, _)| key.clone());
+        let resume_after = chunk.rows.last().filter(|_| chunk.more).map(|(key, _)| key.clone());
         let mut documents = Vec::with_capacity(chunk.rows.len());
         for (_, row) in &chunk.rows {
             let record = Record::decode(row)?;
@@ -109,24 +102,14 @@ impl PartitionView {
                 documents.push(record.into_stored());
             }
         }
-        Ok(RecordPage {
-            documents,
-            resume_after,
-        })
+        Ok(RecordPage { documents, resume_after })
     }
 
     /// Reads log entries from `first` on, at most a bounded number; empty at the end.
     pub async fn log(&self, first: Lsn) -> Result<Vec<(Lsn, LogEntry)>, Fault> {
         let range = keyspace::log_range(self.partition, first, Lsn(u64::MAX));
-        let limit = ScanLimit {
-            rows: LOG_ROWS_MAX,
-            bytes: LOG_BYTES_MAX,
-        };
-        let chunk = self
-            .view
-            .scan(LOG, range, Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
+        let chunk = self.view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
         let entry = |(key, row): &(Bytes, Bytes)| {
             let lsn = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
             Ok((lsn, LogEntry::decode(row)?))

@@ -49,15 +49,8 @@ pub(crate) struct Published {
 
 impl Published {
     pub(crate) fn new(view: View, head: &Head) -> Published {
-        let counts = PartitionCounts {
-            documents: head.documents,
-            bytes: head.bytes,
-        };
-        Published {
-            view: Some(view),
-            lsn: head.lsn,
-            counts,
-        }
+        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
+        Published { view: Some(view), lsn: head.lsn, counts }
     }
 }
 
@@ -225,11 +218,7 @@ impl Writer {
         queue: &mut mpsc::Receiver<Command>,
     ) {
         if let Err(fault) = self.wake().await {
-            let _ = reply.send(Err(StepFault {
-                index: 0,
-                fault,
-                charge: Charge::NONE,
-            }));
+            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }));
             return;
         }
         let number = self.batch_last + 1;
@@ -242,11 +231,9 @@ impl Writer {
         let mut next = Some((transaction, reply));
         while let Some((transaction, reply)) = next {
             let verdict = match &full {
-                Some(fault) if !is_shrinking(&transaction) => Err(StepFault {
-                    index: 0,
-                    fault: fault.clone(),
-                    charge: Charge::NONE,
-                }),
+                Some(fault) if !is_shrinking(&transaction) => {
+                    Err(StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE })
+                }
                 Some(_) | None => {
                     let context = Context {
                         partition: self.id,
@@ -255,22 +242,16 @@ impl Writer {
                         ts: now.max(self.state.head.ts),
                         lsn_consumed: self.lsn_consumed(),
                     };
-                    evaluate(context, &self.state, &transaction)
-                        .await
-                        .map(|(accepted, outcomes)| {
-                            batch_bytes += rows_bytes(&accepted.rows);
-                            self.state.head = accepted.head;
-                            self.state.submitted(number, accepted.rows.clone());
-                            batch_rows.extend(accepted.rows);
-                            outcomes
-                        })
+                    evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
+                        batch_bytes += rows_bytes(&accepted.rows);
+                        self.state.head = accepted.head;
+                        self.state.submitted(number, accepted.rows.clone());
+                        batch_rows.extend(accepted.rows);
+                        outcomes
+                    })
                 }
             };
-            decided.push(Decided {
-                transaction,
-                verdict,
-                reply,
-            });
+            decided.push(Decided { transaction, verdict, reply });
             let room = decided.len() < BATCH_TRANSACTIONS_MAX && batch_bytes < BATCH_BYTES_MAX;
             next = if room { self.next_waiting(queue) } else { None };
         }
@@ -324,18 +305,9 @@ impl Writer {
             batch.mark_shrinking();
         }
         batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
-        let durability = if reserved {
-            Durability::Sync
-        } else {
-            self.options.durability
-        };
+        let durability = if reserved { Durability::Sync } else { self.options.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
-        self.in_flight.push_back(InFlight {
-            number,
-            commit,
-            head: self.state.head.clone(),
-            decided,
-        });
+        self.in_flight.push_back(InFlight { number, commit, head: self.state.head.clone(), decided });
     }
 
     /// The first batch in flight has come back.
@@ -385,14 +357,10 @@ impl Writer {
             return Err(StorageFault::Unavailable { cause }.into());
         }
         let view = self.store.view().map_err(read_fault)?;
-        let head = view
-            .get(META, &keyspace::head_key(self.id))
-            .await
-            .map_err(read_fault)?;
+        let head = view.get(META, &keyspace::head_key(self.id)).await.map_err(read_fault)?;
         let head = Head::decode(&head.ok_or_else(|| damaged("partition without a head"))?)?.reopened();
         self.consumers = load_consumers(&view, self.id).await?;
-        self.published
-            .store(Arc::new(Published::new(view.clone(), &head)));
+        self.published.store(Arc::new(Published::new(view.clone(), &head)));
         self.state = State::new(view, head);
         self.doubtful = false;
         Ok(())
@@ -414,17 +382,13 @@ impl Writer {
         }
         let view = self.store.view().map_err(read_fault)?;
         self.state.wake(view.clone());
-        self.published
-            .store(Arc::new(Published::new(view.clone(), &self.state.head)));
+        self.published.store(Arc::new(Published::new(view.clone(), &self.state.head)));
         Ok((view, self.state.head.lsn))
     }
 
     fn rest(&mut self) {
         self.state.rest();
-        let resting = Published {
-            view: None,
-            ..Published::new_resting(&self.state.head)
-        };
+        let resting = Published { view: None, ..Published::new_resting(&self.state.head) };
         self.published.store(Arc::new(resting));
     }
 
@@ -434,8 +398,7 @@ impl Writer {
         match self.store.submit(&self.lane, batch, Durability::Sync).await {
             Ok(view) => {
                 self.state.committed(self.batch_last, view.clone());
-                self.published
-                    .store(Arc::new(Published::new(view, &self.state.head)));
+                self.published.store(Arc::new(Published::new(view, &self.state.head)));
                 Ok(())
             }
             Err(fault) => {
@@ -448,11 +411,7 @@ impl Writer {
     async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
         self.wake().await?;
         let mut batch = Batch::default();
-        batch.put(
-            META,
-            keyspace::consumer_key(self.id, &name),
-            Bytes::copy_from_slice(&lsn.0.to_be_bytes()),
-        );
+        batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
         self.commit_alone(batch).await?;
         self.consumers.insert(name, lsn);
         Ok(())
@@ -462,24 +421,15 @@ impl Writer {
         let (view, _) = self.wake().await?;
         let end = self.lsn_consumed().min(self.state.head.lsn).next();
         let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
-        let limit = ScanLimit {
-            rows: TRIM_ROWS_MAX,
-            bytes: BATCH_BYTES_MAX,
-        };
-        let chunk = view
-            .scan(LOG, range, Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
+        let chunk = view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
         let mut batch = Batch::default();
         for (key, row) in &chunk.rows {
             if LogEntry::decode(row)?.is_removal() {
                 batch.delete(LOG, key.clone());
             }
         }
-        let last = chunk
-            .rows
-            .last()
-            .and_then(|(key, _)| keyspace::parse_log_key(key));
+        let last = chunk.rows.last().and_then(|(key, _)| keyspace::parse_log_key(key));
         self.state.head.trimmed = if chunk.more { last.unwrap_or(end) } else { end };
         if !batch.is_empty() {
             batch.mark_shrinking();
@@ -494,11 +444,7 @@ impl Writer {
         self.wake().await?;
         let mut batch = Batch::default();
         batch.mark_shrinking();
-        batch.put(
-            META,
-            keyspace::head_key(self.id),
-            self.state.head.clone().closed().encode(),
-        );
+        batch.put(META, keyspace::head_key(self.id), self.state.head.clone().closed().encode());
         self.commit_alone(batch).await
     }
 
@@ -511,25 +457,14 @@ impl Writer {
 
     /// Log entries at or below are read by every consumer; without any, all are.
     fn lsn_consumed(&self) -> Lsn {
-        self.consumers
-            .values()
-            .min()
-            .copied()
-            .unwrap_or(Lsn(u64::MAX - 1))
+        self.consumers.values().min().copied().unwrap_or(Lsn(u64::MAX - 1))
     }
 }
 
 impl Published {
     fn new_resting(head: &Head) -> Published {
-        let counts = PartitionCounts {
-            documents: head.documents,
-            bytes: head.bytes,
-        };
-        Published {
-            view: None,
-            lsn: head.lsn,
-            counts,
-        }
+        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
+        Published { view: None, lsn: head.lsn, counts }
     }
 }
 
@@ -542,25 +477,15 @@ async fn first_commit(in_flight: &mut VecDeque<InFlight>) -> Result<View, Commit
 }
 
 async fn load_consumers(view: &View, id: PartitionId) -> Result<BTreeMap<String, Lsn>, Fault> {
-    let limit = ScanLimit {
-        rows: usize::MAX,
-        bytes: usize::MAX,
-    };
+    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
     let range = keyspace::consumer_range(id);
-    let chunk = view
-        .scan(META, range, Direction::Forward, limit)
-        .await
-        .map_err(read_fault)?;
+    let chunk = view.scan(META, range, Direction::Forward, limit).await.map_err(read_fault)?;
     let consumer = |(key, row): &(Bytes, Bytes)| {
         let name = keyspace::parse_consumer_key(key)?;
         let lsn = u64::from_be_bytes(row.as_ref().try_into().ok()?);
         Some((name.to_owned(), Lsn(lsn)))
     };
-    chunk
-        .rows
-        .iter()
-        .map(|row| consumer(row).ok_or_else(|| damaged("consumer of the log")))
-        .collect()
+    chunk.rows.iter().map(|row| consumer(row).ok_or_else(|| damaged("consumer of the log"))).collect()
 }
 
 /// Whether a transaction can only free space.
@@ -580,31 +505,20 @@ fn is_shrinking(transaction: &Transaction) -> bool {
 
 fn full_fault(store: &Store) -> Option<Fault> {
     match store.health() {
-        Health::Full {
-            free_bytes,
-            reserve_bytes,
-        } => Some(
-            StorageFault::Full {
-                free_bytes,
-                reserve_bytes,
-            }
-            .into(),
-        ),
+        Health::Full { free_bytes, reserve_bytes } => {
+            Some(StorageFault::Full { free_bytes, reserve_bytes }.into())
+        }
         Health::Serving | Health::Poisoned { .. } | Health::Closed => None,
     }
 }
 
 fn rows_bytes(rows: &Rows) -> usize {
-    rows.iter()
-        .map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len))
-        .sum()
+    rows.iter().map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len)).sum()
 }
 
 fn answer(decided: Vec<Decided>, lsn: Lsn) {
     for one in decided {
-        let _ = one
-            .reply
-            .send(one.verdict.map(|outcomes| Executed { outcomes, lsn }));
+        let _ = one.reply.send(one.verdict.map(|outcomes| Executed { outcomes, lsn }));
     }
 }
 
@@ -612,16 +526,9 @@ fn answer(decided: Vec<Decided>, lsn: Lsn) {
 fn refuse(decided: Vec<Decided>, fault: &Fault, was_full: bool, again: &mut VecDeque<Command>) {
     for one in decided {
         if was_full && is_shrinking(&one.transaction) {
-            again.push_back(Command::Execute {
-                transaction: one.transaction,
-                reply: one.reply,
-            });
+            again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
         } else {
-            let refusal = StepFault {
-                index: 0,
-                fault: fault.clone(),
-                charge: Charge::NONE,
-            };
+            let refusal = StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE };
             let _ = one.reply.send(Err(refusal));
         }
     }

@@ -52,10 +52,8 @@ impl Item {
 }
 
 fn checked_id(id: Option<ValueRef<'_>>) -> Result<&str, RequestFault> {
-    let bad = |reason: &str| RequestFault::BadProperty {
-        property: "id".to_owned(),
-        reason: reason.to_owned(),
-    };
+    let bad =
+        |reason: &str| RequestFault::BadProperty { property: "id".to_owned(), reason: reason.to_owned() };
     let id = id.ok_or_else(|| bad("it is missing"))?;
     let id = id.as_str().ok_or_else(|| bad("it must be a string"))?;
     if id.is_empty() {
@@ -74,12 +72,7 @@ fn checked_ttl(ttl: Option<ValueRef<'_>>) -> Result<Ttl, RequestFault> {
     let Some(ttl) = ttl.filter(|ttl| !ttl.is_null()) else {
         return Ok(Ttl::Inherit);
     };
-    let whole = ttl.as_i64().or_else(|| {
-        ttl.as_f64()
-            .filter(|number| number.fract() == 0.0)
-            .map(|number| number as i64)
-    });
-    match whole {
+    match ttl.as_i64() {
         Some(-1) => Ok(Ttl::Never),
         Some(seconds @ 1..=0x7FFF_FFFF) => Ok(Ttl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX))),
         Some(_) | None => Err(RequestFault::BadProperty {
@@ -102,14 +95,9 @@ mod tests {
         assert_eq!(item(r#"{"id":"a b"}"#).unwrap().id(), "a b");
         assert!(item(&format!(r#"{{"id":"{}"}}"#, "x".repeat(1023))).is_ok());
         assert!(item(&format!(r#"{{"id":"{}"}}"#, "x".repeat(1024))).is_err());
-        for json in [
-            r#"{}"#,
-            r#"{"id":1}"#,
-            r#"{"id":null}"#,
-            r#"{"id":""}"#,
-            r#"{"id":"a/b"}"#,
-            r#"{"id":"a#"}"#,
-        ] {
+        for json in
+            [r#"{}"#, r#"{"id":1}"#, r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":"a/b"}"#, r#"{"id":"a#"}"#]
+        {
             assert!(item(json).is_err(), "{json}");
         }
     }

@@ -12,11 +12,7 @@ const TEXT: &str = r#"{"id":"order-2024-000017","customerId":"c-58213","customer
 
 fn main() {
     let document = Document::from_json(TEXT.as_bytes()).unwrap();
-    println!(
-        "text {} bytes, encoded {} bytes",
-        TEXT.len(),
-        document.bytes().len()
-    );
+    println!("text {} bytes, encoded {} bytes", TEXT.len(), document.bytes().len());
 
     measure("sonic-rs, visitor that keeps nothing", || {
         sonic_rs::from_slice::<serde::de::IgnoredAny>(black_box(TEXT.as_bytes())).unwrap();

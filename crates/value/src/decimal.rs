@@ -69,17 +69,9 @@ impl Decimal128 {
         let long_form = (bits >> 125) & 0b11 == 0b11;
         let exponent_bits = if long_form { bits >> 111 } else { bits >> 113 } & 0x3fff;
         let coefficient = if long_form { 0 } else { bits & ((1 << 113) - 1) };
-        let coefficient = if coefficient > COEFFICIENT_MAX {
-            0
-        } else {
-            coefficient
-        };
+        let coefficient = if coefficient > COEFFICIENT_MAX { 0 } else { coefficient };
         let exponent = i32::try_from(exponent_bits).unwrap_or(0) + EXPONENT_MIN;
-        DecimalParts::Finite {
-            negative,
-            coefficient,
-            exponent: exponent.min(EXPONENT_MAX),
-        }
+        DecimalParts::Finite { negative, coefficient, exponent: exponent.min(EXPONENT_MAX) }
     }
 
     /// The nearest double.
@@ -88,28 +80,17 @@ impl Decimal128 {
             DecimalParts::NaN => f64::NAN,
             DecimalParts::Infinite { negative: true } => f64::NEG_INFINITY,
             DecimalParts::Infinite { negative: false } => f64::INFINITY,
-            DecimalParts::Finite {
-                negative,
-                coefficient,
-                exponent,
-            } => {
+            DecimalParts::Finite { negative, coefficient, exponent } => {
                 let sign = if negative { "-" } else { "" };
                 // Every text of this shape parses; the standard parser rounds correctly.
-                format!("{sign}{coefficient}e{exponent}")
-                    .parse()
-                    .unwrap_or(f64::NAN)
+                format!("{sign}{coefficient}e{exponent}").parse().unwrap_or(f64::NAN)
             }
         }
     }
 
     /// The integer this is, when it is one and fits.
     pub fn to_i64_exact(self) -> Option<i64> {
-        let DecimalParts::Finite {
-            negative,
-            mut coefficient,
-            mut exponent,
-        } = self.parts()
-        else {
+        let DecimalParts::Finite { negative, mut coefficient, mut exponent } = self.parts() else {
             return None;
         };
         if coefficient == 0 {
@@ -133,11 +114,7 @@ impl fmt::Display for Decimal128 {
             DecimalParts::NaN => return f.write_str("NaN"),
             DecimalParts::Infinite { negative: true } => return f.write_str("-Infinity"),
             DecimalParts::Infinite { negative: false } => return f.write_str("Infinity"),
-            DecimalParts::Finite {
-                negative,
-                coefficient,
-                exponent,
-            } => (negative, coefficient, exponent),
+            DecimalParts::Finite { negative, coefficient, exponent } => (negative, coefficient, exponent),
         };
         if negative {
             f.write_str("-")?;
@@ -168,14 +145,7 @@ mod tests {
     #[track_caller]
     fn check(negative: bool, coefficient: u128, exponent: i32, text: &str) {
         let decimal = Decimal128::from_parts(negative, coefficient, exponent).unwrap();
-        assert_eq!(
-            decimal.parts(),
-            DecimalParts::Finite {
-                negative,
-                coefficient,
-                exponent
-            }
-        );
+        assert_eq!(decimal.parts(), DecimalParts::Finite { negative, coefficient, exponent });
         assert_eq!(decimal.to_string(), text);
     }
 
@@ -187,12 +157,7 @@ mod tests {
         check(true, 5, -3, "-0.005");
         check(false, 1, 3, "1E+3");
         check(false, 12345, -15, "1.2345E-11");
-        check(
-            false,
-            COEFFICIENT_MAX,
-            EXPONENT_MAX,
-            "9.999999999999999999999999999999999E+6144",
-        );
+        check(false, COEFFICIENT_MAX, EXPONENT_MAX, "9.999999999999999999999999999999999E+6144");
         check(false, 1, EXPONENT_MIN, "1E-6176");
     }
 
@@ -216,19 +181,14 @@ mod tests {
         assert_eq!(special(0x78).to_string(), "Infinity");
         assert_eq!(special(0xf8).to_string(), "-Infinity");
         let long_form = special(0x60).parts();
-        assert!(
-            matches!(long_form, DecimalParts::Finite { coefficient: 0, .. }),
-            "{long_form:?}"
-        );
+        assert!(matches!(long_form, DecimalParts::Finite { coefficient: 0, .. }), "{long_form:?}");
         assert_eq!(Decimal128::from_parts(false, COEFFICIENT_MAX + 1, 0), None);
     }
 
     #[test]
     fn exact_integers_are_found_behind_any_scale() {
         let exact = |coefficient, exponent| {
-            Decimal128::from_parts(true, coefficient, exponent)
-                .unwrap()
-                .to_i64_exact()
+            Decimal128::from_parts(true, coefficient, exponent).unwrap().to_i64_exact()
         };
         assert_eq!(exact(9_223_372_036_854_775_808, 0), Some(i64::MIN));
         assert_eq!(exact(9_223_372_036_854_775_809, 0), None);

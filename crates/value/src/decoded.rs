@@ -64,10 +64,7 @@ pub(crate) fn decode_bytes(bytes: &[u8]) -> Option<Decoded<'_>> {
         Tag::String => Decoded::String(str::from_utf8(payload).ok()?),
         Tag::Binary => {
             let (subtype, bytes) = payload.split_first()?;
-            Decoded::Binary {
-                subtype: *subtype,
-                bytes,
-            }
+            Decoded::Binary { subtype: *subtype, bytes }
         }
         Tag::Array(_) => Decoded::Array(Elements::encoded(Some(Frame::array(bytes)?))),
         Tag::Object(_) => Decoded::Object(Members::encoded(Some(Frame::object(bytes)?))),
@@ -100,10 +97,7 @@ pub(crate) fn decode_tree(value: &Value) -> Decoded<'_> {
         Value::Double(value) => Decoded::Double(*value),
         Value::Decimal(value) => Decoded::Decimal(*value),
         Value::String(value) => Decoded::String(value),
-        Value::Binary { subtype, bytes } => Decoded::Binary {
-            subtype: *subtype,
-            bytes,
-        },
+        Value::Binary { subtype, bytes } => Decoded::Binary { subtype: *subtype, bytes },
         Value::Date(value) => Decoded::Date(*value),
         Value::Guid(value) => Decoded::Guid(*value),
         Value::ObjectId(value) => Decoded::ObjectId(*value),
@@ -128,15 +122,11 @@ impl<'a> Members<'a> {
     /// Members of an encoded object; none when there is no such thing.
     #[inline]
     pub(crate) fn encoded(frame: Option<Frame<'a>>) -> Members<'a> {
-        frame.map_or(Members::tree(&[]), |frame| Members {
-            source: MembersSource::Encoded(frame.entries()),
-        })
+        frame.map_or(Members::tree(&[]), |frame| Members { source: MembersSource::Encoded(frame.entries()) })
     }
 
     pub(crate) fn tree(members: &'a [(String, Value)]) -> Members<'a> {
-        Members {
-            source: MembersSource::Tree(members.iter()),
-        }
+        Members { source: MembersSource::Tree(members.iter()) }
     }
 }
 
@@ -150,9 +140,9 @@ impl<'a> Iterator for Members<'a> {
                 let (name, value) = format::split_member(entries.next()?)?;
                 Some((str::from_utf8(name).ok()?, ValueRef::encoded(value)))
             }
-            MembersSource::Tree(members) => members
-                .next()
-                .map(|(name, value)| (name.as_str(), ValueRef::tree(value))),
+            MembersSource::Tree(members) => {
+                members.next().map(|(name, value)| (name.as_str(), ValueRef::tree(value)))
+            }
         }
     }
 }
@@ -179,9 +169,7 @@ impl<'a> Elements<'a> {
     }
 
     pub(crate) fn tree(elements: &'a [Value]) -> Elements<'a> {
-        Elements {
-            source: ElementsSource::Tree(elements.iter()),
-        }
+        Elements { source: ElementsSource::Tree(elements.iter()) }
     }
 }
 

@@ -60,9 +60,7 @@ impl Document {
 
     /// As [`from_json`](Self::from_json), leaving out members of the root whose names are in `skip`.
     pub fn from_json_without(text: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
-        Ok(Document {
-            bytes: Bytes::from(read::encode_object(text, skip)?),
-        })
+        Ok(Document { bytes: Bytes::from(read::encode_object(text, skip)?) })
     }
 
     /// Encodes a tree. Of equal names in an object the first place and the last value count.
@@ -77,9 +75,7 @@ impl Document {
         }
         let mut encoder = Encoder::with_capacity(value.encoded_bytes().map_or(256, <[u8]>::len));
         encoder.value(value, JSON_DEPTH_MAX)?;
-        Ok(Document {
-            bytes: Bytes::from(encoder.into_bytes()),
-        })
+        Ok(Document { bytes: Bytes::from(encoder.into_bytes()) })
     }
 
     /// Takes back bytes that [`bytes`](Self::bytes) gave out.
@@ -205,9 +201,7 @@ impl DocumentBuilder {
             return Err(error);
         }
         self.encoder.end().map_err(EncodeError::from)?;
-        Ok(Document {
-            bytes: Bytes::from(self.encoder.into_bytes()),
-        })
+        Ok(Document { bytes: Bytes::from(self.encoder.into_bytes()) })
     }
 }
 
@@ -262,11 +256,9 @@ mod tests {
 
     #[test]
     fn text_comes_back() {
-        for text in [
-            "{}",
-            r#"{"a":1,"b":[true,false,null,{},[],""],"c":{"d":-1.5,"e":1e+300}}"#,
-            r#"{"":{"":0}}"#,
-        ] {
+        for text in
+            ["{}", r#"{"a":1,"b":[true,false,null,{},[],""],"c":{"d":-1.5,"e":1e+300}}"#, r#"{"":{"":0}}"#]
+        {
             check(text, text);
         }
     }
@@ -274,10 +266,7 @@ mod tests {
     #[test]
     fn repeated_names_keep_first_place_and_last_value() {
         check(r#"{"a":1,"b":2,"a":[3],"c":4,"b":5}"#, r#"{"a":[3],"b":5,"c":4}"#);
-        let many: Vec<String> = (0..100)
-            .chain(50..60)
-            .map(|name| format!(r#""n{name}":{name}"#))
-            .collect();
+        let many: Vec<String> = (0..100).chain(50..60).map(|name| format!(r#""n{name}":{name}"#)).collect();
         let document = document(&format!("{{{}}}", many.join(",")));
         assert_eq!(document.root().len(), 100);
         assert_eq!(document.root().member("n55").and_then(ValueRef::as_i64), Some(55));
@@ -288,17 +277,8 @@ mod tests {
         let text = br#"{"_ts":{"x":[1]},"a":{"_ts":2},"_rid":"r","b":3}"#;
         let document = Document::from_json_without(text, &["_ts", "_rid"]).unwrap();
         assert_eq!(format!("{document:?}"), r#"{"a":{"_ts":2},"b":3}"#);
-        assert_eq!(
-            Document::from_json(text).unwrap().without(&["_ts", "_rid"]),
-            document
-        );
-        assert_eq!(
-            Document::from_json_without(br#"{"_ts":1}"#, &["_ts"])
-                .unwrap()
-                .root()
-                .len(),
-            0
-        );
+        assert_eq!(Document::from_json(text).unwrap().without(&["_ts", "_rid"]), document);
+        assert_eq!(Document::from_json_without(br#"{"_ts":1}"#, &["_ts"]).unwrap().root().len(), 0);
     }
 
     #[test]
@@ -313,20 +293,11 @@ mod tests {
 
     #[test]
     fn trees_are_checked_before_they_become_documents() {
-        assert_eq!(
-            Document::from_value(&Value::Null),
-            Err(DocumentError::NotAnObject { kind: Kind::Null })
-        );
-        let nested = |levels| {
-            (0..levels).fold(Value::Null, |inner, _| {
-                Value::Object(vec![("a".to_owned(), inner)])
-            })
-        };
+        assert_eq!(Document::from_value(&Value::Null), Err(DocumentError::NotAnObject { kind: Kind::Null }));
+        let nested =
+            |levels| (0..levels).fold(Value::Null, |inner, _| Value::Object(vec![("a".to_owned(), inner)]));
         assert!(Document::from_value(&nested(JSON_DEPTH_MAX)).is_ok());
-        assert_eq!(
-            Document::from_value(&nested(JSON_DEPTH_MAX + 1)),
-            Err(DocumentError::TooDeep)
-        );
+        assert_eq!(Document::from_value(&nested(JSON_DEPTH_MAX + 1)), Err(DocumentError::TooDeep));
         let mut builder = DocumentBuilder::new();
         builder.member("deep", nested(JSON_DEPTH_MAX).as_ref());
         assert_eq!(builder.finish(), Err(DocumentError::TooDeep));
@@ -335,15 +306,10 @@ mod tests {
     #[test]
     fn every_width_of_table_is_found_in() {
         for count in [0, 1, 40, 5_000, 20_000] {
-            let members = (0..count)
-                .map(|index| (format!("name{index}"), Value::Int64(index)))
-                .collect();
+            let members = (0..count).map(|index| (format!("name{index}"), Value::Int64(index))).collect();
             let document = Document::from_value(&Value::Object(members)).unwrap();
             document.validate().unwrap();
-            for index in [0, count / 2, count - 1]
-                .into_iter()
-                .filter(|index| (0..count).contains(index))
-            {
+            for index in [0, count / 2, count - 1].into_iter().filter(|index| (0..count).contains(index)) {
                 let found = document.root().member(&format!("name{index}"));
                 assert_eq!(found.and_then(ValueRef::as_i64), Some(index));
             }
@@ -353,20 +319,10 @@ mod tests {
 
     #[test]
     fn damage_is_reported() {
-        for bytes in [
-            &b""[..],
-            &[0],
-            &[0x20],
-            &[0x20, 1],
-            &[0x10, 0],
-            &[0x20, 7, 0],
-            &[0x22, 0xff, 0xff, 0xff, 0xff],
-        ] {
-            assert_eq!(
-                Document::from_stored(Bytes::copy_from_slice(bytes)),
-                Err(Damaged),
-                "{bytes:?}"
-            );
+        for bytes in
+            [&b""[..], &[0], &[0x20], &[0x20, 1], &[0x10, 0], &[0x20, 7, 0], &[0x22, 0xff, 0xff, 0xff, 0xff]]
+        {
+            assert_eq!(Document::from_stored(Bytes::copy_from_slice(bytes)), Err(Damaged), "{bytes:?}");
         }
     }
 }

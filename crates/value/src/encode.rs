@@ -88,10 +88,7 @@ impl Encoder {
     /// Begins a member of the innermost object; its value must follow.
     #[inline]
     pub(crate) fn name(&mut self, name: &str) {
-        self.entries.push(Entry {
-            start: self.out.len(),
-            hash: format::name_hash(name.as_bytes()),
-        });
+        self.entries.push(Entry { start: self.out.len(), hash: format::name_hash(name.as_bytes()) });
         format::write_name(name, &mut self.out);
     }
 
@@ -175,11 +172,7 @@ impl Encoder {
         };
         self.tag(tag);
         let tag_position = self.out.len() - 1;
-        self.open.push(Open {
-            container,
-            tag_position,
-            entries_first: self.entries.len(),
-        });
+        self.open.push(Open { container, tag_position, entries_first: self.entries.len() });
     }
 
     /// Ends the innermost container by writing its table.
@@ -203,12 +196,7 @@ impl Encoder {
             self.out.extend(entries.iter().map(|entry| entry.hash));
         }
         // An entry ends where the next begins, the last one with the body; an empty container has no ends.
-        let ends = entries
-            .iter()
-            .skip(1)
-            .map(|entry| entry.start)
-            .chain([body_end])
-            .take(entries.len());
+        let ends = entries.iter().skip(1).map(|entry| entry.start).chain([body_end]).take(entries.len());
         width.write_all(ends.map(|end| end - body_start), &mut self.out);
         width.write_all([entries.len()].into_iter(), &mut self.out);
         self.entries.truncate(open.entries_first);
@@ -260,10 +248,7 @@ impl Encoder {
     #[inline]
     fn begin_value(&mut self) {
         if self.innermost() == Some(Container::Array) {
-            self.entries.push(Entry {
-                start: self.out.len(),
-                hash: 0,
-            });
+            self.entries.push(Entry { start: self.out.len(), hash: 0 });
         }
     }
 
@@ -286,10 +271,7 @@ impl Encoder {
 
     /// The name of an entry of the innermost object.
     fn entry_name(&self, entry: Entry) -> &[u8] {
-        self.out
-            .get(entry.start..)
-            .and_then(format::split_member)
-            .map_or(&[], |(name, _)| name)
+        self.out.get(entry.start..).and_then(format::split_member).map_or(&[], |(name, _)| name)
     }
 
     fn has_repeated_name(&self, entries_first: usize) -> bool {
@@ -315,11 +297,7 @@ impl Encoder {
     fn merge_repeated_names(&mut self, entries_first: usize, body_start: usize) {
         let old_body = self.out.split_off(body_start);
         let old_entries = self.entries.split_off(entries_first);
-        let ends = old_entries
-            .iter()
-            .skip(1)
-            .map(|entry| entry.start - body_start)
-            .chain([old_body.len()]);
+        let ends = old_entries.iter().skip(1).map(|entry| entry.start - body_start).chain([old_body.len()]);
         let members = old_entries
             .iter()
             .zip(ends)
@@ -335,10 +313,7 @@ impl Encoder {
             }
         }
         for (entry, member) in kept {
-            self.entries.push(Entry {
-                start: self.out.len(),
-                hash: entry.hash,
-            });
+            self.entries.push(Entry { start: self.out.len(), hash: entry.hash });
             self.out.extend_from_slice(member);
         }
     }

@@ -186,10 +186,7 @@ pub(crate) fn name_hash(name: &[u8]) -> u8 {
     let (head, tail) = if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
         (u64::from_le_bytes(*head), u64::from_le_bytes(*tail))
     } else if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
-        (
-            u64::from(u32::from_le_bytes(*head)),
-            u64::from(u32::from_le_bytes(*tail)),
-        )
+        (u64::from(u32::from_le_bytes(*head)), u64::from(u32::from_le_bytes(*tail)))
     } else {
         (name.iter().fold(0, |acc, byte| (acc << 8) | u64::from(*byte)), 0)
     };
@@ -235,13 +232,7 @@ impl<'a> Frame<'a> {
         let (rest, ends) =
             rest.split_at_checked(rest.len().checked_sub(count.checked_mul(width.size())?)?)?;
         let (body, hashes) = rest.split_at_checked(rest.len().checked_sub(count.checked_mul(hash_size)?)?)?;
-        Some(Frame {
-            body,
-            hashes,
-            ends,
-            width,
-            count,
-        })
+        Some(Frame { body, hashes, ends, width, count })
     }
 
     #[inline]
@@ -276,12 +267,7 @@ impl<'a> Frame<'a> {
     /// All entries in order, up to the first that makes no sense.
     #[inline]
     pub(crate) fn entries(&self) -> Entries<'a> {
-        Entries {
-            body: self.body,
-            ends: self.ends,
-            width: self.width,
-            start: 0,
-        }
+        Entries { body: self.body, ends: self.ends, width: self.width, start: 0 }
     }
 
     /// The value of a member whose name is UTF-8 and hashes to what the table says.
@@ -295,12 +281,7 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(crate) fn member(&self, name: &[u8], hash: u8) -> Option<&'a [u8]> {
         let mut next = 0;
-        while let Some(step) = self
-            .hashes
-            .get(next..)?
-            .iter()
-            .position(|candidate| *candidate == hash)
-        {
+        while let Some(step) = self.hashes.get(next..)?.iter().position(|candidate| *candidate == hash) {
             let (found, value) = split_member(self.entry(next + step)?)?;
             if found == name {
                 return Some(value);

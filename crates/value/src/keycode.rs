@@ -191,13 +191,7 @@ fn decode_nested(code: &[u8], levels_left: usize) -> Result<(Value, &[u8]), Dama
         BINARY => {
             let (subtype, rest) = rest.split_first().ok_or(Damaged)?;
             let (bytes, rest) = decode_bytes(rest)?;
-            (
-                Value::Binary {
-                    subtype: *subtype,
-                    bytes,
-                },
-                rest,
-            )
+            (Value::Binary { subtype: *subtype, bytes }, rest)
         }
         ARRAY => decode_array(rest, levels_left.checked_sub(1).ok_or(Damaged)?)?,
         OBJECT => decode_object(rest, levels_left.checked_sub(1).ok_or(Damaged)?)?,
@@ -246,10 +240,7 @@ fn decode_bytes(mut code: &[u8]) -> Result<(Vec<u8>, &[u8]), Damaged> {
     loop {
         let zero = code.iter().position(|byte| *byte == 0).ok_or(Damaged)?;
         bytes.extend_from_slice(&code[..zero]);
-        let (mark, rest) = code
-            .get(zero + 1..)
-            .and_then(<[u8]>::split_first)
-            .ok_or(Damaged)?;
+        let (mark, rest) = code.get(zero + 1..).and_then(<[u8]>::split_first).ok_or(Damaged)?;
         match *mark {
             ZERO_ESCAPED => bytes.push(0),
             TEXT_END => return Ok((bytes, rest)),
@@ -312,22 +303,10 @@ mod tests {
             Value::Guid([1; 16]),
             Value::Guid([0xff; 16]),
             Value::ObjectId([0; 12]),
-            Value::Binary {
-                subtype: 0,
-                bytes: vec![],
-            },
-            Value::Binary {
-                subtype: 0,
-                bytes: vec![0, 0xff],
-            },
-            Value::Binary {
-                subtype: 0,
-                bytes: vec![0xff],
-            },
-            Value::Binary {
-                subtype: 1,
-                bytes: vec![],
-            },
+            Value::Binary { subtype: 0, bytes: vec![] },
+            Value::Binary { subtype: 0, bytes: vec![0, 0xff] },
+            Value::Binary { subtype: 0, bytes: vec![0xff] },
+            Value::Binary { subtype: 1, bytes: vec![] },
             json("[]"),
             json("[null]"),
             json("[null,null]"),
@@ -350,11 +329,7 @@ mod tests {
             for (high, second) in ladder.iter().enumerate() {
                 let expected = low.cmp(&high);
                 assert_eq!(key(first).cmp(&key(second)), expected, "{first:?} {second:?}");
-                assert_eq!(
-                    compare(first.into(), second.into()),
-                    expected,
-                    "{first:?} {second:?}"
-                );
+                assert_eq!(compare(first.into(), second.into()), expected, "{first:?} {second:?}");
                 let descending = |value: &Value| {
                     let mut out = Vec::new();
                     encode_key_descending(Some(value.into()), &mut out);
@@ -392,10 +367,7 @@ mod tests {
 
     #[test]
     fn member_order_does_not_matter() {
-        assert_eq!(
-            key(&json(r#"{"a":1,"b":[2.0]}"#)),
-            key(&json(r#"{"b":[2],"a":1.0}"#))
-        );
+        assert_eq!(key(&json(r#"{"a":1,"b":[2.0]}"#)), key(&json(r#"{"b":[2],"a":1.0}"#)));
     }
 
     #[test]

@@ -47,10 +47,7 @@ pub(crate) fn decode_number(code: &[u8]) -> Result<(Value, &[u8]), Damaged> {
     let floor = double_from_sortable(u64::from_be_bytes(*floor));
     match *relation {
         _ if floor.is_nan() => Err(Damaged),
-        EXACT => Ok((
-            double_to_i64_exact(floor).map_or(Value::Double(floor), Value::Int64),
-            rest,
-        )),
+        EXACT => Ok((double_to_i64_exact(floor).map_or(Value::Double(floor), Value::Int64), rest)),
         ABOVE => decode_tail(rest, floor.is_sign_negative()),
         _ => Err(Damaged),
     }
@@ -64,11 +61,7 @@ fn encode_integer(integer: i64, out: &mut Vec<u8>) {
     match (nearest as i128).cmp(&i128::from(integer)) {
         Ordering::Equal => encode_floor(nearest, EXACT, out),
         order @ (Ordering::Less | Ordering::Greater) => {
-            let floor = if order == Ordering::Greater {
-                nearest.next_down()
-            } else {
-                nearest
-            };
+            let floor = if order == Ordering::Greater { nearest.next_down() } else { nearest };
             encode_floor(floor, ABOVE, out);
             let digits = integer.unsigned_abs().to_string();
             encode_tail(&ExactDecimal::new(&digits, 0), integer < 0, out);
@@ -80,12 +73,7 @@ fn encode_decimal(decimal: Decimal128, out: &mut Vec<u8>) {
     if let Some(integer) = decimal.to_i64_exact() {
         return encode_integer(integer, out);
     }
-    let DecimalParts::Finite {
-        negative,
-        coefficient,
-        exponent,
-    } = decimal.parts()
-    else {
+    let DecimalParts::Finite { negative, coefficient, exponent } = decimal.parts() else {
         return encode_floor(decimal.to_f64(), EXACT, out);
     };
     let exact = ExactDecimal::new(&coefficient.to_string(), exponent);
@@ -156,9 +144,7 @@ fn decode_tail(tail: &[u8], negative: bool) -> Result<(Value, &[u8]), Damaged> {
         exponent += 1;
     }
     let decimal = decimal_with_exponent(negative, coefficient, exponent).ok_or(Damaged)?;
-    let value = decimal
-        .to_i64_exact()
-        .map_or(Value::Decimal(decimal), Value::Int64);
+    let value = decimal.to_i64_exact().map_or(Value::Decimal(decimal), Value::Int64);
     Ok((value, rest.get(1..).unwrap_or_default()))
 }
 
@@ -189,10 +175,7 @@ impl ExactDecimal {
     fn new(digits: &str, exponent: i32) -> ExactDecimal {
         let digits = digits.trim_start_matches('0');
         let scale = exponent + i32::try_from(digits.len()).unwrap_or(0);
-        ExactDecimal {
-            digits: digits.trim_end_matches('0').to_owned(),
-            scale,
-        }
+        ExactDecimal { digits: digits.trim_end_matches('0').to_owned(), scale }
     }
 
     /// The magnitude of a finite double other than zero.
@@ -201,16 +184,11 @@ impl ExactDecimal {
         let text = format!("{:.*e}", DOUBLE_DIGITS_MAX, double.abs());
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let fraction_count = i32::try_from(DOUBLE_DIGITS_MAX).unwrap_or(0);
-        ExactDecimal::new(
-            &digits.replace('.', ""),
-            exponent.parse().unwrap_or(0) - fraction_count,
-        )
+        ExactDecimal::new(&digits.replace('.', ""), exponent.parse().unwrap_or(0) - fraction_count)
     }
 
     fn cmp_magnitude(&self, other: &ExactDecimal) -> Ordering {
-        self.scale
-            .cmp(&other.scale)
-            .then_with(|| self.digits.cmp(&other.digits))
+        self.scale.cmp(&other.scale).then_with(|| self.digits.cmp(&other.digits))
     }
 }
 
@@ -221,11 +199,7 @@ fn sortable_from_double(double: f64) -> u64 {
 }
 
 fn double_from_sortable(sortable: u64) -> f64 {
-    f64::from_bits(if sortable >> 63 == 1 {
-        sortable & !(1 << 63)
-    } else {
-        !sortable
-    })
+    f64::from_bits(if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable })
 }
 
 /// Turns every bit, which turns the order of byte strings none of which is a prefix of another.
@@ -265,16 +239,10 @@ mod tests {
                 double(-9_223_372_036_854_775_808.0),
                 decimal(true, 9_223_372_036_854_775_808, 0),
             ],
-            vec![
-                integer(i64::MIN + 1),
-                decimal(true, 92_233_720_368_547_758_070, -1),
-            ],
+            vec![integer(i64::MIN + 1), decimal(true, 92_233_720_368_547_758_070, -1)],
             vec![integer(-9_007_199_254_740_994), double(-9_007_199_254_740_994.0)],
             vec![decimal(true, 90_071_992_547_409_935, -1)],
-            vec![
-                integer(-9_007_199_254_740_993),
-                decimal(true, 9_007_199_254_740_993, 0),
-            ],
+            vec![integer(-9_007_199_254_740_993), decimal(true, 9_007_199_254_740_993, 0)],
             vec![integer(-9_007_199_254_740_992), double(-9_007_199_254_740_992.0)],
             vec![integer(-1), double(-1.0), decimal(true, 10, -1)],
             vec![double(-0.1)],
@@ -282,13 +250,7 @@ mod tests {
             vec![double(-f64::from_bits(1))],
             vec![decimal(true, 1, -400)],
             vec![decimal(true, 1, -6176)],
-            vec![
-                integer(0),
-                double(-0.0),
-                double(0.0),
-                decimal(true, 0, 5),
-                decimal(false, 0, -6176),
-            ],
+            vec![integer(0), double(-0.0), double(0.0), decimal(true, 0, 5), decimal(false, 0, -6176)],
             vec![decimal(false, 1, -6176)],
             vec![decimal(false, 2, -6176)],
             vec![decimal(false, 1, -400)],
@@ -297,25 +259,14 @@ mod tests {
             vec![decimal(false, 1, -1)],
             vec![double(0.1)],
             vec![double(0.5), decimal(false, 5, -1), decimal(false, 500, -3)],
-            vec![
-                integer(1),
-                double(1.0),
-                decimal(false, 1, 0),
-                decimal(false, 1000, -3),
-            ],
+            vec![integer(1), double(1.0), decimal(false, 1, 0), decimal(false, 1000, -3)],
             vec![integer(9_007_199_254_740_992), double(9_007_199_254_740_992.0)],
-            vec![
-                integer(9_007_199_254_740_993),
-                decimal(false, 90_071_992_547_409_930, -1),
-            ],
+            vec![integer(9_007_199_254_740_993), decimal(false, 90_071_992_547_409_930, -1)],
             vec![decimal(false, 90_071_992_547_409_935, -1)],
             vec![double(9_007_199_254_740_994.0)],
             vec![integer(i64::MAX - 1)],
             vec![integer(i64::MAX), decimal(false, 9_223_372_036_854_775_807, 0)],
-            vec![
-                double(9_223_372_036_854_775_808.0),
-                decimal(false, 9_223_372_036_854_775_808, 0),
-            ],
+            vec![double(9_223_372_036_854_775_808.0), decimal(false, 9_223_372_036_854_775_808, 0)],
             vec![double(1e22), decimal(false, 1, 22)],
             vec![decimal(false, 1, 23)],
             vec![double(1.000_000_000_000_000_1e23)],
@@ -333,10 +284,7 @@ mod tests {
             assert!(code(pair[0][0]) < code(pair[1][0]), "{:?} {:?}", pair[0], pair[1]);
         }
         for equals in &ladder {
-            assert!(
-                equals.iter().all(|number| code(*number) == code(equals[0])),
-                "{equals:?}"
-            );
+            assert!(equals.iter().all(|number| code(*number) == code(equals[0])), "{equals:?}");
         }
     }
 

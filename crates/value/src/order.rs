@@ -38,20 +38,15 @@ fn compare_nested(left: ValueRef<'_>, right: ValueRef<'_>, levels_left: usize) -
         (Decoded::ObjectId(left), Decoded::ObjectId(right)) => left.cmp(&right),
         (
             Decoded::Binary { subtype, bytes },
-            Decoded::Binary {
-                subtype: right_subtype,
-                bytes: right_bytes,
-            },
+            Decoded::Binary { subtype: right_subtype, bytes: right_bytes },
         ) => subtype.cmp(&right_subtype).then_with(|| bytes.cmp(right_bytes)),
-        (Decoded::Array(left), Decoded::Array(right)) => compare_sequences(left, right, |left, right| {
-            compare_nested(left, right, levels_left - 1)
-        }),
+        (Decoded::Array(left), Decoded::Array(right)) => {
+            compare_sequences(left, right, |left, right| compare_nested(left, right, levels_left - 1))
+        }
         (Decoded::Object(left), Decoded::Object(right)) => {
             let (left, right) = (sorted_members(left), sorted_members(right));
             compare_sequences(left.into_iter(), right.into_iter(), |left, right| {
-                left.0
-                    .cmp(right.0)
-                    .then_with(|| compare_nested(left.1, right.1, levels_left - 1))
+                left.0.cmp(right.0).then_with(|| compare_nested(left.1, right.1, levels_left - 1))
             })
         }
         (left, right) => match (left.number(), right.number()) {
@@ -129,7 +124,5 @@ fn compare_integer_with_double(integer: i64, double: f64) -> Ordering {
     #[allow(clippy::cast_possible_truncation)] // In range, and the fraction is compared on its own.
     let whole = double.trunc() as i64;
     let fraction = double.fract();
-    integer
-        .cmp(&whole)
-        .then_with(|| 0.0.partial_cmp(&fraction).unwrap_or(Ordering::Equal))
+    integer.cmp(&whole).then_with(|| 0.0.partial_cmp(&fraction).unwrap_or(Ordering::Equal))
 }

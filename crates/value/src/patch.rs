@@ -169,11 +169,7 @@ fn remove(root: &mut Value, path: &Pointer) -> Result<Value, PatchCause> {
         }
         Parent::Array(elements) => {
             let (index, len) = (array_position(step)?, elements.len());
-            if index < len {
-                Ok(elements.remove(index))
-            } else {
-                Err(PatchCause::BeyondEnd { index, len })
-            }
+            if index < len { Ok(elements.remove(index)) } else { Err(PatchCause::BeyondEnd { index, len }) }
         }
     }
 }
@@ -190,9 +186,7 @@ fn increment(root: &mut Value, path: &Pointer, by: &Value) -> Result<(), PatchCa
         },
         Parent::Array(elements) => {
             let (index, len) = (array_position(step)?, elements.len());
-            let element = elements
-                .get_mut(index)
-                .ok_or(PatchCause::BeyondEnd { index, len })?;
+            let element = elements.get_mut(index).ok_or(PatchCause::BeyondEnd { index, len })?;
             *element = sum(element, by)?;
         }
     }
@@ -209,11 +203,7 @@ fn sum(value: &Value, by: &Value) -> Result<Value, PatchCause> {
     }
     let double = |value: &Value| ValueRef::from(value).as_f64().ok_or(PatchCause::NotANumber);
     let sum = double(value)? + double(by)?;
-    if sum.is_finite() {
-        Ok(Value::Double(sum))
-    } else {
-        Err(PatchCause::OutOfRange)
-    }
+    if sum.is_finite() { Ok(Value::Double(sum)) } else { Err(PatchCause::OutOfRange) }
 }
 
 enum Parent<'a> {
@@ -247,9 +237,7 @@ fn child<'a>(value: &'a mut Value, step: &str) -> Result<&'a mut Value, PatchCau
         }
         Parent::Array(elements) => {
             let (index, len) = (array_position(step)?, elements.len());
-            elements
-                .get_mut(index)
-                .ok_or(PatchCause::BeyondEnd { index, len })
+            elements.get_mut(index).ok_or(PatchCause::BeyondEnd { index, len })
         }
     }
 }
@@ -279,11 +267,7 @@ fn position_of(members: &[(String, Value)], name: &str) -> Option<usize> {
 /// A position in digits without leading zeros, as RFC 6901 wants it.
 fn array_position(step: &str) -> Result<usize, PatchCause> {
     let digits = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
-    if digits {
-        step.parse().map_err(|_| PatchCause::NotAPosition)
-    } else {
-        Err(PatchCause::NotAPosition)
-    }
+    if digits { step.parse().map_err(|_| PatchCause::NotAPosition) } else { Err(PatchCause::NotAPosition) }
 }
 
 /// Refuses a value that would reach too deep, before anything is cloned or walked.
@@ -324,16 +308,8 @@ mod tests {
     #[test]
     fn add_inserts_and_set_overwrites() {
         let document = r#"{"a":[1,2],"b":3}"#;
-        check(
-            document,
-            r#"[{"op":"add","path":"/a/0","value":0}]"#,
-            r#"{"a":[0,1,2],"b":3}"#,
-        );
-        check(
-            document,
-            r#"[{"op":"set","path":"/a/0","value":0}]"#,
-            r#"{"a":[0,2],"b":3}"#,
-        );
+        check(document, r#"[{"op":"add","path":"/a/0","value":0}]"#, r#"{"a":[0,1,2],"b":3}"#);
+        check(document, r#"[{"op":"set","path":"/a/0","value":0}]"#, r#"{"a":[0,2],"b":3}"#);
         for op in ["add", "set"] {
             let list = |path: &str| format!(r#"[{{"op":"{op}","path":"{path}","value":9}}]"#);
             check(document, &list("/a/-"), r#"{"a":[1,2,9],"b":3}"#);
@@ -342,39 +318,19 @@ mod tests {
             check(document, &list("/c"), r#"{"a":[1,2],"b":3,"c":9}"#);
             let beyond = "patch operation 0 at '/a/3': array position 3 is beyond the length 2";
             check(document, &list("/a/3"), beyond);
-            check(
-                document,
-                &list("/a/01"),
-                "patch operation 0 at '/a/01': not an array position",
-            );
-            check(
-                document,
-                &list("/x/y"),
-                "patch operation 0 at '/x/y': nothing is at the path",
-            );
+            check(document, &list("/a/01"), "patch operation 0 at '/a/01': not an array position");
+            check(document, &list("/x/y"), "patch operation 0 at '/x/y': nothing is at the path");
             let scalar = "patch operation 0 at '/b/y': the parent is neither an object nor an array";
             check(document, &list("/b/y"), scalar);
-            check(
-                document,
-                &list(""),
-                "patch operation 0 at '': the path is the whole document",
-            );
+            check(document, &list(""), "patch operation 0 at '': the path is the whole document");
         }
     }
 
     #[test]
     fn replace_and_remove_need_their_target() {
         let document = r#"{"a":[1,2],"b":3}"#;
-        check(
-            document,
-            r#"[{"op":"replace","path":"/a/1","value":{}}]"#,
-            r#"{"a":[1,{}],"b":3}"#,
-        );
-        check(
-            document,
-            r#"[{"op":"remove","path":"/a/0"},{"op":"remove","path":"/b"}]"#,
-            r#"{"a":[2]}"#,
-        );
+        check(document, r#"[{"op":"replace","path":"/a/1","value":{}}]"#, r#"{"a":[1,{}],"b":3}"#);
+        check(document, r#"[{"op":"remove","path":"/a/0"},{"op":"remove","path":"/b"}]"#, r#"{"a":[2]}"#);
         let missing = "patch operation 0 at '/c': nothing is at the path";
         check(document, r#"[{"op":"replace","path":"/c","value":1}]"#, missing);
         check(document, r#"[{"op":"remove","path":"/c"}]"#, missing);
@@ -386,57 +342,21 @@ mod tests {
     fn increment_keeps_integers_while_it_can() {
         let document = r#"{"n":9223372036854775806,"s":"x","a":[1.5]}"#;
         let list = |path: &str, by: &str| format!(r#"[{{"op":"incr","path":"{path}","value":{by}}}]"#);
-        check(
-            document,
-            &list("/n", "1"),
-            r#"{"n":9223372036854775807,"s":"x","a":[1.5]}"#,
-        );
-        check(
-            document,
-            &list("/n", "2"),
-            r#"{"n":9.223372036854776e+18,"s":"x","a":[1.5]}"#,
-        );
-        check(
-            document,
-            &list("/a/0", "-0.25"),
-            r#"{"n":9223372036854775806,"s":"x","a":[1.25]}"#,
-        );
-        check(
-            document,
-            &list("/m", "2"),
-            r#"{"n":9223372036854775806,"s":"x","a":[1.5],"m":2}"#,
-        );
-        check(
-            document,
-            &list("/s", "2"),
-            "patch operation 0 at '/s': not a number",
-        );
-        check(
-            r#"{"n":1e308}"#,
-            &list("/n", "1.7e308"),
-            "patch operation 0 at '/n': the sum is out of range",
-        );
+        check(document, &list("/n", "1"), r#"{"n":9223372036854775807,"s":"x","a":[1.5]}"#);
+        check(document, &list("/n", "2"), r#"{"n":9.223372036854776e+18,"s":"x","a":[1.5]}"#);
+        check(document, &list("/a/0", "-0.25"), r#"{"n":9223372036854775806,"s":"x","a":[1.25]}"#);
+        check(document, &list("/m", "2"), r#"{"n":9223372036854775806,"s":"x","a":[1.5],"m":2}"#);
+        check(document, &list("/s", "2"), "patch operation 0 at '/s': not a number");
+        check(r#"{"n":1e308}"#, &list("/n", "1.7e308"), "patch operation 0 at '/n': the sum is out of range");
     }
 
     #[test]
     fn move_removes_and_adds() {
         let document = r#"{"a":{"b":1},"c":[2,3]}"#;
-        check(
-            document,
-            r#"[{"op":"move","from":"/a/b","path":"/d"}]"#,
-            r#"{"a":{},"c":[2,3],"d":1}"#,
-        );
-        check(
-            document,
-            r#"[{"op":"move","from":"/c/0","path":"/c/1"}]"#,
-            r#"{"a":{"b":1},"c":[3,2]}"#,
-        );
+        check(document, r#"[{"op":"move","from":"/a/b","path":"/d"}]"#, r#"{"a":{},"c":[2,3],"d":1}"#);
+        check(document, r#"[{"op":"move","from":"/c/0","path":"/c/1"}]"#, r#"{"a":{"b":1},"c":[3,2]}"#);
         let into_itself = "patch operation 0 at '/a/b': the target of the move lies inside its source";
-        check(
-            document,
-            r#"[{"op":"move","from":"/a","path":"/a/b"}]"#,
-            into_itself,
-        );
+        check(document, r#"[{"op":"move","from":"/a","path":"/a/b"}]"#, into_itself);
         let missing = "patch operation 0 at '/x': nothing is at the path";
         check(document, r#"[{"op":"move","from":"/x","path":"/y"}]"#, missing);
     }
@@ -446,13 +366,7 @@ mod tests {
         let empty = Document::from_json(b"{}").unwrap();
         let add = |levels| {
             let value = (0..levels).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
-            apply(
-                &empty,
-                &[PatchOperation::Add {
-                    path: Pointer::parse("/a").unwrap(),
-                    value,
-                }],
-            )
+            apply(&empty, &[PatchOperation::Add { path: Pointer::parse("/a").unwrap(), value }])
         };
         assert_eq!(add(JSON_DEPTH_MAX).unwrap_err().cause, PatchCause::TooDeep);
         add(JSON_DEPTH_MAX - 1).unwrap().validate().unwrap();

@@ -64,10 +64,7 @@ impl PatchOperation {
         list.elements()
             .enumerate()
             .map(|(operation_index, operation)| {
-                parse(operation).map_err(|cause| PatchParseError::Operation {
-                    operation_index,
-                    cause,
-                })
+                parse(operation).map_err(|cause| PatchParseError::Operation { operation_index, cause })
             })
             .collect()
     }
@@ -78,21 +75,12 @@ fn parse(operation: ValueRef<'_>) -> Result<PatchOperation, PatchParseCause> {
         return Err(PatchParseCause::NotAnObject);
     }
     match string(operation, "op")? {
-        "add" => Ok(PatchOperation::Add {
-            path: pointer(operation, "path")?,
-            value: value(operation)?,
-        }),
-        "set" => Ok(PatchOperation::Set {
-            path: pointer(operation, "path")?,
-            value: value(operation)?,
-        }),
-        "replace" => Ok(PatchOperation::Replace {
-            path: pointer(operation, "path")?,
-            value: value(operation)?,
-        }),
-        "remove" => Ok(PatchOperation::Remove {
-            path: pointer(operation, "path")?,
-        }),
+        "add" => Ok(PatchOperation::Add { path: pointer(operation, "path")?, value: value(operation)? }),
+        "set" => Ok(PatchOperation::Set { path: pointer(operation, "path")?, value: value(operation)? }),
+        "replace" => {
+            Ok(PatchOperation::Replace { path: pointer(operation, "path")?, value: value(operation)? })
+        }
+        "remove" => Ok(PatchOperation::Remove { path: pointer(operation, "path")? }),
         "incr" => {
             let (path, by) = (pointer(operation, "path")?, value(operation)?);
             if !by.kind().is_number() {
@@ -100,19 +88,15 @@ fn parse(operation: ValueRef<'_>) -> Result<PatchOperation, PatchParseCause> {
             }
             Ok(PatchOperation::Increment { path, by })
         }
-        "move" => Ok(PatchOperation::Move {
-            from: pointer(operation, "from")?,
-            path: pointer(operation, "path")?,
-        }),
+        "move" => {
+            Ok(PatchOperation::Move { from: pointer(operation, "from")?, path: pointer(operation, "path")? })
+        }
         op => Err(PatchParseCause::UnknownOperation { op: op.to_owned() }),
     }
 }
 
 fn string<'a>(operation: ValueRef<'a>, property: &'static str) -> Result<&'a str, PatchParseCause> {
-    operation
-        .member(property)
-        .and_then(ValueRef::as_str)
-        .ok_or(PatchParseCause::NotAString { property })
+    operation.member(property).and_then(ValueRef::as_str).ok_or(PatchParseCause::NotAString { property })
 }
 
 fn pointer(operation: ValueRef<'_>, property: &'static str) -> Result<Pointer, PatchParseCause> {
@@ -121,10 +105,7 @@ fn pointer(operation: ValueRef<'_>, property: &'static str) -> Result<Pointer, P
 }
 
 fn value(operation: ValueRef<'_>) -> Result<Value, PatchParseCause> {
-    operation
-        .member("value")
-        .map(ValueRef::to_value)
-        .ok_or(PatchParseCause::MissingValue)
+    operation.member("value").map(ValueRef::to_value).ok_or(PatchParseCause::MissingValue)
 }
 
 #[cfg(test)]
@@ -142,27 +123,12 @@ mod tests {
             {"op":"incr","path":"/n","value":-2.5},{"op":"move","from":"/p","path":"/q"}]"#;
         let path = |text| Pointer::parse(text).unwrap();
         let expected = vec![
-            PatchOperation::Add {
-                path: path("/a/b"),
-                value: Value::Int64(1),
-            },
-            PatchOperation::Set {
-                path: path("/a"),
-                value: Value::Object(vec![]),
-            },
-            PatchOperation::Replace {
-                path: path("/x"),
-                value: Value::Null,
-            },
+            PatchOperation::Add { path: path("/a/b"), value: Value::Int64(1) },
+            PatchOperation::Set { path: path("/a"), value: Value::Object(vec![]) },
+            PatchOperation::Replace { path: path("/x"), value: Value::Null },
             PatchOperation::Remove { path: path("/y") },
-            PatchOperation::Increment {
-                path: path("/n"),
-                by: Value::Double(-2.5),
-            },
-            PatchOperation::Move {
-                from: path("/p"),
-                path: path("/q"),
-            },
+            PatchOperation::Increment { path: path("/n"), by: Value::Double(-2.5) },
+            PatchOperation::Move { from: path("/p"), path: path("/q") },
         ];
         assert_eq!(parse_list(text), Ok(expected));
     }
@@ -177,27 +143,12 @@ mod tests {
         check("{}", "patch operations must be an array");
         check("[1]", "patch operation 0: an operation must be an object");
         check(r#"[{"path":"/a"}]"#, "patch operation 0: 'op' must be a string");
-        check(
-            r#"[{"op":"copy"}]"#,
-            "patch operation 0: unknown operation 'copy'",
-        );
-        check(
-            r#"[{"op":"remove"}]"#,
-            "patch operation 0: 'path' must be a string",
-        );
-        check(
-            r#"[{"op":"move","path":"/a"}]"#,
-            "patch operation 0: 'from' must be a string",
-        );
-        check(
-            r#"[{"op":"set","path":"/a"}]"#,
-            "patch operation 0: 'value' is missing",
-        );
+        check(r#"[{"op":"copy"}]"#, "patch operation 0: unknown operation 'copy'");
+        check(r#"[{"op":"remove"}]"#, "patch operation 0: 'path' must be a string");
+        check(r#"[{"op":"move","path":"/a"}]"#, "patch operation 0: 'from' must be a string");
+        check(r#"[{"op":"set","path":"/a"}]"#, "patch operation 0: 'value' is missing");
         let increment = "patch operation 1: 'value' of an increment must be a number";
-        check(
-            r#"[{"op":"remove","path":"/a"},{"op":"incr","path":"/a","value":"1"}]"#,
-            increment,
-        );
+        check(r#"[{"op":"remove","path":"/a"},{"op":"incr","path":"/a","value":"1"}]"#, increment);
         let path = "patch operation 0: 'path' is no JSON pointer: missing '/' at byte 0 of a path";
         check(r#"[{"op":"remove","path":"a"}]"#, path);
     }

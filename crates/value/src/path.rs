@@ -23,10 +23,7 @@ struct Segment {
 
 impl Segment {
     fn new(name: &str) -> Segment {
-        Segment {
-            name: name.into(),
-            hash: format::name_hash(name.as_bytes()),
-        }
+        Segment { name: name.into(), hash: format::name_hash(name.as_bytes()) }
     }
 }
 
@@ -72,10 +69,7 @@ impl PropertyPath {
         loop {
             let offset = text.len() - rest.len();
             let Some(behind_slash) = rest.strip_prefix('/') else {
-                return Err(PathError {
-                    kind: PathErrorKind::MissingSlash,
-                    offset,
-                });
+                return Err(PathError { kind: PathErrorKind::MissingSlash, offset });
             };
             let (name, behind_name) = match behind_slash.strip_prefix('"') {
                 Some(quoted) => read_quoted(quoted, offset + 2)?,
@@ -102,22 +96,15 @@ impl PropertyPath {
 
     /// The value this path leads to from `root`.
     pub fn lookup<'a>(&self, root: ValueRef<'a>) -> Option<ValueRef<'a>> {
-        self.segments.iter().try_fold(root, |value, segment| {
-            value.member_hashed(&segment.name, segment.hash)
-        })
+        self.segments.iter().try_fold(root, |value, segment| value.member_hashed(&segment.name, segment.hash))
     }
 }
 
 impl fmt::Display for PropertyPath {
     /// Text that reads back to the same path; names are quoted only where they must be.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.segments().try_for_each(|name| {
-            if is_plain(name) {
-                write!(f, "/{name}")
-            } else {
-                write_quoted(name, f)
-            }
-        })
+        self.segments()
+            .try_for_each(|name| if is_plain(name) { write!(f, "/{name}") } else { write_quoted(name, f) })
     }
 }
 
@@ -144,19 +131,13 @@ fn read_quoted(text: &str, offset: usize) -> Result<(String, &str), PathError> {
             '\\' => match characters.next().and_then(|(_, escaped)| unescape(escaped)) {
                 Some(character) => name.push(character),
                 None => {
-                    return Err(PathError {
-                        kind: PathErrorKind::InvalidEscape,
-                        offset: offset + index,
-                    });
+                    return Err(PathError { kind: PathErrorKind::InvalidEscape, offset: offset + index });
                 }
             },
             _ => name.push(character),
         }
     }
-    Err(PathError {
-        kind: PathErrorKind::UnclosedQuote,
-        offset: offset - 1,
-    })
+    Err(PathError { kind: PathErrorKind::UnclosedQuote, offset: offset - 1 })
 }
 
 fn unescape(character: char) -> Option<char> {
@@ -207,16 +188,8 @@ mod tests {
     fn names_with_and_without_quotes() {
         check("/a", &["a"], "/a");
         check("/a/b_1/é", &["a", "b_1", "é"], "/a/b_1/é");
-        check(
-            r#"/"department name"/x"#,
-            &["department name", "x"],
-            r#"/"department name"/x"#,
-        );
-        check(
-            r#"/"a"/"b/c\"\\d\t""#,
-            &["a", "b/c\"\\d\t"],
-            "/a/\"b/c\\\"\\\\d\t\"",
-        );
+        check(r#"/"department name"/x"#, &["department name", "x"], r#"/"department name"/x"#);
+        check(r#"/"a"/"b/c\"\\d\t""#, &["a", "b/c\"\\d\t"], "/a/\"b/c\\\"\\\\d\t\"");
         check(r#"/"*"/"""#, &["*", ""], r#"/"*"/"""#);
     }
 

@@ -24,10 +24,7 @@ impl Pointer {
             return Ok(Pointer::root());
         }
         let Some(steps) = text.strip_prefix('/') else {
-            return Err(PathError {
-                kind: PathErrorKind::MissingSlash,
-                offset: 0,
-            });
+            return Err(PathError { kind: PathErrorKind::MissingSlash, offset: 0 });
         };
         let mut offset = 1;
         let mut pointer = Pointer::root();
@@ -45,9 +42,7 @@ impl Pointer {
 
     /// The steps to the parent and the last step; nothing for the root.
     pub(crate) fn split_last(&self) -> Option<(&[String], &str)> {
-        self.steps
-            .split_last()
-            .map(|(last, parent)| (parent, last.as_str()))
+        self.steps.split_last().map(|(last, parent)| (parent, last.as_str()))
     }
 
     /// Whether this place lies inside the one `other` points to.
@@ -58,9 +53,7 @@ impl Pointer {
 
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.steps
-            .iter()
-            .try_for_each(|step| write!(f, "/{}", step.replace('~', "~0").replace('/', "~1")))
+        self.steps.iter().try_for_each(|step| write!(f, "/{}", step.replace('~', "~0").replace('/', "~1")))
     }
 }
 
@@ -73,10 +66,7 @@ fn unescape(step: &str, offset: usize) -> Result<String, PathError> {
             Some(b'0') => ('~', &piece[1..]),
             Some(b'1') => ('/', &piece[1..]),
             Some(_) | None => {
-                return Err(PathError {
-                    kind: PathErrorKind::InvalidEscape,
-                    offset,
-                });
+                return Err(PathError { kind: PathErrorKind::InvalidEscape, offset });
             }
         };
         unescaped.push(character);

@@ -26,15 +26,11 @@ enum Source<'a> {
 
 impl<'a> ValueRef<'a> {
     pub(crate) fn encoded(bytes: &'a [u8]) -> ValueRef<'a> {
-        ValueRef {
-            source: Source::Encoded(bytes),
-        }
+        ValueRef { source: Source::Encoded(bytes) }
     }
 
     pub(crate) fn tree(value: &'a Value) -> ValueRef<'a> {
-        ValueRef {
-            source: Source::Tree(value),
-        }
+        ValueRef { source: Source::Tree(value) }
     }
 
     /// The encoded bytes, when this value is encoded.
@@ -157,9 +153,9 @@ impl<'a> ValueRef<'a> {
     #[inline]
     pub(crate) fn member_hashed(self, name: &str, hash: u8) -> Option<ValueRef<'a>> {
         match self.source {
-            Source::Encoded(bytes) => Frame::object(bytes)?
-                .member(name.as_bytes(), hash)
-                .map(ValueRef::encoded),
+            Source::Encoded(bytes) => {
+                Frame::object(bytes)?.member(name.as_bytes(), hash).map(ValueRef::encoded)
+            }
             Source::Tree(value) => value.member(name).map(ValueRef::tree),
         }
     }
@@ -169,11 +165,7 @@ impl<'a> ValueRef<'a> {
         match self.source {
             Source::Encoded(bytes) => {
                 let frame = Frame::array(bytes)?;
-                if index < frame.count() {
-                    frame.entry(index).map(ValueRef::encoded)
-                } else {
-                    None
-                }
+                if index < frame.count() { frame.entry(index).map(ValueRef::encoded) } else { None }
             }
             Source::Tree(Value::Array(elements)) => elements.get(index).map(ValueRef::tree),
             Source::Tree(_) => None,
@@ -201,9 +193,9 @@ impl<'a> ValueRef<'a> {
     /// Number of elements or members; zero for scalars.
     pub fn len(self) -> usize {
         match self.source {
-            Source::Encoded(bytes) => Frame::object(bytes)
-                .or_else(|| Frame::array(bytes))
-                .map_or(0, |frame| frame.count()),
+            Source::Encoded(bytes) => {
+                Frame::object(bytes).or_else(|| Frame::array(bytes)).map_or(0, |frame| frame.count())
+            }
             Source::Tree(Value::Array(elements)) => elements.len(),
             Source::Tree(Value::Object(members)) => members.len(),
             Source::Tree(_) => 0,
@@ -261,22 +253,15 @@ fn to_value(value: ValueRef<'_>, levels_left: usize) -> Value {
         Decoded::Double(value) => Value::Double(value),
         Decoded::Decimal(value) => Value::Decimal(value),
         Decoded::String(value) => Value::String(value.to_owned()),
-        Decoded::Binary { subtype, bytes } => Value::Binary {
-            subtype,
-            bytes: bytes.to_vec(),
-        },
+        Decoded::Binary { subtype, bytes } => Value::Binary { subtype, bytes: bytes.to_vec() },
         Decoded::Date(value) => Value::Date(value),
         Decoded::Guid(value) => Value::Guid(value),
         Decoded::ObjectId(value) => Value::ObjectId(value),
-        Decoded::Array(elements) => Value::Array(
-            elements
-                .map(|element| to_value(element, levels_left - 1))
-                .collect(),
-        ),
+        Decoded::Array(elements) => {
+            Value::Array(elements.map(|element| to_value(element, levels_left - 1)).collect())
+        }
         Decoded::Object(members) => Value::Object(
-            members
-                .map(|(name, member)| (name.to_owned(), to_value(member, levels_left - 1)))
-                .collect(),
+            members.map(|(name, member)| (name.to_owned(), to_value(member, levels_left - 1))).collect(),
         ),
     }
 }

@@ -100,10 +100,7 @@ impl Value {
     pub fn member(&self, name: &str) -> Option<&Value> {
         match self {
             // The last of equal names counts, as it does in an encoded object.
-            Value::Object(members) => members
-                .iter()
-                .rfind(|member| member.0 == name)
-                .map(|member| &member.1),
+            Value::Object(members) => members.iter().rfind(|member| member.0 == name).map(|member| &member.1),
             Value::Null
             | Value::Bool(_)
             | Value::Int32(_)

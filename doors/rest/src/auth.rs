@@ -77,9 +77,7 @@ fn signature(headers: &HeaderMap) -> Result<[u8; SIGNATURE_BYTES], AccessFault> 
         Ok(SIGNATURE_BYTES) => {}
         Ok(_) | Err(_) => return Err(malformed("\"sig\" is not the base64 of 32 bytes")),
     }
-    let (signature, _) = bytes
-        .split_first_chunk()
-        .ok_or(malformed("\"sig\" is too short"))?;
+    let (signature, _) = bytes.split_first_chunk().ok_or(malformed("\"sig\" is too short"))?;
     Ok(*signature)
 }
 
@@ -96,17 +94,12 @@ impl<'a> SignedDate<'a> {
             Some(value) => (Some(value), true),
             None => (headers.get(DATE), false),
         };
-        let malformed = |date: Cow<'_, str>| AccessFault::DateMalformed {
-            date: date.into_owned(),
-        };
+        let malformed = |date: Cow<'_, str>| AccessFault::DateMalformed { date: date.into_owned() };
         let bytes = value.map_or(&[][..], |value| value.as_bytes());
         let text = str::from_utf8(bytes).map_err(|_| malformed(String::from_utf8_lossy(bytes)))?;
-        let time = httpdate::parse_http_date(text).map_err(|_| malformed(text.into()))?;
-        Ok(SignedDate {
-            text,
-            time,
-            own_header,
-        })
+        let time = httpdate::parse_http_date(text).or_else(|_| httpdate::parse_http_date(&capitalised(text)));
+        let time = time.map_err(|_| malformed(text.into()))?;
+        Ok(SignedDate { text, time, own_header })
     }
 
     fn check(&self, now_seconds: u64) -> Result<(), AccessFault> {
@@ -126,6 +119,18 @@ impl<'a> SignedDate<'a> {
     }
 }
 
+/// Some clients send the date as they sign it, in lower case: `thu, 27 apr 2017 00:51:12 gmt`.
+fn capitalised(date: &str) -> String {
+    let mut text = String::with_capacity(date.len());
+    let mut inside_word = false;
+    for character in date.chars() {
+        let upper = !inside_word || date.len() - text.len() <= "GMT".len();
+        text.push(if upper { character.to_ascii_uppercase() } else { character.to_ascii_lowercase() });
+        inside_word = character.is_ascii_alphabetic();
+    }
+    text
+}
+
 fn verify(
     access: &Access,
     signed: &Signed<'_>,
@@ -143,9 +148,7 @@ fn verify(
             return Ok(principal);
         }
     }
-    Err(AccessFault::SignatureMismatch {
-        payload: String::from_utf8_lossy(&first).replace('\n', "\\n"),
-    })
+    Err(AccessFault::SignatureMismatch { payload: String::from_utf8_lossy(&first).replace('\n', "\\n") })
 }
 
 /// The text to sign: verb, kind and date in lower case, and the link.
@@ -208,17 +211,11 @@ struct Subject<'a> {
 impl<'a> Subject<'a> {
     fn of(path: &'a Path<'a>) -> Subject<'a> {
         match path.segments() {
-            [] => Subject {
-                kind: "",
-                link: Link::Path(&[]),
-                other_link: None,
-            },
+            [] => Subject { kind: "", link: Link::Path(&[]), other_link: None },
             // An offer has no name: its RID comes first here.
-            segments @ [kind, rid] if kind == "offers" => Subject {
-                kind,
-                link: Link::Rid(rid),
-                other_link: Some(Link::Path(segments)),
-            },
+            segments @ [kind, rid] if kind == "offers" => {
+                Subject { kind, link: Link::Rid(rid), other_link: Some(Link::Path(segments)) }
+            }
             // An operation on a container is signed as the container.
             [owner @ .., operations, _] if operations == "operations" => Subject::new("colls", owner),
             // A single resource: the path ends with its id.
@@ -235,11 +232,7 @@ impl<'a> Subject<'a> {
             }
             _ => None,
         };
-        Subject {
-            kind,
-            link: Link::Path(link),
-            other_link,
-        }
+        Subject { kind, link: Link::Path(link), other_link }
     }
 }
 
@@ -282,39 +275,23 @@ mod tests {
         now: u64,
     ) -> Result<(), AccessFault> {
         let path = Path::parse(path).unwrap();
-        authenticate(
-            &access(key),
-            now,
-            &Signed {
-                verb,
-                path: &path,
-                headers,
-            },
-        )
-        .map(drop)
+        authenticate(&access(key), now, &Signed { verb, path: &path, headers }).map(drop)
+    }
+
+    #[test]
+    fn a_date_in_lower_case_is_a_date() {
+        let date = capitalised("thu, 27 apr 2017 00:51:12 gmt");
+        assert_eq!(date, "Thu, 27 Apr 2017 00:51:12 GMT");
+        assert!(httpdate::parse_http_date(&date).is_ok());
+        assert!(httpdate::parse_http_date(&capitalised("é")).is_err());
     }
 
     #[test]
     fn the_recorded_signatures_are_accepted() {
         for (key, verb, path, signature) in [
-            (
-                OTHER_KEY,
-                Method::GET,
-                "/dbs/ToDoList",
-                "c09PEVJrgp2uQRkr934kFbTqhByc7TVr3OHyqlu+c+c=",
-            ),
-            (
-                EMULATOR_KEY,
-                Method::GET,
-                "/",
-                "gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=",
-            ),
-            (
-                EMULATOR_KEY,
-                Method::GET,
-                "/dbs/ToDoList/",
-                "mM0rMK/7o1MZhQwDitGRoGisPRPx09os/86Jk0YwquY=",
-            ),
+            (OTHER_KEY, Method::GET, "/dbs/ToDoList", "c09PEVJrgp2uQRkr934kFbTqhByc7TVr3OHyqlu+c+c="),
+            (EMULATOR_KEY, Method::GET, "/", "gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc="),
+            (EMULATOR_KEY, Method::GET, "/dbs/ToDoList/", "mM0rMK/7o1MZhQwDitGRoGisPRPx09os/86Jk0YwquY="),
             (
                 EMULATOR_KEY,
                 Method::POST,
@@ -327,31 +304,19 @@ mod tests {
                 "/dbs/Db1/colls/C1/docs/Item%201",
                 "6bDtWPCXUCjvm2nN1ZPCCBHUyXcbBhkI6bB0VqpUcwk=",
             ),
-            (
-                EMULATOR_KEY,
-                Method::PUT,
-                "/offers/O1aA",
-                "lzF2aF+9lNJitx97V2py3IkQrs54X336UhXLOXVben8=",
-            ),
+            (EMULATOR_KEY, Method::PUT, "/offers/O1aA", "lzF2aF+9lNJitx97V2py3IkQrs54X336UhXLOXVben8="),
         ] {
             let headers = headers(&credential(signature), DATE_TEXT);
             assert_eq!(outcome(key, &verb, path, &headers, NOW), Ok(()), "{path}");
             let mismatch = outcome(key, &Method::DELETE, path, &headers, NOW);
-            assert!(
-                matches!(mismatch, Err(AccessFault::SignatureMismatch { .. })),
-                "{path}"
-            );
+            assert!(matches!(mismatch, Err(AccessFault::SignatureMismatch { .. })), "{path}");
         }
     }
 
     fn signed_text(verb: Method, path: &str, other: bool) -> Option<String> {
         let path = Path::parse(path).unwrap();
         let subject = Subject::of(&path);
-        let date = SignedDate {
-            text: "D",
-            time: UNIX_EPOCH,
-            own_header: true,
-        };
+        let date = SignedDate { text: "D", time: UNIX_EPOCH, own_header: true };
         let link = if other { subject.other_link? } else { subject.link };
         Some(String::from_utf8(payload(&verb, subject.kind, link, &date)).unwrap())
     }
@@ -360,18 +325,12 @@ mod tests {
     fn links_are_named_as_clients_sign_them() {
         let by_name = |path| signed_text(Method::POST, path, false).unwrap();
         assert_eq!(by_name("/dbs"), "post\ndbs\n\nd\n\n");
-        assert_eq!(
-            by_name("/dbs/D/colls/C/pkranges"),
-            "post\npkranges\ndbs/D/colls/C\nd\n\n"
-        );
+        assert_eq!(by_name("/dbs/D/colls/C/pkranges"), "post\npkranges\ndbs/D/colls/C\nd\n\n");
         assert_eq!(
             by_name("/dbs/D/colls/C/operations/partitionkeydelete"),
             "post\ncolls\ndbs/D/colls/C\nd\n\n"
         );
-        assert_eq!(
-            by_name("/dbs/D/colls/C/sprocs/S"),
-            "post\nsprocs\ndbs/D/colls/C/sprocs/S\nd\n\n"
-        );
+        assert_eq!(by_name("/dbs/D/colls/C/sprocs/S"), "post\nsprocs\ndbs/D/colls/C/sprocs/S\nd\n\n");
         let by_rid = |path| signed_text(Method::GET, path, true);
         assert_eq!(
             by_rid("/dbs/AQAAAA==/colls/AQAAAIAAAAE=/pkranges").unwrap(),
@@ -383,40 +342,18 @@ mod tests {
 
     #[test]
     fn the_date_header_stands_in_for_the_own_one() {
-        let date = SignedDate {
-            text: "D",
-            time: UNIX_EPOCH,
-            own_header: false,
-        };
-        assert_eq!(
-            payload(&Method::GET, "", Link::Path(&[]), &date),
-            b"get\n\n\n\nd\n"
-        );
+        let date = SignedDate { text: "D", time: UNIX_EPOCH, own_header: false };
+        assert_eq!(payload(&Method::GET, "", Link::Path(&[]), &date), b"get\n\n\n\nd\n");
     }
 
     #[test]
     fn clocks_may_be_a_quarter_of_an_hour_apart_and_no_more() {
-        let headers = headers(
-            &credential("gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc="),
-            DATE_TEXT,
-        );
+        let headers = headers(&credential("gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc="), DATE_TEXT);
         let at = |now| outcome(EMULATOR_KEY, &Method::GET, "/", &headers, now);
         assert_eq!(at(NOW + 900), Ok(()));
         assert_eq!(at(NOW - 900), Ok(()));
-        assert!(matches!(
-            at(NOW + 901),
-            Err(AccessFault::DateOutOfWindow {
-                skew_seconds: 901,
-                ..
-            })
-        ));
-        assert!(matches!(
-            at(NOW - 901),
-            Err(AccessFault::DateOutOfWindow {
-                skew_seconds: 901,
-                ..
-            })
-        ));
+        assert!(matches!(at(NOW + 901), Err(AccessFault::DateOutOfWindow { skew_seconds: 901, .. })));
+        assert!(matches!(at(NOW - 901), Err(AccessFault::DateOutOfWindow { skew_seconds: 901, .. })));
     }
 
     #[test]
@@ -424,10 +361,7 @@ mod tests {
         let good = credential("gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=");
         let with = |headers: &HeaderMap| outcome(EMULATOR_KEY, &Method::GET, "/", headers, NOW).unwrap_err();
         for date in ["", "yesterday", "2017-04-27T00:51:12Z"] {
-            assert!(
-                matches!(with(&headers(&good, date)), AccessFault::DateMalformed { .. }),
-                "{date}"
-            );
+            assert!(matches!(with(&headers(&good, date)), AccessFault::DateMalformed { .. }), "{date}");
         }
         assert_eq!(with(&HeaderMap::new()), AccessFault::CredentialMissing);
         assert_eq!(with(&headers("", DATE_TEXT)), AccessFault::CredentialMissing);
@@ -445,10 +379,7 @@ mod tests {
             "Bearer abc",
         ] {
             let fault = with(&headers(text, DATE_TEXT));
-            assert!(
-                matches!(fault, AccessFault::CredentialMalformed { .. }),
-                "{text}: {fault:?}"
-            );
+            assert!(matches!(fault, AccessFault::CredentialMalformed { .. }), "{text}: {fault:?}");
         }
     }
 }

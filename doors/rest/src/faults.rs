@@ -110,7 +110,9 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
 
 fn storage_status(fault: &StorageFault) -> StatusCode {
     match fault {
-        StorageFault::Full { .. } | StorageFault::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        // Not 503: SDKs repeat that at once, and a full disk does not empty itself in between.
+        StorageFault::Full { .. } => StatusCode::INSUFFICIENT_STORAGE,
+        StorageFault::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
         // The one status after which SDKs do not repeat a write by themselves: it may have happened.
         StorageFault::Uncertain { .. } => StatusCode::REQUEST_TIMEOUT,
         StorageFault::Damaged { .. } => StatusCode::INTERNAL_SERVER_ERROR,
@@ -132,6 +134,7 @@ fn code_text(status: StatusCode) -> &'static str {
         413 => "RequestEntityTooLarge",
         429 => "TooManyRequests",
         503 => "ServiceUnavailable",
+        507 => "InsufficientStorage",
         _ => "InternalServerError",
     }
 }
@@ -166,4 +169,63 @@ pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
     json::push_string(&message, &mut out);
     out.push(b'}');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Ambient;
+
+    #[derive(Debug)]
+    struct Still;
+
+    impl Ambient for Still {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+
+        fn fill_random(&self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+
+    fn message(fault: Fault) -> String {
+        let activity = ActivityId::of(&http::HeaderMap::new(), &Still);
+        let body: serde_json::Value = serde_json::from_slice(&body(&fault, &activity)).unwrap();
+        body["message"].as_str().unwrap().to_owned()
+    }
+
+    #[track_caller]
+    fn check(fault: impl Into<Fault>, status: u16, substatus: u32, code: &str) {
+        let (actual_status, actual_substatus, actual_code) = wire(&fault.into());
+        assert_eq!((actual_status.as_u16(), actual_substatus, actual_code), (status, substatus, code));
+    }
+
+    #[test]
+    fn faults_have_the_codes_that_clients_branch_on() {
+        check(RequestFault::PartitionKeyMismatch, 400, 1001, "BadRequest");
+        check(MissingFault::Owner, 404, 1003, "NotFound");
+        check(MissingFault::Resource, 404, 0, "NotFound");
+        check(MissingFault::Session, 404, 1002, "NotFound");
+        check(MissingFault::Range { id: "9".to_owned() }, 410, 1002, "Gone");
+        check(ConflictFault::UniqueKey { constraint: 0 }, 409, 0, "Conflict");
+        check(PreconditionFault::Exists, 412, 0, "PreconditionFailed");
+        check(LimitFault::Busy { retry_after_ms: 5 }, 429, 3200, "TooManyRequests");
+        check(StorageFault::Uncertain { cause: String::new() }, 408, 0, "RequestTimeout");
+        check(StorageFault::Unavailable { cause: String::new() }, 503, 0, "ServiceUnavailable");
+        check(Fault::Internal(String::new()), 500, 0, "InternalServerError");
+    }
+
+    #[test]
+    fn a_long_value_does_not_come_back_whole() {
+        let property = "é".repeat(100_000);
+        let message = message(RequestFault::ImmutableProperty { property }.into());
+        assert!(message.chars().count() < MESSAGE_CHARS_MAX + 120);
+        assert!(message.contains("…\r\nActivityId: "));
+    }
+
+    #[test]
+    fn our_own_bugs_are_not_described_to_strangers() {
+        assert!(!message(Fault::Internal("secret state".to_owned())).contains("secret"));
+    }
 }

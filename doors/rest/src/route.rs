@@ -24,9 +24,7 @@ impl<'a> Path<'a> {
         if inner.is_empty() {
             return Ok(Path { segments: Vec::new() });
         }
-        let missing = || MissingFault::Route {
-            path: path.to_owned(),
-        };
+        let missing = || MissingFault::Route { path: path.to_owned() };
         let mut segments = Vec::with_capacity(SEGMENTS_MAX);
         for segment in inner.split('/') {
             if segments.len() == SEGMENTS_MAX {
@@ -45,7 +43,7 @@ impl<'a> Path<'a> {
 
 /// Undoes percent-encoding; `None` for a broken escape or bytes that are no UTF-8.
 pub(crate) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('%') {
+    if !text.as_bytes().contains(&b'%') {
         return Some(Cow::Borrowed(text));
     }
     let mut bytes = Vec::with_capacity(text.len());
@@ -66,9 +64,7 @@ pub(crate) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
 }
 
 fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|value| u8::try_from(value).ok())
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 /// A container as a path names it.
@@ -133,10 +129,7 @@ fn container_path<'a>([database, container, ..]: [&'a str; IDS_MAX]) -> Containe
 }
 
 fn document_path<'a>(ids: [&'a str; IDS_MAX]) -> DocumentPath<'a> {
-    DocumentPath {
-        container: container_path(ids),
-        document: ids[2],
-    }
+    DocumentPath { container: container_path(ids), document: ids[2] }
 }
 
 /// Every route that is built. Documents stand first: they are what most requests are about.
@@ -147,9 +140,7 @@ static ROUTES: [Resource; 11] = [
             (Method::GET, |ids| Operation::ReadDocument(document_path(ids))),
             (Method::PUT, |ids| Operation::ReplaceDocument(document_path(ids))),
             (Method::PATCH, |ids| Operation::PatchDocument(document_path(ids))),
-            (Method::DELETE, |ids| {
-                Operation::DeleteDocument(document_path(ids))
-            }),
+            (Method::DELETE, |ids| Operation::DeleteDocument(document_path(ids))),
         ],
     },
     Resource {
@@ -163,12 +154,8 @@ static ROUTES: [Resource; 11] = [
         pattern: &["dbs", "*", "colls", "*"],
         verbs: &[
             (Method::GET, |ids| Operation::ReadContainer(container_path(ids))),
-            (Method::PUT, |ids| {
-                Operation::ReplaceContainer(container_path(ids))
-            }),
-            (Method::DELETE, |ids| {
-                Operation::DeleteContainer(container_path(ids))
-            }),
+            (Method::PUT, |ids| Operation::ReplaceContainer(container_path(ids))),
+            (Method::DELETE, |ids| Operation::DeleteContainer(container_path(ids))),
         ],
     },
     Resource {
@@ -177,45 +164,30 @@ static ROUTES: [Resource; 11] = [
     },
     Resource {
         pattern: &["dbs", "*", "colls", "*", "operations", "partitionkeydelete"],
-        verbs: &[(Method::POST, |ids| {
-            Operation::DeletePartitionKey(container_path(ids))
-        })],
+        verbs: &[(Method::POST, |ids| Operation::DeletePartitionKey(container_path(ids)))],
     },
     Resource {
         pattern: &["dbs", "*", "colls"],
         verbs: &[
             (Method::GET, |[database, ..]| Operation::ListContainers(database)),
-            (Method::POST, |[database, ..]| {
-                Operation::CreateContainer(database)
-            }),
+            (Method::POST, |[database, ..]| Operation::CreateContainer(database)),
         ],
     },
     Resource {
         pattern: &["dbs", "*"],
         verbs: &[
             (Method::GET, |[database, ..]| Operation::ReadDatabase(database)),
-            (Method::DELETE, |[database, ..]| {
-                Operation::DeleteDatabase(database)
-            }),
+            (Method::DELETE, |[database, ..]| Operation::DeleteDatabase(database)),
         ],
     },
     Resource {
         pattern: &["dbs"],
-        verbs: &[
-            (Method::GET, |_| Operation::ListDatabases),
-            (Method::POST, |_| Operation::CreateDatabase),
-        ],
+        verbs: &[(Method::GET, |_| Operation::ListDatabases), (Method::POST, |_| Operation::CreateDatabase)],
     },
-    Resource {
-        pattern: &[],
-        verbs: &[(Method::GET, |_| Operation::ReadAccount)],
-    },
+    Resource { pattern: &[], verbs: &[(Method::GET, |_| Operation::ReadAccount)] },
     Resource {
         pattern: &["offers"],
-        verbs: &[
-            (Method::GET, |_| Operation::ListOffers),
-            (Method::POST, |_| Operation::QueryOffers),
-        ],
+        verbs: &[(Method::GET, |_| Operation::ListOffers), (Method::POST, |_| Operation::QueryOffers)],
     },
     Resource {
         pattern: &["offers", "*"],
@@ -235,19 +207,13 @@ static NOT_BUILT: [(&[&str], &str); 14] = [
     (&["dbs", "*", "colls", "*", "udfs"], "user-defined functions"),
     (&["dbs", "*", "colls", "*", "udfs", "*"], "user-defined functions"),
     (&["dbs", "*", "colls", "*", "conflicts"], "the conflicts feed"),
-    (
-        &["dbs", "*", "colls", "*", "conflicts", "*"],
-        "the conflicts feed",
-    ),
+    (&["dbs", "*", "colls", "*", "conflicts", "*"], "the conflicts feed"),
     (&["dbs", "*", "users"], "users"),
     (&["dbs", "*", "users", "*"], "users"),
     (&["dbs", "*", "users", "*", "permissions"], "permissions"),
     (&["dbs", "*", "users", "*", "permissions", "*"], "permissions"),
     (&["dbs", "*", "clientencryptionkeys"], "client encryption keys"),
-    (
-        &["dbs", "*", "clientencryptionkeys", "*"],
-        "client encryption keys",
-    ),
+    (&["dbs", "*", "clientencryptionkeys", "*"], "client encryption keys"),
 ];
 
 /// Looks a request up in the table.
@@ -258,17 +224,11 @@ pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operati
             continue;
         };
         let allowed = resource.verbs.iter().find(|(allowed, _)| allowed == verb);
-        let (_, make) = allowed.ok_or_else(|| MissingFault::Verb {
-            verb: verb.to_string(),
-        })?;
+        let (_, make) = allowed.ok_or_else(|| MissingFault::Verb { verb: verb.to_string() })?;
         return Ok(make(ids));
     }
-    let not_built = NOT_BUILT
-        .iter()
-        .find(|(pattern, _)| ids(pattern, segments).is_some());
-    let (_, feature) = not_built.ok_or_else(|| MissingFault::Route {
-        path: segments.join("/"),
-    })?;
+    let not_built = NOT_BUILT.iter().find(|(pattern, _)| ids(pattern, segments).is_some());
+    let (_, feature) = not_built.ok_or_else(|| MissingFault::Route { path: segments.join("/") })?;
     Ok(Operation::NotBuilt(feature))
 }
 
@@ -299,10 +259,7 @@ mod tests {
         assert_eq!(operation(&verb, &path).unwrap(), expected);
     }
 
-    const CONTAINER: ContainerPath<'_> = ContainerPath {
-        database: "d",
-        container: "c",
-    };
+    const CONTAINER: ContainerPath<'_> = ContainerPath { database: "d", container: "c" };
 
     #[test]
     fn paths_are_found_with_and_without_the_last_slash() {
@@ -310,53 +267,28 @@ mod tests {
         check(Method::GET, "", Operation::ReadAccount);
         check(Method::POST, "/dbs", Operation::CreateDatabase);
         check(Method::POST, "/dbs/", Operation::CreateDatabase);
-        check(
-            Method::GET,
-            "/dbs/d/colls/c/docs/",
-            Operation::ListDocuments(CONTAINER),
-        );
-        check(
-            Method::GET,
-            "/dbs/d/colls/c/pkranges",
-            Operation::ListRanges(CONTAINER),
-        );
+        check(Method::GET, "/dbs/d/colls/c/docs/", Operation::ListDocuments(CONTAINER));
+        check(Method::GET, "/dbs/d/colls/c/pkranges", Operation::ListRanges(CONTAINER));
         check(
             Method::POST,
             "/dbs/d/colls/c/operations/partitionkeydelete",
             Operation::DeletePartitionKey(CONTAINER),
         );
         check(Method::PUT, "/offers/AQAA", Operation::ReplaceOffer("AQAA"));
-        check(
-            Method::POST,
-            "/dbs/d/colls/c/sprocs/s/",
-            Operation::NotBuilt("stored procedures"),
-        );
+        check(Method::POST, "/dbs/d/colls/c/sprocs/s/", Operation::NotBuilt("stored procedures"));
     }
 
     #[test]
     fn ids_are_decoded_after_the_path_is_split() {
-        let document = DocumentPath {
-            container: CONTAINER,
-            document: "Item 1/é%",
-        };
-        check(
-            Method::GET,
-            "/dbs/d/colls/%63/docs/Item%201%2F%C3%A9%25",
-            Operation::ReadDocument(document),
-        );
+        let document = DocumentPath { container: CONTAINER, document: "Item 1/é%" };
+        check(Method::GET, "/dbs/d/colls/%63/docs/Item%201%2F%C3%A9%25", Operation::ReadDocument(document));
     }
 
     #[test]
     fn other_paths_and_verbs_are_refused() {
-        for path in [
-            "/x",
-            "///",
-            "/dbs//colls",
-            "//dbs",
-            "/dbs/d/",
-            "/dbs/d/colls/c/docs/i/attachments",
-            "/DBS",
-        ] {
+        for path in
+            ["/x", "///", "/dbs//colls", "//dbs", "/dbs/d/", "/dbs/d/colls/c/docs/i/attachments", "/DBS"]
+        {
             let parsed = Path::parse(path).unwrap();
             let found = operation(&Method::GET, &parsed);
             assert_eq!(found.is_ok(), path == "/dbs/d/", "{path}");
@@ -366,9 +298,6 @@ mod tests {
         }
         let database = Path::parse("/dbs/d").unwrap();
         let verb = "PUT".to_owned();
-        assert_eq!(
-            operation(&Method::PUT, &database),
-            Err(MissingFault::Verb { verb })
-        );
+        assert_eq!(operation(&Method::PUT, &database), Err(MissingFault::Verb { verb }));
     }
 }

@@ -36,10 +36,7 @@ pub struct RestOptions {
 
 impl Default for RestOptions {
     fn default() -> RestOptions {
-        RestOptions {
-            public_endpoint: None,
-            body_timeout: Duration::from_secs(30),
-        }
+        RestOptions { public_endpoint: None, body_timeout: Duration::from_secs(30) }
     }
 }
 
@@ -98,40 +95,22 @@ impl RestDoor {
         check_size(parts)?;
         let path = Path::parse(parts.uri.path())?;
         let operation = route::operation(&parts.method, &path)?;
-        let signed = Signed {
-            verb: &parts.method,
-            path: &path,
-            headers: &parts.headers,
-        };
+        let signed = Signed { verb: &parts.method, path: &path, headers: &parts.headers };
         let now_seconds = self.engine.ambient().now_seconds();
         let principal = auth::authenticate(self.engine.access(), now_seconds, &signed)?;
         headers::check_consistency(&parts.headers)?;
         let body = body.read().await?;
-        let call = Call {
-            engine: &self.engine,
-            options: &self.options,
-            principal,
-            connection,
-            parts,
-            body,
-        };
+        let call = Call { engine: &self.engine, options: &self.options, principal, connection, parts, body };
         operations::perform(&call, operation).await
     }
 }
 
 /// Refuses a request whose URL and headers are larger than any client's.
 fn check_size(parts: &Parts) -> Result<(), LimitFault> {
-    let headers = parts
-        .headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len())
-        .sum::<usize>();
+    let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
     let bytes = headers + parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
     if bytes > HEADER_BYTES_MAX {
-        return Err(LimitFault::TooLarge {
-            bytes,
-            limit: HEADER_BYTES_MAX,
-        });
+        return Err(LimitFault::TooLarge { bytes, limit: HEADER_BYTES_MAX });
     }
     Ok(())
 }

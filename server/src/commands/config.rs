@@ -5,7 +5,10 @@ use crate::settings::{self, DEFINITIONS, Settings};
 use clap::ArgMatches;
 
 #[allow(clippy::print_stdout)] // what the command is for
-pub(super) fn show(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+pub(super) fn show(
+    matches: &ArgMatches,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
     let raw = settings::gather(matches, environment)?;
     Settings::from_raw(&raw)?;
     let width = DEFINITIONS.iter().map(|definition| definition.name.len()).max().unwrap_or(0);

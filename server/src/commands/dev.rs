@@ -34,7 +34,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
             address.port()
         )));
     }
-    let ambient = Arc::new(SystemAmbient);
+    let ambient = Arc::new(SystemAmbient::new());
     let listener = listener::bind(address, "nosql").await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
     let store = open_store(&settings)?;
@@ -49,7 +49,8 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         what: format!("cannot open the data in \"{}\"", settings.data.display()),
         cause: fault.to_string(),
     })?;
-    let rest_options = RestOptions { public_endpoint: settings.public_endpoint.clone(), ..RestOptions::default() };
+    let rest_options =
+        RestOptions { public_endpoint: settings.public_endpoint.clone(), ..RestOptions::default() };
     let service = Arc::new(Service {
         door: RestDoor::new(Arc::clone(&engine), rest_options),
         engine: Arc::clone(&engine),
@@ -62,7 +63,10 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let _ = screen::show(&settings, address, &mut std::io::stdout().lock());
     let acceptor = TlsAcceptor::from(tls.config);
     listener::serve(listener, service, acceptor, settings.connections_max, stop).await;
-    engine.close().await.map_err(|fault| Failure::Io { what: "cannot close the store".to_owned(), cause: fault.to_string() })
+    engine
+        .close()
+        .await
+        .map_err(|fault| Failure::Io { what: "cannot close the store".to_owned(), cause: fault.to_string() })
 }
 
 fn open_store(settings: &Settings) -> Result<Store, Failure> {

@@ -31,7 +31,12 @@ fn command() -> Command {
     let show = Command::new("show")
         .about("Print every setting, and with --origin where it came from")
         .after_help("Example:\n  perihelion config show --origin")
-        .arg(clap::Arg::new("origin").long("origin").action(clap::ArgAction::SetTrue).help("Print origins too"));
+        .arg(
+            clap::Arg::new("origin")
+                .long("origin")
+                .action(clap::ArgAction::SetTrue)
+                .help("Print origins too"),
+        );
     let config = Command::new("config")
         .about("Look at the settings")
         .subcommand_required(true)

@@ -7,9 +7,11 @@ use std::path::Path;
 
 /// The values of the file as text.
 pub(super) fn read_file(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::Configuration(format!("cannot read settings file \"{}\": {error}", path.display())))?;
-    parse(&text).map_err(|reason| Failure::Configuration(format!("settings file \"{}\": {reason}", path.display())))
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::Configuration(format!("cannot read settings file \"{}\": {error}", path.display()))
+    })?;
+    parse(&text)
+        .map_err(|reason| Failure::Configuration(format!("settings file \"{}\": {reason}", path.display())))
 }
 
 fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
@@ -23,7 +25,10 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
             toml::Value::String(text) => text,
             toml::Value::Integer(number) => number.to_string(),
             toml::Value::Boolean(flag) => flag.to_string(),
-            toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Array(_) | toml::Value::Table(_) => {
+            toml::Value::Float(_)
+            | toml::Value::Datetime(_)
+            | toml::Value::Array(_)
+            | toml::Value::Table(_) => {
                 return Err(format!("setting \"{name}\" must be a string, a whole number or a boolean"));
             }
         };

@@ -50,7 +50,11 @@ impl Settings {
             memory: parsed(raw, "memory")?,
             nosql: parsed(raw, "nosql")?,
             public_endpoint: optional(raw, "public-endpoint"),
-            durability: one_of(raw, "durability", &[("sync", Durability::Sync), ("buffered", Durability::Buffered)])?,
+            durability: one_of(
+                raw,
+                "durability",
+                &[("sync", Durability::Sync), ("buffered", Durability::Buffered)],
+            )?,
             partition_max_throughput: positive(raw, "partition-max-throughput")?,
             cache_bytes: parsed(raw, "cache-bytes")?,
             free_space_reserve_bytes: match optional(raw, "free-space-reserve-bytes") {
@@ -72,7 +76,10 @@ impl FromStr for Door {
             return Ok(Door::Off);
         }
         let local = text.replace("localhost:", "127.0.0.1:");
-        local.parse().map(Door::At).map_err(|_| "it must be an address like 127.0.0.1:8081, or off".to_owned())
+        local
+            .parse()
+            .map(Door::At)
+            .map_err(|_| "it must be an address like 127.0.0.1:8081, or off".to_owned())
     }
 }
 
@@ -105,5 +112,8 @@ fn one_of<T: Clone>(raw: &RawSettings, name: &str, choices: &[(&str, T)]) -> Res
 
 fn bad(raw: &RawSettings, name: &str, reason: &str) -> Failure {
     let origin = raw.get(name).map_or(String::new(), |(_, origin)| format!(" ({origin})"));
-    Failure::Configuration(format!("setting \"{name}\" has the invalid value \"{}\"{origin}: {reason}", text(raw, name)))
+    Failure::Configuration(format!(
+        "setting \"{name}\" has the invalid value \"{}\"{origin}: {reason}",
+        text(raw, name)
+    ))
 }

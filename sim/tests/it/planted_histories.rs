@@ -10,11 +10,7 @@ use std::sync::Arc;
 const NOW: u64 = 1_000;
 
 fn rules() -> Rules {
-    Rules {
-        unique: vec![vec!["mail"]],
-        default_ttl: DefaultTtl::OnDemand,
-        now: NOW,
-    }
+    Rules { unique: vec![vec!["mail"]], default_ttl: DefaultTtl::OnDemand, now: NOW }
 }
 
 fn body(id: &str, mark: u64, mail: &str) -> Body {
@@ -23,14 +19,7 @@ fn body(id: &str, mark: u64, mail: &str) -> Body {
 }
 
 fn stored(lsn: u64, body: Body) -> Stored {
-    Stored {
-        number: 100 + lsn,
-        ordinal: 0,
-        lsn,
-        etag: format!("\"{lsn}\""),
-        ts: NOW,
-        body,
-    }
+    Stored { number: 100 + lsn, ordinal: 0, lsn, etag: format!("\"{lsn}\""), ts: NOW, body }
 }
 
 fn start() -> Logical {
@@ -39,12 +28,7 @@ fn start() -> Logical {
 }
 
 fn operation(span: (u64, u64), step: Step, verdict: Verdict) -> Operation {
-    Operation {
-        invoked: span.0,
-        answered: Some(span.1),
-        steps: vec![step],
-        verdict,
-    }
+    Operation { invoked: span.0, answered: Some(span.1), steps: vec![step], verdict }
 }
 
 fn create(body: Body) -> Step {
@@ -52,17 +36,11 @@ fn create(body: Body) -> Step {
 }
 
 fn read(id: &str) -> Step {
-    Step::Read {
-        aim: Aim::Id(id.to_owned()),
-        demand: Demand::None,
-    }
+    Step::Read { aim: Aim::Id(id.to_owned()), demand: Demand::None }
 }
 
 fn delete(id: &str) -> Step {
-    Step::Delete {
-        aim: Aim::Id(id.to_owned()),
-        demand: Demand::None,
-    }
+    Step::Delete { aim: Aim::Id(id.to_owned()), demand: Demand::None }
 }
 
 fn replace(body: Body, demand: Demand) -> Step {
@@ -76,22 +54,15 @@ fn done(seen: Seen) -> Verdict {
 
 /// A new version of document `a`.
 fn next_version(lsn: u64, mark: u64) -> Stored {
-    Stored {
-        number: 101,
-        ..stored(lsn, body("a", mark, "x"))
-    }
+    Stored { number: 101, ..stored(lsn, body("a", mark, "x")) }
 }
 
 fn explained(operations: &[Operation], found: &[Stored]) -> bool {
-    let found: BTreeMap<String, Stored> = found
-        .iter()
-        .map(|stored| (stored.body["id"].as_str().unwrap().to_owned(), stored.clone()))
-        .collect();
+    let found: BTreeMap<String, Stored> =
+        found.iter().map(|stored| (stored.body["id"].as_str().unwrap().to_owned(), stored.clone())).collect();
     let rules = rules();
     let accept = |moments: &[sim::history::Moment]| {
-        settled(&moments.last()?.state, &found, |version| {
-            rules.is_expired(version)
-        })
+        settled(&moments.last()?.state, &found, |version| rules.is_expired(version))
     };
     explain(&rules, &start(), operations, accept).is_ok()
 }
@@ -109,34 +80,20 @@ fn first() -> Stored {
 #[test]
 fn an_acknowledged_write_that_is_lost() {
     let new = stored(2, body("b", 2, "y"));
-    let write = [operation(
-        (1, 2),
-        create(new.body.clone()),
-        done(Seen::Created(new.clone())),
-    )];
+    let write = [operation((1, 2), create(new.body.clone()), done(Seen::Created(new.clone())))];
     check((&write, &[first(), new]), (&write, &[first()]));
 }
 
 #[test]
 fn a_refused_write_that_happened() {
     let new = stored(2, body("b", 2, "x"));
-    let refused = [operation(
-        (1, 2),
-        create(new.body.clone()),
-        Verdict::Refused(0, Refusal::Unique(0)),
-    )];
+    let refused = [operation((1, 2), create(new.body.clone()), Verdict::Refused(0, Refusal::Unique(0)))];
     check((&refused, &[first()]), (&refused, &[first(), new]));
 }
 
 #[test]
 fn a_refusal_without_a_reason() {
-    let refused = |id: &str| {
-        [operation(
-            (1, 2),
-            delete(id),
-            Verdict::Refused(0, Refusal::Missing),
-        )]
-    };
+    let refused = |id: &str| [operation((1, 2), delete(id), Verdict::Refused(0, Refusal::Missing))];
     check((&refused("b"), &[first()]), (&refused("a"), &[first()]));
 }
 
@@ -153,13 +110,8 @@ fn a_refusal_that_names_another_version() {
 #[test]
 fn a_read_of_what_was_replaced_before_it_began() {
     let new = next_version(2, 2);
-    let write = |span| {
-        operation(
-            span,
-            replace(new.body.clone(), Demand::None),
-            done(Seen::Replaced(new.clone())),
-        )
-    };
+    let write =
+        |span| operation(span, replace(new.body.clone(), Demand::None), done(Seen::Replaced(new.clone())));
     let stale = |span| operation(span, read("a"), done(Seen::Read(first())));
     // While the write is under way the read may show either.
     check(
@@ -170,10 +122,7 @@ fn a_read_of_what_was_replaced_before_it_began() {
 
 #[test]
 fn a_read_of_what_nobody_wrote() {
-    let ghost = Stored {
-        body: body("a", 77, "x"),
-        ..first()
-    };
+    let ghost = Stored { body: body("a", 77, "x"), ..first() };
     let show = |stored: Stored| [operation((1, 2), read("a"), done(Seen::Read(stored)))];
     check((&show(first()), &[first()]), (&show(ghost), &[first()]));
 }
@@ -210,10 +159,7 @@ fn half_a_batch() {
     assert!(explained(&unknown, &[first()]), "wholly absent");
     let whole = [first(), one.clone(), two.clone()];
     check((&unknown, &whole), (&unknown, &[first(), one.clone()]));
-    let acknowledged = [batch(Verdict::Done(vec![
-        Seen::Created(one.clone()),
-        Seen::Created(two.clone()),
-    ]))];
+    let acknowledged = [batch(Verdict::Done(vec![Seen::Created(one.clone()), Seen::Created(two.clone())]))];
     check((&acknowledged, &whole), (&acknowledged, &[first(), two]));
 }
 
@@ -222,32 +168,21 @@ fn two_writers_that_both_won() {
     let [one, two] = [(2, 2), (3, 3)].map(|(lsn, mark)| next_version(lsn, mark));
     let demand = || Demand::Match("\"1\"".to_owned());
     let write = |new: &Stored| {
-        operation(
-            (1, 4),
-            replace(new.body.clone(), demand()),
-            done(Seen::Replaced(new.clone())),
-        )
+        operation((1, 4), replace(new.body.clone(), demand()), done(Seen::Replaced(new.clone())))
     };
     let lost = operation(
         (1, 4),
         replace(two.body.clone(), demand()),
         Verdict::Refused(0, Refusal::Mismatch(Some(one.etag.clone()))),
     );
-    check(
-        (&[write(&one), lost], &[one.clone()]),
-        (&[write(&one), write(&two)], &[two.clone()]),
-    );
+    check((&[write(&one), lost], &[one.clone()]), (&[write(&one), write(&two)], &[two.clone()]));
 }
 
 #[test]
 fn versions_out_of_the_order_of_their_lsns() {
     let [one, two] = [(2, 2), (3, 3)].map(|(lsn, mark)| next_version(lsn, mark));
     let write = |span, new: &Stored| {
-        operation(
-            span,
-            replace(new.body.clone(), Demand::None),
-            done(Seen::Replaced(new.clone())),
-        )
+        operation(span, replace(new.body.clone(), Demand::None), done(Seen::Replaced(new.clone())))
     };
     // The later LSN was acknowledged before the earlier write began.
     check(
@@ -258,10 +193,7 @@ fn versions_out_of_the_order_of_their_lsns() {
 
 #[test]
 fn a_number_given_to_a_second_document() {
-    let old_number = Stored {
-        number: 101,
-        ..stored(3, body("a", 3, "x"))
-    };
+    let old_number = Stored { number: 101, ..stored(3, body("a", 3, "x")) };
     let new_number = stored(3, body("a", 3, "x"));
     let course = |new: &Stored| {
         [
@@ -293,30 +225,12 @@ fn identities_notice(waves: &[&[(Stored, bool)]]) -> bool {
 fn identities_that_repeat_or_go_back() {
     let new = |lsn| stored(lsn, body("b", lsn, "y"));
     assert!(!identities_notice(&[&[(first(), true)], &[(new(2), true)]]));
-    assert!(
-        identities_notice(&[&[(new(2), true)], &[(first(), true)]]),
-        "LSN goes back"
-    );
-    let repeated = Stored {
-        body: body("a", 9, "x"),
-        ..first()
-    };
-    assert!(
-        identities_notice(&[&[(first(), true), (repeated, false)]]),
-        "ETag repeats"
-    );
-    let late = Stored {
-        ts: NOW + 10,
-        ..first()
-    };
+    assert!(identities_notice(&[&[(new(2), true)], &[(first(), true)]]), "LSN goes back");
+    let repeated = Stored { body: body("a", 9, "x"), ..first() };
+    assert!(identities_notice(&[&[(first(), true), (repeated, false)]]), "ETag repeats");
+    let late = Stored { ts: NOW + 10, ..first() };
     assert!(!identities_notice(&[&[(late.clone(), true)]]));
-    assert!(
-        identities_notice(&[&[(late, true)], &[(new(2), true)]]),
-        "time goes back"
-    );
-    let early = Stored {
-        ts: NOW - 1,
-        ..new(2)
-    };
+    assert!(identities_notice(&[&[(late, true)], &[(new(2), true)]]), "time goes back");
+    let early = Stored { ts: NOW - 1, ..new(2) };
     assert!(identities_notice(&[&[(early, true)]]), "time before the clock's");
 }

@@ -37,26 +37,13 @@ fn creation(ids: std::ops::Range<usize>) -> Wave {
             by_number: false,
         }
     };
-    let batch = Want::Batch {
-        key: 0,
-        wishes: ids.map(wish).collect(),
-    };
-    let request = Request {
-        pause: 0,
-        want: batch,
-    };
-    Wave::Clients {
-        lanes: vec![vec![request]],
-        faults: Vec::new(),
-        crash: None,
-    }
+    let batch = Want::Batch { key: 0, wishes: ids.map(wish).collect() };
+    let request = Request { pause: 0, want: batch };
+    Wave::Clients { lanes: vec![vec![request]], faults: Vec::new(), crash: None }
 }
 
 fn rows(world: &World, space: Space) -> Vec<(Bytes, Bytes)> {
-    let everything = ScanLimit {
-        rows: usize::MAX,
-        bytes: usize::MAX,
-    };
+    let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
     let view = world.store.view().unwrap();
     let scan = view.scan(space, KeyRange::all(), Direction::Forward, everything);
     run(scan).unwrap().rows
@@ -83,10 +70,7 @@ fn run<F: Future>(future: F) -> F::Output {
 fn noticed(words: &str, sabotage: impl Fn(&World)) {
     let scenario = scenario(vec![creation(0..3)]);
     run_planted(&scenario, Planted::default()).unwrap();
-    let planted = Planted {
-        sabotage: Some(&sabotage),
-        ..Planted::default()
-    };
+    let planted = Planted { sabotage: Some(&sabotage), ..Planted::default() };
     let violation = run_planted(&scenario, planted).expect_err("the sabotage was not noticed");
     assert!(violation.complaint.contains(words), "{}", violation.complaint);
 }
@@ -127,9 +111,7 @@ fn a_lost_log_entry() {
 fn a_unique_row_that_names_another_document() {
     noticed("space 2 holds Some", |world| {
         let unique = rows(world, UNIQUE);
-        commit(world, |batch| {
-            batch.put(UNIQUE, unique[0].0.clone(), unique[1].1.clone())
-        });
+        commit(world, |batch| batch.put(UNIQUE, unique[0].0.clone(), unique[1].1.clone()));
     });
 }
 
@@ -185,50 +167,24 @@ fn a_transaction_whose_end_moved() {
 /// Acknowledged before the sync: a crash takes what the client was told is safe.
 #[test]
 fn an_acknowledgement_before_the_sync() {
-    let scenario = scenario(vec![
-        creation(0..2),
-        creation(2..4),
-        Wave::Crash(Survivors::Synced, Vec::new()),
-    ]);
+    let scenario = scenario(vec![creation(0..2), creation(2..4), Wave::Crash(Survivors::Synced, Vec::new())]);
     run_planted(&scenario, Planted::default()).unwrap();
-    let planted = Planted {
-        durability: Some(Durability::Buffered),
-        ..Planted::default()
-    };
+    let planted = Planted { durability: Some(Durability::Buffered), ..Planted::default() };
     let violation = run_planted(&scenario, planted).expect_err("the lost writes were not noticed");
     assert!(violation.complaint.contains("records"), "{}", violation.complaint);
 }
 
 #[test]
 fn a_feed_that_loses_or_repeats_a_document() {
-    let rules = Rules {
-        unique: Vec::new(),
-        default_ttl: DefaultTtl::Off,
-        now: 10,
-    };
+    let rules = Rules { unique: Vec::new(), default_ttl: DefaultTtl::Off, now: 10 };
     let stored = |id: &str, lsn: u64| {
-        let body: Body = json!({ "id": id, "pk": "a", "w": lsn })
-            .as_object()
-            .unwrap()
-            .clone();
-        Stored {
-            number: lsn,
-            ordinal: 0,
-            lsn,
-            etag: format!("\"{lsn}\""),
-            ts: 10,
-            body,
-        }
+        let body: Body = json!({ "id": id, "pk": "a", "w": lsn }).as_object().unwrap().clone();
+        Stored { number: lsn, ordinal: 0, lsn, etag: format!("\"{lsn}\""), ts: 10, body }
     };
     let all = [stored("a", 1), stored("b", 2)];
     let state: Logical = all
         .iter()
-        .map(|stored| {
-            (
-                stored.body["id"].as_str().unwrap().to_owned(),
-                Arc::new(version_of(stored)),
-            )
-        })
+        .map(|stored| (stored.body["id"].as_str().unwrap().to_owned(), Arc::new(version_of(stored))))
         .collect();
     let moments = vec![vec![Moment::initial(state)]];
     let page = |continuation: Option<&str>| FeedPage {
@@ -247,9 +203,6 @@ fn a_feed_that_loses_or_repeats_a_document() {
     assert_eq!(drain(&all[..1], &all[1..]), Ok(true));
     assert!(drain(&all[..1], &[]).unwrap_err().contains("without b"));
     assert!(drain(&all[..1], &all).unwrap_err().contains("twice"));
-    let stale = Stored {
-        etag: "\"9\"".to_owned(),
-        ..all[1].clone()
-    };
+    let stale = Stored { etag: "\"9\"".to_owned(), ..all[1].clone() };
     assert!(drain(&all[..1], &[stale]).unwrap_err().contains("never was"));
 }

@@ -24,11 +24,7 @@ fn check(seed: u64) {
     let scenario = draw(seed, Length::Short);
     if let Err(violation) = run(&scenario) {
         let (_, violation) = shrink(&scenario, violation);
-        panic!(
-            "seed {seed}\n{}\n{}",
-            violation.trace.join("\n"),
-            violation.complaint
-        );
+        panic!("seed {seed}\n{}\n{}", violation.trace.join("\n"), violation.complaint);
     }
 }
 

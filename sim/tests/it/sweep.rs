@@ -64,11 +64,7 @@ fn wish(kind: WishKind, id: usize, mark: u64, mail: &str) -> Wish {
         kind,
         id,
         body,
-        edits: vec![
-            Edit::Set("w", json!(mark)),
-            Edit::Set("mail", mail.into()),
-            Edit::Increment("n", 1),
-        ],
+        edits: vec![Edit::Set("w", json!(mark)), Edit::Set("mail", mail.into()), Edit::Increment("n", 1)],
         demand: DemandWish::None,
         by_number: false,
     }
@@ -90,11 +86,7 @@ fn under_b(mut wish: Wish) -> Wish {
 }
 
 fn clients(lanes: Vec<Vec<Request>>, faults: Vec<(u64, FaultKind)>) -> Wave {
-    Wave::Clients {
-        lanes,
-        faults,
-        crash: None,
-    }
+    Wave::Clients { lanes, faults, crash: None }
 }
 
 fn some_documents() -> Wave {
@@ -116,10 +108,7 @@ fn single_operations() {
             single(WishKind::Delete, 1, 0, ""),
             single(WishKind::Read, 1, 0, ""),
         ];
-        vec![
-            clients(vec![lane], faults),
-            Wave::Crash(Survivors::Synced, Vec::new()),
-        ]
+        vec![clients(vec![lane], faults), Wave::Crash(Survivors::Synced, Vec::new())]
     });
 }
 
@@ -143,11 +132,7 @@ fn batches_beside_single_operations() {
             single(WishKind::Upsert, 2, 7, "q"),
             single(WishKind::Delete, 1, 0, ""),
         ];
-        vec![
-            some_documents(),
-            clients(vec![first, second], faults),
-            Wave::Crash(Survivors::All, Vec::new()),
-        ]
+        vec![some_documents(), clients(vec![first, second], faults), Wave::Crash(Survivors::All, Vec::new())]
     });
 }
 
@@ -162,12 +147,7 @@ fn bulk_and_feeds_over_partitions() {
             };
             request(Want::Bulk((0..3).map(part).chain((0..3).map(other)).collect()))
         };
-        let page = || {
-            request(Want::Page {
-                scope: Scope::Container,
-                items_max: 2,
-            })
-        };
+        let page = || request(Want::Page { scope: Scope::Container, items_max: 2 });
         let first = vec![bulk(100), bulk(200)];
         let second = vec![page(), page(), page(), page(), page()];
         vec![
@@ -215,16 +195,10 @@ fn a_changed_default() {
 #[test]
 fn a_drop_and_a_new_container() {
     sweep(|faults| {
-        let lane = vec![
-            single(WishKind::Upsert, 0, 1, "x"),
-            single(WishKind::Upsert, 1, 2, "y"),
-        ];
+        let lane = vec![single(WishKind::Upsert, 0, 1, "x"), single(WishKind::Upsert, 1, 2, "y")];
         vec![
             some_documents(),
-            Wave::Recreate {
-                lanes: vec![lane],
-                faults,
-            },
+            Wave::Recreate { lanes: vec![lane], faults },
             some_documents(),
             Wave::Crash(Survivors::Synced, Vec::new()),
         ]
@@ -234,21 +208,11 @@ fn a_drop_and_a_new_container() {
 #[test]
 fn the_end_of_a_partition_key() {
     sweep(|faults| {
-        vec![
-            some_documents(),
-            Wave::Empty(0, faults),
-            Wave::Crash(Survivors::Synced, Vec::new()),
-        ]
+        vec![some_documents(), Wave::Empty(0, faults), Wave::Crash(Survivors::Synced, Vec::new())]
     });
 }
 
 #[test]
 fn a_start() {
-    sweep(|faults| {
-        vec![
-            some_documents(),
-            Wave::Crash(Survivors::All, faults),
-            some_documents(),
-        ]
-    });
+    sweep(|faults| vec![some_documents(), Wave::Crash(Survivors::All, faults), some_documents()]);
 }

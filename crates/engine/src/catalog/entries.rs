@@ -21,10 +21,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     fn etag(self) -> Etag {
-        Etag {
-            ordinal: PartitionOrdinal(0),
-            lsn: Lsn(self.change),
-        }
+        Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(self.change) }
     }
 }
 
@@ -136,23 +133,14 @@ impl Container {
         stamp: Stamp,
         expiry_changed: bool,
     ) -> Container {
-        let parts = ContainerParts {
-            definition,
-            stamp,
-            ..self.parts.clone()
-        };
+        let parts = ContainerParts { definition, stamp, ..self.parts.clone() };
         let pending = self.expiry_pending || expiry_changed;
         Container::assemble(parts, pending, Arc::clone(&self.shape), Arc::clone(&self.map))
     }
 
     /// The same container after the expiry rows were written anew; not a change that clients see.
     pub(crate) fn settled(&self) -> Container {
-        Container::assemble(
-            self.parts.clone(),
-            false,
-            Arc::clone(&self.shape),
-            Arc::clone(&self.map),
-        )
+        Container::assemble(self.parts.clone(), false, Arc::clone(&self.shape), Arc::clone(&self.map))
     }
 
     fn assemble(
@@ -163,14 +151,7 @@ impl Container {
     ) -> Container {
         let rid = Rid::Container(parts.database.number, parts.number);
         let alt_path = format!("dbs/{}/colls/{}", parts.database.id, parts.definition.id);
-        Container {
-            parts,
-            expiry_pending,
-            shape,
-            map,
-            rid,
-            alt_path,
-        }
+        Container { parts, expiry_pending, shape, map, rid, alt_path }
     }
 
     /// This container, read from the store again, with the partitions that are in use.
@@ -181,8 +162,7 @@ impl Container {
 
     /// Makes the partitions work by this definition.
     pub(crate) fn adopt_shape(&self) {
-        self.shape
-            .store(Arc::new(ContainerShape::from(&self.parts.definition)));
+        self.shape.store(Arc::new(ContainerShape::from(&self.parts.definition)));
     }
 
     /// Its number, never reused.
@@ -241,10 +221,7 @@ impl Container {
             throughput_fraction: 1.0 / count as f64,
         };
         let ranges = self.map.entries.iter().map(range).collect();
-        RangeFeed {
-            ranges,
-            etag: format!("\"{}\"", self.map.stamp.change),
-        }
+        RangeFeed { ranges, etag: format!("\"{}\"", self.map.stamp.change) }
     }
 }
 
@@ -260,11 +237,7 @@ pub(crate) struct PartitionMap {
 impl PartitionMap {
     pub(crate) fn new(entries: Vec<PartitionEntry>, stamp: Stamp) -> PartitionMap {
         let retired = AtomicBool::new(false);
-        PartitionMap {
-            entries,
-            stamp,
-            retired,
-        }
+        PartitionMap { entries, stamp, retired }
     }
 
     /// Ends the use of the partitions: the container was dropped, though some requests may still hold it.
@@ -318,12 +291,7 @@ impl PartitionEntry {
         range: EffectiveRange,
         parents: Vec<PartitionOrdinal>,
     ) -> PartitionEntry {
-        PartitionEntry {
-            ordinal,
-            range,
-            parents,
-            opened: OnceCell::new(),
-        }
+        PartitionEntry { ordinal, range, parents, opened: OnceCell::new() }
     }
 }
 
@@ -393,12 +361,7 @@ pub struct Offer {
 
 impl Offer {
     pub(crate) fn new(number: OfferNumber, owner: OfferOwner, throughput: Throughput, stamp: Stamp) -> Offer {
-        Offer {
-            number,
-            owner,
-            throughput,
-            stamp,
-        }
+        Offer { number, owner, throughput, stamp }
     }
 
     /// Its number, never reused.

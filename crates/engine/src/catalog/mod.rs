@@ -30,10 +30,7 @@ const PARTITIONS_MAX: u64 = 1024;
 impl Engine {
     /// Finds a database by name, or else by RID.
     pub fn find_database(&self, segment: &str) -> Result<Addressed<Arc<Database>>, Fault> {
-        self.catalog
-            .state()
-            .find_database(segment)
-            .ok_or_else(|| MissingFault::Resource.into())
+        self.catalog.state().find_database(segment).ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Finds a container by names, or else by RIDs.
@@ -44,9 +41,7 @@ impl Engine {
     ) -> Result<Addressed<Arc<Container>>, Fault> {
         let state = self.catalog.state();
         let database = state.find_database(database).ok_or(MissingFault::Owner)?;
-        state
-            .find_container(&database.resource, container)
-            .ok_or_else(|| MissingFault::Resource.into())
+        state.find_container(&database.resource, container).ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Creates a database.
@@ -61,11 +56,7 @@ impl Engine {
         if change.state.find_database_by_name(id).is_some() {
             return Err(ConflictFault::Id.into());
         }
-        let database = Arc::new(Database::new(
-            change.next_database()?,
-            id.to_owned(),
-            change.stamp(),
-        ));
+        let database = Arc::new(Database::new(change.next_database()?, id.to_owned(), change.stamp()));
         change.put_database(Arc::clone(&database));
         if let Some(throughput) = throughput {
             change.put_offer(OfferOwner::database(&database), throughput)?;
@@ -82,10 +73,7 @@ impl Engine {
         condition: &Condition,
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
-        let current = change
-            .state
-            .database(database.number())
-            .ok_or(MissingFault::Resource)?;
+        let current = change.state.database(database.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         for container in change.state.containers_of(&current) {
             change.drop_container(&container);
@@ -115,15 +103,8 @@ impl Engine {
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>, Fault> {
         let mut change = self.catalog.begin(self).await?;
-        let database = change
-            .state
-            .database(database.number())
-            .ok_or(MissingFault::Owner)?;
-        if change
-            .state
-            .find_container_by_name(&database, &definition.id)
-            .is_some()
-        {
+        let database = change.state.database(database.number()).ok_or(MissingFault::Owner)?;
+        if change.state.find_container_by_name(&database, &definition.id).is_some() {
             return Err(ConflictFault::Id.into());
         }
         let shared = change.state.offer_of(&Rid::Database(database.number())).is_some();
@@ -132,12 +113,7 @@ impl Engine {
         let count = partition_count(throughput_or_default, self.options.partition_throughput_max)?;
         let stamp = change.stamp();
         let map = PartitionMap::initial(&definition.partition_key, count, stamp);
-        let parts = ContainerParts {
-            number,
-            database: Arc::clone(&database),
-            definition,
-            stamp,
-        };
+        let parts = ContainerParts { number, database: Arc::clone(&database), definition, stamp };
         let container = Arc::new(Container::new(parts, map));
         change.put_new_container(&container);
         // A container of a database with shared throughput has an offer of its own only when it asks for one.
@@ -157,10 +133,7 @@ impl Engine {
         condition: &Condition,
     ) -> Result<Arc<Container>, Fault> {
         let mut change = self.catalog.begin(self).await?;
-        let current = change
-            .state
-            .container(container.number())
-            .ok_or(MissingFault::Resource)?;
+        let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         let definition = current.definition().replaced_by(body)?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
@@ -182,10 +155,7 @@ impl Engine {
         condition: &Condition,
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
-        let current = change
-            .state
-            .container(container.number())
-            .ok_or(MissingFault::Resource)?;
+        let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         change.drop_container(&current);
         change.commit().await?;
@@ -202,9 +172,7 @@ impl Engine {
     ) -> Result<Page<Arc<Container>>, Fault> {
         let context = format!("containers {}", database.number().0);
         let containers = self.catalog.state().containers_of(database);
-        self.page_of(page, context.as_bytes(), containers, |container| {
-            container.number().0
-        })
+        self.page_of(page, context.as_bytes(), containers, |container| container.number().0)
     }
 
     /// The partitions of a container as clients see them.
@@ -214,10 +182,7 @@ impl Engine {
 
     /// Finds an offer by its RID.
     pub fn find_offer(&self, _pass: CatalogPass, rid: &str) -> Result<Arc<Offer>, Fault> {
-        self.catalog
-            .state()
-            .find_offer(rid)
-            .ok_or_else(|| MissingFault::Resource.into())
+        self.catalog.state().find_offer(rid).ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// The offers in order of creation.
@@ -239,9 +204,8 @@ impl Engine {
             Some(text) => {
                 let position = self.continuation_key.open(context, text)?;
                 let position = position.try_into().map(u32::from_be_bytes);
-                position.map_err(|_| model::RequestFault::BadContinuation {
-                    reason: "it is not of this list",
-                })?
+                position
+                    .map_err(|_| model::RequestFault::BadContinuation { reason: "it is not of this list" })?
             }
         };
         let mut rest = all.into_iter().filter(|item| number(item) > last);

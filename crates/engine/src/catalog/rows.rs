@@ -42,19 +42,13 @@ struct StampRow {
 
 impl From<Stamp> for StampRow {
     fn from(stamp: Stamp) -> StampRow {
-        StampRow {
-            change: stamp.change,
-            ts: stamp.ts,
-        }
+        StampRow { change: stamp.change, ts: stamp.ts }
     }
 }
 
 impl From<StampRow> for Stamp {
     fn from(row: StampRow) -> Stamp {
-        Stamp {
-            change: row.change,
-            ts: row.ts,
-        }
+        Stamp { change: row.change, ts: row.ts }
     }
 }
 
@@ -98,10 +92,7 @@ pub(crate) fn decode_meta(row: &[u8]) -> Result<MetaRow, Fault> {
 }
 
 pub(crate) fn encode_database(database: &Database) -> Bytes {
-    encode(&DatabaseRow {
-        id: database.id().to_owned(),
-        stamp: database.stamp().into(),
-    })
+    encode(&DatabaseRow { id: database.id().to_owned(), stamp: database.stamp().into() })
 }
 
 pub(crate) fn decode_database(number: DatabaseNumber, row: &[u8]) -> Result<Database, Fault> {
@@ -135,55 +126,32 @@ pub(crate) fn decode_container(
     let database = database(row.database).ok_or_else(|| damaged("container", "its database is missing"))?;
     let definition = ContainerDefinition::from_json(&row.definition)
         .map_err(|error| damaged("container", &error.to_string()))?;
-    let entries = row
-        .partitions
-        .into_iter()
-        .map(decode_partition)
-        .collect::<Result<_, _>>()?;
+    let entries = row.partitions.into_iter().map(decode_partition).collect::<Result<_, _>>()?;
     let map = PartitionMap::new(entries, row.map_stamp.into());
-    let parts = ContainerParts {
-        number,
-        database,
-        definition,
-        stamp: row.stamp.into(),
-    };
+    let parts = ContainerParts { number, database, definition, stamp: row.stamp.into() };
     Ok(Container::new(parts, map).with_expiry_pending(row.expiry_pending))
 }
 
 fn decode_partition(row: PartitionRow) -> Result<PartitionEntry, Fault> {
     let bound =
         |text: &str| EffectiveKey::from_hex(text).ok_or_else(|| damaged("partition", "its range is no hash"));
-    let range = EffectiveRange {
-        min: bound(&row.min)?,
-        max: bound(&row.max)?,
-    };
+    let range = EffectiveRange { min: bound(&row.min)?, max: bound(&row.max)? };
     Ok(PartitionEntry::new(row.ordinal, range, row.parents))
 }
 
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     let owner = offer.owner().rid.to_string();
-    encode(&OfferRow {
-        owner,
-        throughput: offer.throughput(),
-        stamp: offer.stamp().into(),
-    })
+    encode(&OfferRow { owner, throughput: offer.throughput(), stamp: offer.stamp().into() })
 }
 
 pub(crate) fn decode_offer(number: OfferNumber, row: &[u8]) -> Result<Offer, Fault> {
     let row: OfferRow = decode("offer", row)?;
     let rid = Rid::parse(&row.owner).ok_or_else(|| damaged("offer", "its owner is no RID"))?;
-    Ok(Offer::new(
-        number,
-        OfferOwner { rid },
-        row.throughput,
-        row.stamp.into(),
-    ))
+    Ok(Offer::new(number, OfferOwner { rid }, row.throughput, row.stamp.into()))
 }
 
 fn encode(row: &impl Serialize) -> Bytes {
-    serde_json::to_vec(row)
-        .expect("rows have string keys and finite numbers")
-        .into()
+    serde_json::to_vec(row).expect("rows have string keys and finite numbers").into()
 }
 
 fn decode<T: DeserializeOwned>(what: &str, row: &[u8]) -> Result<T, Fault> {
@@ -191,8 +159,5 @@ fn decode<T: DeserializeOwned>(what: &str, row: &[u8]) -> Result<T, Fault> {
 }
 
 fn damaged(what: &str, reason: &str) -> Fault {
-    StorageFault::Damaged {
-        what: format!("catalog row of a {what}: {reason}"),
-    }
-    .into()
+    StorageFault::Damaged { what: format!("catalog row of a {what}: {reason}") }.into()
 }

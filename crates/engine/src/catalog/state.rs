@@ -57,15 +57,8 @@ impl Catalog {
         if state.meta.secrets.continuation == [0; 32] {
             fill_random(&mut state.meta.secrets.continuation);
             let mut batch = Batch::default();
-            batch.put(
-                CATALOG,
-                keyspace::catalog_meta_key(),
-                rows::encode_meta(&state.meta),
-            );
-            store
-                .submit(&store.lane(), batch, Durability::Sync)
-                .await
-                .map_err(commit_fault)?;
+            batch.put(CATALOG, keyspace::catalog_meta_key(), rows::encode_meta(&state.meta));
+            store.submit(&store.lane(), batch, Durability::Sync).await.map_err(commit_fault)?;
         }
         Ok(Catalog {
             state: ArcSwap::from_pointee(state),
@@ -98,10 +91,8 @@ impl Catalog {
         }
         // An empty batch behind all others: its answer says that the change is decided, and fails as long as the
         // store must be reopened.
-        let view = store
-            .submit(&store.lane(), Batch::default(), Durability::Sync)
-            .await
-            .map_err(commit_fault)?;
+        let view =
+            store.submit(&store.lane(), Batch::default(), Durability::Sync).await.map_err(commit_fault)?;
         let mut found = CatalogState::load(&view).await?;
         found.take_over(&self.state.load());
         self.state.store(Arc::new(found));
@@ -115,10 +106,7 @@ impl Catalog {
         self.settle_in_turn(engine.store()).await?;
         let state = CatalogState::clone(&self.state.load());
         let change = state.meta.change_last + 1;
-        let stamp = Stamp {
-            change,
-            ts: engine.ambient().now_seconds(),
-        };
+        let stamp = Stamp { change, ts: engine.ambient().now_seconds() };
         Ok(Change {
             catalog: self,
             store: engine.store(),
@@ -162,17 +150,12 @@ impl Change<'_> {
 
     pub(crate) fn put_database(&mut self, database: Arc<Database>) {
         self.shrinking = false;
-        self.batch.put(
-            CATALOG,
-            keyspace::database_key(database.number()),
-            rows::encode_database(&database),
-        );
+        self.batch.put(CATALOG, keyspace::database_key(database.number()), rows::encode_database(&database));
         self.state.insert_database(database);
     }
 
     pub(crate) fn drop_database(&mut self, database: &Database) {
-        self.batch
-            .delete(CATALOG, keyspace::database_key(database.number()));
+        self.batch.delete(CATALOG, keyspace::database_key(database.number()));
         self.drop_offer(&database.rid());
         self.state.databases.remove(&database.number());
         self.state.database_names.remove(database.id());
@@ -182,10 +165,7 @@ impl Change<'_> {
     /// A new container with the heads of its partitions.
     pub(crate) fn put_new_container(&mut self, container: &Arc<Container>) {
         for entry in &container.map.entries {
-            let id = PartitionId {
-                container: container.number(),
-                ordinal: entry.ordinal,
-            };
+            let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
             new_partition_rows(id, &mut self.batch);
         }
         self.put_container(container);
@@ -205,17 +185,13 @@ impl Change<'_> {
     pub(crate) fn drop_container(&mut self, container: &Container) {
         let number = container.number();
         self.batch.delete(CATALOG, keyspace::container_key(number));
-        self.batch
-            .put(CATALOG, keyspace::dropped_key(number), Bytes::new());
+        self.batch.put(CATALOG, keyspace::dropped_key(number), Bytes::new());
         self.drop_offer(&container.rid());
         self.state.containers.remove(&number);
         if let Some(names) = self.state.container_names.get_mut(&container.database().number()) {
             names.remove(container.id());
         }
-        self.state.dropped.push(Dropped {
-            number,
-            map: Some(Arc::clone(&container.map)),
-        });
+        self.state.dropped.push(Dropped { number, map: Some(Arc::clone(&container.map)) });
     }
 
     /// The rows of a dropped container are gone.
@@ -228,17 +204,8 @@ impl Change<'_> {
         self.shrinking = false;
         let meta = &mut self.state.meta;
         meta.offer_last = next(meta.offer_last, OFFERS_MAX, "offer numbers")?;
-        let offer = Arc::new(Offer::new(
-            OfferNumber(meta.offer_last),
-            owner,
-            throughput,
-            self.stamp,
-        ));
-        self.batch.put(
-            CATALOG,
-            keyspace::offer_key(offer.number()),
-            rows::encode_offer(&offer),
-        );
+        let offer = Arc::new(Offer::new(OfferNumber(meta.offer_last), owner, throughput, self.stamp));
+        self.batch.put(CATALOG, keyspace::offer_key(offer.number()), rows::encode_offer(&offer));
         self.state.offers.insert(offer.number(), offer);
         Ok(())
     }
@@ -253,23 +220,13 @@ impl Change<'_> {
     /// Makes the change durable and visible.
     pub(crate) async fn commit(mut self) -> Result<(), Fault> {
         self.state.meta.change_last = self.stamp.change;
-        self.batch.put(
-            CATALOG,
-            keyspace::catalog_meta_key(),
-            rows::encode_meta(&self.state.meta),
-        );
+        self.batch.put(CATALOG, keyspace::catalog_meta_key(), rows::encode_meta(&self.state.meta));
         if self.shrinking {
             self.batch.mark_shrinking();
         }
         // Also for a caller who goes away while the batch is under way.
-        let mut doubt = Doubt {
-            catalog: self.catalog,
-            is_open: true,
-        };
-        let committed = self
-            .store
-            .submit(&self.store.lane(), self.batch, Durability::Sync)
-            .await;
+        let mut doubt = Doubt { catalog: self.catalog, is_open: true };
+        let committed = self.store.submit(&self.store.lane(), self.batch, Durability::Sync).await;
         doubt.is_open = matches!(committed, Err(CommitFault::Uncertain { .. }));
         committed.map_err(commit_fault)?;
         self.state.retire_dropped();
@@ -293,26 +250,16 @@ impl Drop for Doubt<'_> {
 }
 
 fn next(last: u32, max: u32, what: &'static str) -> Result<u32, Fault> {
-    if last < max {
-        Ok(last + 1)
-    } else {
-        Err(LimitFault::Exhausted { what }.into())
-    }
+    if last < max { Ok(last + 1) } else { Err(LimitFault::Exhausted { what }.into()) }
 }
 
 impl CatalogState {
     pub(crate) fn find_database(&self, segment: &str) -> Option<Addressed<Arc<Database>>> {
         if let Some(database) = self.find_database_by_name(segment) {
-            return Some(Addressed {
-                resource: database,
-                by_rid: false,
-            });
+            return Some(Addressed { resource: database, by_rid: false });
         }
         match Rid::parse(segment)? {
-            Rid::Database(number) => Some(Addressed {
-                resource: self.database(number)?,
-                by_rid: true,
-            }),
+            Rid::Database(number) => Some(Addressed { resource: self.database(number)?, by_rid: true }),
             Rid::Container(..) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => None,
         }
     }
@@ -327,20 +274,13 @@ impl CatalogState {
         segment: &str,
     ) -> Option<Addressed<Arc<Container>>> {
         if let Some(container) = self.find_container_by_name(database, segment) {
-            return Some(Addressed {
-                resource: container,
-                by_rid: false,
-            });
+            return Some(Addressed { resource: container, by_rid: false });
         }
         match Rid::parse(segment)? {
             Rid::Container(of, number) if of == database.number() => {
-                let resource = self
-                    .container(number)
-                    .filter(|container| container.database().number() == of)?;
-                Some(Addressed {
-                    resource,
-                    by_rid: true,
-                })
+                let resource =
+                    self.container(number).filter(|container| container.database().number() == of)?;
+                Some(Addressed { resource, by_rid: true })
             }
             Rid::Container(..) | Rid::Database(_) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => {
                 None
@@ -385,10 +325,7 @@ impl CatalogState {
     }
 
     pub(crate) fn offer_of(&self, owner: &Rid) -> Option<Arc<Offer>> {
-        self.offers
-            .values()
-            .find(|offer| offer.owner().rid == *owner)
-            .cloned()
+        self.offers.values().find(|offer| offer.owner().rid == *owner).cloned()
     }
 
     pub(crate) fn dropped(&self) -> &[Dropped] {
@@ -422,27 +359,19 @@ impl CatalogState {
     }
 
     fn insert_database(&mut self, database: Arc<Database>) {
-        self.database_names
-            .insert(database.id().to_owned(), database.number());
+        self.database_names.insert(database.id().to_owned(), database.number());
         self.databases.insert(database.number(), database);
     }
 
     fn insert_container(&mut self, container: Arc<Container>) {
-        let names = self
-            .container_names
-            .entry(container.database().number())
-            .or_default();
+        let names = self.container_names.entry(container.database().number()).or_default();
         names.insert(container.id().to_owned(), container.number());
         self.containers.insert(container.number(), container);
     }
 
     async fn load(view: &View) -> Result<CatalogState, Fault> {
         let mut state = CatalogState::default();
-        if let Some(row) = view
-            .get(CATALOG, &keyspace::catalog_meta_key())
-            .await
-            .map_err(read_fault)?
-        {
+        if let Some(row) = view.get(CATALOG, &keyspace::catalog_meta_key()).await.map_err(read_fault)? {
             state.meta = rows::decode_meta(&row)?;
         }
         for (number, row) in load_rows(view, keyspace::database_range()).await? {
@@ -458,10 +387,7 @@ impl CatalogState {
             state.offers.insert(offer.number(), Arc::new(offer));
         }
         for (number, _) in load_rows(view, keyspace::dropped_range()).await? {
-            state.dropped.push(Dropped {
-                number: ContainerNumber(number),
-                map: None,
-            });
+            state.dropped.push(Dropped { number: ContainerNumber(number), map: None });
         }
         Ok(state)
     }
@@ -470,19 +396,12 @@ impl CatalogState {
 async fn load_rows(view: &View, mut range: KeyRange) -> Result<Vec<(u32, Bytes)>, Fault> {
     let mut found = Vec::new();
     loop {
-        let limit = ScanLimit {
-            rows: ROWS_AT_A_TIME,
-            bytes: usize::MAX,
-        };
-        let chunk = view
-            .scan(CATALOG, range.clone(), Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: usize::MAX };
+        let chunk = view.scan(CATALOG, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
         for (key, row) in &chunk.rows {
             let number = keyspace::parse_catalog_number(key);
-            let number = number.ok_or_else(|| StorageFault::Damaged {
-                what: "key of a catalog row".to_owned(),
-            })?;
+            let number =
+                number.ok_or_else(|| StorageFault::Damaged { what: "key of a catalog row".to_owned() })?;
             found.push((number, row.clone()));
         }
         match chunk.rows.last() {

@@ -39,15 +39,9 @@ impl Engine {
     /// Deletes a bounded number of rows; tells whether there are more.
     async fn delete_some_rows(&self, space: Space, number: ContainerNumber) -> Result<bool, Fault> {
         let view = self.store().view().map_err(read_fault)?;
-        let limit = ScanLimit {
-            rows: ROWS_AT_A_TIME,
-            bytes: BYTES_AT_A_TIME,
-        };
+        let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: BYTES_AT_A_TIME };
         let range = keyspace::container_rows(number);
-        let chunk = view
-            .scan(space, range, Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let chunk = view.scan(space, range, Direction::Forward, limit).await.map_err(read_fault)?;
         if chunk.rows.is_empty() {
             return Ok(false);
         }
@@ -57,10 +51,7 @@ impl Engine {
             batch.delete(space, key);
         }
         let durability = Durability::Buffered;
-        self.store()
-            .submit(&self.store().lane(), batch, durability)
-            .await
-            .map_err(commit_fault)?;
+        self.store().submit(&self.store().lane(), batch, durability).await.map_err(commit_fault)?;
         Ok(chunk.more)
     }
 }

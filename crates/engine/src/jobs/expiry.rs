@@ -34,20 +34,13 @@ impl Engine {
     async fn sweep_some(&self, container: &Container) -> Result<bool, Fault> {
         let view = self.store().view().map_err(read_fault)?;
         let range = keyspace::expiry_range(container.number(), self.ambient().now_seconds());
-        let limit = ScanLimit {
-            rows: AT_A_TIME,
-            bytes: PAGE_BYTES_MAX,
-        };
-        let chunk = view
-            .scan(EXPIRY, range, Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
+        let chunk = view.scan(EXPIRY, range, Direction::Forward, limit).await.map_err(read_fault)?;
         for (key, _) in &chunk.rows {
             let Some((second, number)) = keyspace::parse_expiry_key(key) else {
                 continue;
             };
-            self.to_writer(container, number, Mutation::Expire { number, second })
-                .await?;
+            self.to_writer(container, number, Mutation::Expire { number, second }).await?;
         }
         Ok(chunk.more)
     }
@@ -55,13 +48,8 @@ impl Engine {
     /// Notes anew when the documents of containers with a changed default expire.
     pub(super) async fn reschedule_expiry(&self) -> Result<(), Fault> {
         let pending = |container: &&Arc<Container>| container.expiry_pending;
-        let containers: Vec<Arc<Container>> = self
-            .catalog
-            .state()
-            .containers()
-            .filter(pending)
-            .cloned()
-            .collect();
+        let containers: Vec<Arc<Container>> =
+            self.catalog.state().containers().filter(pending).cloned().collect();
         for container in containers {
             if self.reschedule_all(&container).await? {
                 let mut change = self.catalog.begin(self).await?;
@@ -90,18 +78,12 @@ impl Engine {
                 }
                 // Not through the partition's view: what the new default lets expire at once needs its row too.
                 let view = self.store().view().map_err(read_fault)?;
-                let limit = ScanLimit {
-                    rows: AT_A_TIME,
-                    bytes: PAGE_BYTES_MAX,
-                };
-                let chunk = view
-                    .scan(RECORDS, range.clone(), Direction::Forward, limit)
-                    .await
-                    .map_err(read_fault)?;
+                let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
+                let chunk =
+                    view.scan(RECORDS, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
                 for (_, row) in &chunk.rows {
                     let number = stored_document(row)?.number;
-                    self.to_writer(container, number, Mutation::Reschedule { number })
-                        .await?;
+                    self.to_writer(container, number, Mutation::Reschedule { number }).await?;
                 }
                 match chunk.rows.last() {
                     Some((last, _)) if chunk.more => range = keyspace::after(&range, last),
@@ -127,19 +109,13 @@ impl Engine {
             None => None,
         };
         let key = match record {
-            Some(row) => container
-                .definition()
-                .partition_key
-                .extract(&stored_document(&row)?.document)?,
+            Some(row) => container.definition().partition_key.extract(&stored_document(&row)?.document)?,
             // The document is gone; any writer may drop the stale expiry row.
             None => any_key(container)?,
         };
         let (key, partition) = self.route(container, key).await?;
         let operations = vec![Operation::Write(mutation)];
-        partition
-            .execute(Transaction { key, operations })
-            .await
-            .map_err(|refusal| refusal.fault)?;
+        partition.execute(Transaction { key, operations }).await.map_err(|refusal| refusal.fault)?;
         Ok(())
     }
 }
@@ -149,14 +125,8 @@ impl Engine {
 async fn pass_writer(container: &Container, partition: &PhysicalPartition) -> Result<(), Fault> {
     let partition_key = any_key(container)?;
     let effective = container.definition().partition_key.effective_key(&partition_key);
-    let key = LogicalKey {
-        partition_key,
-        effective,
-    };
-    let nothing = Transaction {
-        key,
-        operations: Vec::new(),
-    };
+    let key = LogicalKey { partition_key, effective };
+    let nothing = Transaction { key, operations: Vec::new() };
     let passed = partition.execute(nothing).await;
     passed.map(drop).map_err(|refusal| refusal.fault)
 }

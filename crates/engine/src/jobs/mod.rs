@@ -82,11 +82,7 @@ async fn run(engine: Weak<Engine>, wake: Arc<Notify>, done: mpsc::Sender<()>) {
             ("sweep expired documents", engine.sweep_expired().await),
             (
                 "trim logs",
-                if round.is_multiple_of(ROUNDS_PER_TRIM) {
-                    engine.trim_logs().await
-                } else {
-                    Ok(())
-                },
+                if round.is_multiple_of(ROUNDS_PER_TRIM) { engine.trim_logs().await } else { Ok(()) },
             ),
         ];
         for (job, result) in results {

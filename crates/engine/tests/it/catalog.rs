@@ -12,29 +12,15 @@ use serde_json::json;
 async fn names_are_unique_and_numbers_are_not_reused() {
     let harness = Harness::new().await;
     let first = harness.database("d").await.unwrap();
-    assert_eq!(
-        harness.database("d").await.unwrap_err(),
-        Fault::Conflict(ConflictFault::Id)
-    );
-    let pass = harness
-        .engine
-        .access()
-        .change_catalog(&harness.principal)
-        .unwrap();
-    harness
-        .engine
-        .delete_database(pass, &first, &Condition::None)
-        .await
-        .unwrap();
+    assert_eq!(harness.database("d").await.unwrap_err(), Fault::Conflict(ConflictFault::Id));
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    harness.engine.delete_database(pass, &first, &Condition::None).await.unwrap();
     let second = harness.database("d").await.unwrap();
     assert_ne!(first.rid(), second.rid());
     let by_rid = harness.engine.find_database(&second.rid().to_string()).unwrap();
     assert!(by_rid.by_rid);
     assert_eq!(
-        harness
-            .engine
-            .find_database(&first.rid().to_string())
-            .unwrap_err(),
+        harness.engine.find_database(&first.rid().to_string()).unwrap_err(),
         Fault::Missing(MissingFault::Resource)
     );
 }
@@ -47,13 +33,7 @@ async fn lists_are_paged_and_foreign_continuations_refused() {
     }
     let list = |continuation| {
         let pass = harness.engine.access().read_catalog(&harness.principal).unwrap();
-        harness.engine.list_databases(
-            pass,
-            &PageRequest {
-                items_max: 2,
-                continuation,
-            },
-        )
+        harness.engine.list_databases(pass, &PageRequest { items_max: 2, continuation })
     };
     let mut seen = Vec::new();
     let mut continuation = None;
@@ -89,10 +69,7 @@ async fn everything_is_there_after_a_restart() {
     let ambient = TestAmbient::new();
     let harness = Harness::on(store.clone(), ambient.clone()).await;
     let container = harness.container(json!({ "defaultTtl": 60 }), 20_000).await;
-    let created = harness
-        .create(&container, r#"{"id":"1","pk":"a"}"#)
-        .await
-        .unwrap();
+    let created = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     drop(harness);
     let harness = Harness::on(store, ambient).await;
     let found = harness.engine.find_container("d", "c").unwrap().resource;
@@ -109,21 +86,10 @@ async fn the_rows_of_a_dropped_container_go() {
     let harness = Harness::new().await;
     let container = harness.container(json!({ "defaultTtl": 60 }), 400).await;
     for number in 0..20 {
-        harness
-            .create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#))
-            .await
-            .unwrap();
+        harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
-    let pass = harness
-        .engine
-        .access()
-        .change_catalog(&harness.principal)
-        .unwrap();
-    harness
-        .engine
-        .delete_container(pass, &container, &Condition::None)
-        .await
-        .unwrap();
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    harness.engine.delete_container(pass, &container, &Condition::None).await.unwrap();
     let missing = harness.engine.find_container("d", "c").unwrap_err();
     assert_eq!(missing, Fault::Missing(MissingFault::Resource));
     let mut left = usize::MAX;
@@ -132,17 +98,9 @@ async fn the_rows_of_a_dropped_container_go() {
         left = 0;
         let view = harness.store.view().unwrap();
         for space in CONTAINER_SPACES {
-            let limit = kv::ScanLimit {
-                rows: 1000,
-                bytes: usize::MAX,
-            };
+            let limit = kv::ScanLimit { rows: 1000, bytes: usize::MAX };
             let range = container_rows(container.number());
-            left += view
-                .scan(space, range, kv::Direction::Forward, limit)
-                .await
-                .unwrap()
-                .rows
-                .len();
+            left += view.scan(space, range, kv::Direction::Forward, limit).await.unwrap().rows.len();
         }
     }
 }
@@ -153,20 +111,9 @@ async fn the_rows_of_a_dropped_container_go() {
 async fn a_late_write_to_a_dropped_container_is_refused() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 400).await;
-    let pass = harness
-        .engine
-        .access()
-        .change_catalog(&harness.principal)
-        .unwrap();
-    harness
-        .create(&container, r#"{"id":"1","pk":"a"}"#)
-        .await
-        .unwrap();
-    harness
-        .engine
-        .delete_container(pass, &container, &Condition::None)
-        .await
-        .unwrap();
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    harness.engine.delete_container(pass, &container, &Condition::None).await.unwrap();
     let late = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
     assert_eq!(late.unwrap_err(), Fault::Missing(MissingFault::Owner));
     for _ in 0..5 {

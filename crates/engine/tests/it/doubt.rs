@@ -18,10 +18,7 @@ async fn scripted() -> (Harness, FaultScript) {
 async fn create_in_doubt(harness: &Harness, script: &FaultScript, container: &Arc<Container>, json: &str) {
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
     let doubtful = harness.create(container, json).await;
-    assert!(
-        matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))),
-        "{doubtful:?}"
-    );
+    assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
 }
 
 /// The writer went on from the state before the doubtful batch: it stored a second document under the same id, and
@@ -32,18 +29,12 @@ async fn a_write_that_came_to_light_is_seen_by_the_next() {
     let container = harness.container(json!({}), 400).await;
     create_in_doubt(&harness, &script, &container, r#"{"id":"1","pk":"a","n":1}"#).await;
     let waiting = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
-    assert!(
-        matches!(waiting, Err(Fault::Storage(StorageFault::Unavailable { .. }))),
-        "{waiting:?}"
-    );
+    assert!(matches!(waiting, Err(Fault::Storage(StorageFault::Unavailable { .. }))), "{waiting:?}");
     harness.store.reopen().await.unwrap();
     let first = harness.read(&container, r#"["a"]"#, "1").await.unwrap();
     let again = harness.create(&container, r#"{"id":"1","pk":"a","n":2}"#).await;
     assert_eq!(again.unwrap_err(), Fault::Conflict(ConflictFault::Id));
-    let second = harness
-        .create(&container, r#"{"id":"2","pk":"a"}"#)
-        .await
-        .unwrap();
+    let second = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
     assert!(second.lsn > first.lsn && second.number > first.number);
 }
 
@@ -72,24 +63,11 @@ async fn partitions_without_a_part_in_it_go_on_after_a_reopening() {
 async fn a_drop_that_came_to_light_counts_before_the_next_write() {
     let (harness, script) = scripted().await;
     let container = harness.container(json!({}), 400).await;
-    harness
-        .create(&container, r#"{"id":"1","pk":"a"}"#)
-        .await
-        .unwrap();
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-    let pass = harness
-        .engine
-        .access()
-        .change_catalog(&harness.principal)
-        .unwrap();
-    let doubtful = harness
-        .engine
-        .delete_container(pass, &container, &Condition::None)
-        .await;
-    assert!(
-        matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))),
-        "{doubtful:?}"
-    );
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let doubtful = harness.engine.delete_container(pass, &container, &Condition::None).await;
+    assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
     harness.store.reopen().await.unwrap();
     let late = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
     assert_eq!(late.unwrap_err(), Fault::Missing(MissingFault::Owner));
@@ -101,22 +79,12 @@ async fn a_drop_that_came_to_light_counts_before_the_next_write() {
 async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     let (harness, script) = scripted().await;
     let container = harness.container(json!({}), 400).await;
-    harness
-        .create(&container, r#"{"id":"1","pk":"a"}"#)
-        .await
-        .unwrap();
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     let mut body = serde_json::Value::Object(container.definition().to_json());
     body["defaultTtl"] = 10.into();
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-    let pass = harness
-        .engine
-        .access()
-        .change_catalog(&harness.principal)
-        .unwrap();
-    let doubtful = harness
-        .engine
-        .replace_container(pass, &container, &body, &Condition::None)
-        .await;
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let doubtful = harness.engine.replace_container(pass, &container, &body, &Condition::None).await;
     assert!(doubtful.is_err());
     harness.store.reopen().await.unwrap();
     harness.ambient.advance_seconds(20);
@@ -124,9 +92,6 @@ async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     assert_eq!(expired.unwrap_err(), Fault::Missing(MissingFault::Resource));
     let found = harness.engine.find_container("d", "c").unwrap().resource;
     let one = harness.create(&found, r#"{"id":"1","pk":"a"}"#).await.unwrap();
-    let other = harness
-        .create(&container, r#"{"id":"2","pk":"a"}"#)
-        .await
-        .unwrap();
+    let other = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
     assert!(other.lsn > one.lsn && other.number > one.number);
 }

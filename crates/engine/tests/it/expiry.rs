@@ -9,10 +9,7 @@ use serde_json::json;
 use std::time::Duration;
 
 async fn rows(harness: &Harness, space: kv::Space) -> usize {
-    let limit = ScanLimit {
-        rows: 1000,
-        bytes: usize::MAX,
-    };
+    let limit = ScanLimit { rows: 1000, bytes: usize::MAX };
     harness
         .store
         .view()
@@ -28,31 +25,17 @@ async fn rows(harness: &Harness, space: kv::Space) -> usize {
 async fn an_expired_document_is_absent_at_once_and_swept_later() {
     let harness = Harness::new().await;
     let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
-    let container = harness
-        .container(json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique }), 400)
-        .await;
-    let old = harness
-        .create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#)
-        .await
-        .unwrap();
-    harness
-        .create(&container, r#"{"id":"2","pk":"a","mail":"y","ttl":-1}"#)
-        .await
-        .unwrap();
+    let container = harness.container(json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique }), 400).await;
+    let old = harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
+    harness.create(&container, r#"{"id":"2","pk":"a","mail":"y","ttl":-1}"#).await.unwrap();
     harness.ambient.advance_seconds(9);
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
     harness.ambient.advance_seconds(1);
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_err());
     // Its id and its unique values are free although no sweep has run.
-    let new = harness
-        .create(&container, r#"{"id":"3","pk":"a","mail":"x"}"#)
-        .await
-        .unwrap();
+    let new = harness.create(&container, r#"{"id":"3","pk":"a","mail":"x"}"#).await.unwrap();
     assert_ne!(new.number, old.number);
-    harness
-        .create(&container, r#"{"id":"1","pk":"a","mail":"z"}"#)
-        .await
-        .unwrap();
+    harness.create(&container, r#"{"id":"1","pk":"a","mail":"z"}"#).await.unwrap();
     harness.ambient.advance_seconds(10);
     while rows(&harness, RECORDS).await > 1 {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -65,24 +48,14 @@ async fn an_expired_document_is_absent_at_once_and_swept_later() {
 async fn a_changed_default_counts_for_documents_that_are_there() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 400).await;
-    harness
-        .create(&container, r#"{"id":"1","pk":"a"}"#)
-        .await
-        .unwrap();
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.advance_seconds(100);
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
     let mut body = serde_json::Value::Object(container.definition().to_json());
     body["defaultTtl"] = 200.into();
-    let pass = harness
-        .engine
-        .access()
-        .change_catalog(&harness.principal)
-        .unwrap();
-    let container = harness
-        .engine
-        .replace_container(pass, &container, &body, &Condition::None)
-        .await
-        .unwrap();
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let container =
+        harness.engine.replace_container(pass, &container, &body, &Condition::None).await.unwrap();
     while rows(&harness, EXPIRY).await == 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -98,15 +71,9 @@ async fn a_changed_default_counts_for_documents_that_are_there() {
 async fn time_never_goes_back_for_a_partition() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 400).await;
-    let first = harness
-        .create(&container, r#"{"id":"1","pk":"a"}"#)
-        .await
-        .unwrap();
+    let first = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.set_back_seconds(1000);
-    let upsert = Mutation::Upsert {
-        item: item(r#"{"id":"2","pk":"a"}"#),
-        condition: Condition::None,
-    };
+    let upsert = Mutation::Upsert { item: item(r#"{"id":"2","pk":"a"}"#), condition: Condition::None };
     harness.write(&container, upsert).await.unwrap();
     assert!(harness.read(&container, r#"["a"]"#, "2").await.unwrap().ts >= first.ts);
 }
@@ -117,23 +84,12 @@ async fn time_never_goes_back_for_a_partition() {
 async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 400).await;
-    harness
-        .create(&container, r#"{"id":"1","pk":"a"}"#)
-        .await
-        .unwrap();
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.advance_seconds(100);
     let mut body = serde_json::Value::Object(container.definition().to_json());
     body["defaultTtl"] = 50.into();
-    let pass = harness
-        .engine
-        .access()
-        .change_catalog(&harness.principal)
-        .unwrap();
-    harness
-        .engine
-        .replace_container(pass, &container, &body, &Condition::None)
-        .await
-        .unwrap();
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    harness.engine.replace_container(pass, &container, &body, &Condition::None).await.unwrap();
     while rows(&harness, RECORDS).await > 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -145,22 +101,11 @@ async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
 async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
     let harness = Harness::new().await;
     let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
-    let container = harness
-        .container(json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique }), 400)
-        .await;
-    let old = harness
-        .create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#)
-        .await
-        .unwrap();
+    let container = harness.container(json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique }), 400).await;
+    let old = harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
     harness.ambient.advance_seconds(20);
-    let new = harness
-        .create(&container, r#"{"id":"2","pk":"a","mail":"x"}"#)
-        .await
-        .unwrap();
-    let everything = ScanLimit {
-        rows: 1000,
-        bytes: usize::MAX,
-    };
+    let new = harness.create(&container, r#"{"id":"2","pk":"a","mail":"x"}"#).await.unwrap();
+    let everything = ScanLimit { rows: 1000, bytes: usize::MAX };
     let log = harness
         .store
         .view()

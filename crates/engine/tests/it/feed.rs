@@ -10,28 +10,12 @@ async fn drain(harness: &Harness, container: &Container, scope: FeedScope, items
     let mut ids = Vec::new();
     let mut continuation = None;
     loop {
-        let pass = harness
-            .engine
-            .access()
-            .read(&harness.principal, container)
-            .unwrap();
-        let request = FeedRequest {
-            scope: scope.clone(),
-            items_max,
-            continuation,
-            session: Vec::new(),
-        };
+        let pass = harness.engine.access().read(&harness.principal, container).unwrap();
+        let request = FeedRequest { scope: scope.clone(), items_max, continuation, session: Vec::new() };
         let page = harness.engine.feed(pass, &request).await.unwrap();
         assert!(page.documents.len() <= items_max);
         let id = |stored: &plan::StoredDocument| {
-            stored
-                .document
-                .root()
-                .member("id")
-                .unwrap()
-                .as_str()
-                .unwrap()
-                .to_owned()
+            stored.document.root().member("id").unwrap().as_str().unwrap().to_owned()
         };
         ids.extend(page.documents.iter().map(id));
         continuation = page.continuation;
@@ -46,43 +30,20 @@ async fn every_document_comes_once_whatever_the_page_size() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 30_000).await;
     for number in 0..60 {
-        harness
-            .create(
-                &container,
-                &format!(r#"{{"id":"{number}","pk":"{}"}}"#, number % 7),
-            )
-            .await
-            .unwrap();
+        harness.create(&container, &format!(r#"{{"id":"{number}","pk":"{}"}}"#, number % 7)).await.unwrap();
     }
     let all = drain(&harness, &container, FeedScope::Container, 1000).await;
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 60);
     for items_max in [1, 2, 7, 59, 60, 61] {
-        assert_eq!(
-            drain(&harness, &container, FeedScope::Container, items_max).await,
-            all,
-            "{items_max}"
-        );
+        assert_eq!(drain(&harness, &container, FeedScope::Container, items_max).await, all, "{items_max}");
     }
     let mut by_range = Vec::new();
     for ordinal in 0..3 {
-        by_range.extend(
-            drain(
-                &harness,
-                &container,
-                FeedScope::Range(PartitionOrdinal(ordinal), None),
-                4,
-            )
-            .await,
-        );
+        by_range
+            .extend(drain(&harness, &container, FeedScope::Range(PartitionOrdinal(ordinal), None), 4).await);
     }
     assert_eq!(by_range, all);
-    let of_key = drain(
-        &harness,
-        &container,
-        FeedScope::Key(key(&container, r#"["3"]"#)),
-        4,
-    )
-    .await;
+    let of_key = drain(&harness, &container, FeedScope::Key(key(&container, r#"["3"]"#)), 4).await;
     assert_eq!(of_key.len(), (0..60).filter(|number| number % 7 == 3).count());
 }
 
@@ -106,39 +67,20 @@ async fn a_continuation_of_another_request_is_refused() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 400).await;
     for number in 0..3 {
-        harness
-            .create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#))
-            .await
-            .unwrap();
+        harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
     let feed = |scope, continuation| {
-        let pass = harness
-            .engine
-            .access()
-            .read(&harness.principal, &container)
-            .unwrap();
-        let request = FeedRequest {
-            scope,
-            items_max: 1,
-            continuation,
-            session: Vec::new(),
-        };
+        let pass = harness.engine.access().read(&harness.principal, &container).unwrap();
+        let request = FeedRequest { scope, items_max: 1, continuation, session: Vec::new() };
         let engine = &harness.engine;
         async move { engine.feed(pass, &request).await }
     };
     let first = feed(FeedScope::Container, None).await.unwrap();
-    let other = feed(
-        FeedScope::Key(key(&container, r#"["a"]"#)),
-        first.continuation.clone(),
-    )
-    .await;
+    let other = feed(FeedScope::Key(key(&container, r#"["a"]"#)), first.continuation.clone()).await;
     assert!(matches!(other.unwrap_err(), Fault::Request(_)));
     let mut forged = first.continuation.unwrap();
     forged.pop();
-    assert!(matches!(
-        feed(FeedScope::Container, Some(forged)).await.unwrap_err(),
-        Fault::Request(_)
-    ));
+    assert!(matches!(feed(FeedScope::Container, Some(forged)).await.unwrap_err(), Fault::Request(_)));
     let absent = feed(FeedScope::Range(PartitionOrdinal(77), None), None).await;
     assert!(matches!(absent.unwrap_err(), Fault::Missing(_)));
 }

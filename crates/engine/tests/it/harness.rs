@@ -24,10 +24,7 @@ pub(crate) struct TestAmbient {
 
 impl TestAmbient {
     pub(crate) fn new() -> Arc<TestAmbient> {
-        Arc::new(TestAmbient {
-            now_ms: AtomicU64::new(1_700_000_000_000),
-            random: AtomicU64::new(1),
-        })
+        Arc::new(TestAmbient { now_ms: AtomicU64::new(1_700_000_000_000), random: AtomicU64::new(1) })
     }
 
     pub(crate) fn set_back_seconds(&self, seconds: u64) {
@@ -66,25 +63,12 @@ impl Harness {
     }
 
     pub(crate) async fn on(store: Store, ambient: Arc<TestAmbient>) -> Harness {
-        let options = EngineOptions {
-            keys: vec![AccountKey::new(KEY)],
-            ..EngineOptions::default()
-        };
-        let engine = Engine::open(store.clone(), options, ambient.clone())
-            .await
-            .unwrap();
+        let options = EngineOptions { keys: vec![AccountKey::new(KEY)], ..EngineOptions::default() };
+        let engine = Engine::open(store.clone(), options, ambient.clone()).await.unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(KEY).unwrap();
         mac.update(b"payload");
-        let principal = engine
-            .access()
-            .verify_signature(b"payload", &mac.finalize().into_bytes())
-            .unwrap();
-        Harness {
-            engine,
-            store,
-            ambient,
-            principal,
-        }
+        let principal = engine.access().verify_signature(b"payload", &mac.finalize().into_bytes()).unwrap();
+        Harness { engine, store, ambient, principal }
     }
 
     pub(crate) async fn database(&self, id: &str) -> Result<Arc<Database>, Fault> {
@@ -106,10 +90,7 @@ impl Harness {
         let definition = ContainerDefinition::from_json(&body).unwrap();
         let pass = self.engine.access().change_catalog(&self.principal).unwrap();
         let throughput = Some(Throughput::manual(throughput).unwrap());
-        self.engine
-            .create_container(pass, &database, definition, throughput)
-            .await
-            .unwrap()
+        self.engine.create_container(pass, &database, definition, throughput).await.unwrap()
     }
 
     pub(crate) async fn write(
@@ -118,21 +99,13 @@ impl Harness {
         mutation: Mutation,
     ) -> Result<WriteReceipt, Fault> {
         let pass = self.engine.access().write(&self.principal, container)?;
-        self.engine
-            .write(pass, Some(key(container, r#"["a"]"#)), mutation)
-            .await
+        self.engine.write(pass, Some(key(container, r#"["a"]"#)), mutation).await
     }
 
     pub(crate) async fn create(&self, container: &Container, json: &str) -> Result<StoredDocument, Fault> {
         let pass = self.engine.access().write(&self.principal, container)?;
-        let mutation = Mutation::Create {
-            item: item(json),
-            condition: Condition::None,
-        };
-        self.engine
-            .write(pass, None, mutation)
-            .await
-            .map(|receipt| stored(receipt.outcome))
+        let mutation = Mutation::Create { item: item(json), condition: Condition::None };
+        self.engine.write(pass, None, mutation).await.map(|receipt| stored(receipt.outcome))
     }
 
     pub(crate) async fn read(
@@ -142,10 +115,8 @@ impl Harness {
         id: &str,
     ) -> Result<StoredDocument, Fault> {
         let pass = self.engine.access().read(&self.principal, container)?;
-        let address = DocumentAddress {
-            key: Some(key(container, key_text)),
-            target: Target::Id(id.to_owned()),
-        };
+        let address =
+            DocumentAddress { key: Some(key(container, key_text)), target: Target::Id(id.to_owned()) };
         let receipt = self.engine.read(pass, &address, &ReadOptions::default()).await?;
         Ok(stored(receipt.outcome))
     }

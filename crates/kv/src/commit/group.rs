@@ -93,9 +93,7 @@ impl Committer {
     /// Also refusals are answered only after the commit: they may rest on batches of the same group.
     pub(crate) fn commit(&mut self, mut group: Vec<Waiting>) {
         if let Some(fault) = self.refusal() {
-            group
-                .into_iter()
-                .for_each(|waiting| waiting.answer(Err(fault.clone())));
+            group.into_iter().for_each(|waiting| waiting.answer(Err(fault.clone())));
             return;
         }
         let shortage = self.shortage();
@@ -112,11 +110,7 @@ impl Committer {
         }
         let wants_sync =
             self.is_sync_overdue() || group.iter().any(|waiting| waiting.durability == Durability::Sync);
-        let durability = if wants_sync {
-            Durability::Sync
-        } else {
-            Durability::Buffered
-        };
+        let durability = if wants_sync { Durability::Sync } else { Durability::Buffered };
         let outcome = self.write(batches, durability);
         self.answer(group, verdicts, outcome);
     }
@@ -136,9 +130,7 @@ impl Committer {
         if self.closed {
             return Some(CommitFault::Closed);
         }
-        self.poison.as_ref().map(|poison| CommitFault::Poisoned {
-            cause: poison.cause.clone(),
-        })
+        self.poison.as_ref().map(|poison| CommitFault::Poisoned { cause: poison.cause.clone() })
     }
 
     /// The next time [`Committer::tend`] has something to do.
@@ -154,10 +146,7 @@ impl Committer {
             if poison.retry_at <= now {
                 self.reopen().ok();
             }
-        } else if self
-            .unsynced_since
-            .is_some_and(|since| since + BUFFERED_SYNC_DELAY <= now)
-        {
+        } else if self.unsynced_since.is_some_and(|since| since + BUFFERED_SYNC_DELAY <= now) {
             self.write(Vec::new(), Durability::Sync).ok();
         }
     }
@@ -183,10 +172,7 @@ impl Committer {
             }
             Err(cause) => {
                 tracing::error!(%cause, "store could not be reopened");
-                let delay = self
-                    .poison
-                    .as_ref()
-                    .map_or(REOPEN_DELAY_FIRST, |poison| poison.delay * 2);
+                let delay = self.poison.as_ref().map_or(REOPEN_DELAY_FIRST, |poison| poison.delay * 2);
                 self.poison(cause.clone(), delay.min(REOPEN_DELAY_MAX));
                 Err(CommitFault::Poisoned { cause })
             }
@@ -210,10 +196,7 @@ impl Committer {
 
     /// Writes the admitted batches, if there is anything to write or to sync.
     fn write(&mut self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
-        let batches: Vec<_> = batches
-            .into_iter()
-            .filter(|operations| !operations.is_empty())
-            .collect();
+        let batches: Vec<_> = batches.into_iter().filter(|operations| !operations.is_empty()).collect();
         let backend = &self.backend;
         let outcome = match durability {
             _ if !batches.is_empty() => guarded(|| block_on(backend.commit(batches, durability))),
@@ -237,14 +220,11 @@ impl Committer {
         outcome: Result<(), Cause>,
     ) {
         // The snapshot belongs to this commit: taken before the next one can be made.
-        let view = outcome
-            .map_err(|cause| CommitFault::Uncertain { cause })
-            .and_then(|()| {
-                let point = self.backend.point().map_err(|fault| CommitFault::Poisoned {
-                    cause: Cause::new(fault),
-                })?;
-                Ok(View::new(Arc::clone(&self.backend), point))
-            });
+        let view = outcome.map_err(|cause| CommitFault::Uncertain { cause }).and_then(|()| {
+            let point =
+                self.backend.point().map_err(|fault| CommitFault::Poisoned { cause: Cause::new(fault) })?;
+            Ok(View::new(Arc::clone(&self.backend), point))
+        });
         for (waiting, verdict) in group.into_iter().zip(verdicts) {
             let answer = match (&view, verdict) {
                 (Ok(view), Ok(())) => Ok(view.clone()),
@@ -262,11 +242,7 @@ impl Committer {
     fn poison(&mut self, cause: Cause, delay: Duration) {
         tracing::error!(%cause, "store takes no commit until it is reopened");
         self.status.set(Health::Poisoned { cause: cause.clone() });
-        self.poison = Some(Poison {
-            cause,
-            retry_at: Instant::now() + delay,
-            delay,
-        });
+        self.poison = Some(Poison { cause, retry_at: Instant::now() + delay, delay });
     }
 
     /// The room on the disk, if it is below the reserve. Looks again at every group when it is getting short, at a
@@ -280,30 +256,16 @@ impl Committer {
                 room
             }
         };
-        let Room {
-            free_bytes,
-            reserve_bytes,
-        } = room;
+        let Room { free_bytes, reserve_bytes } = room;
         let is_short = free_bytes < reserve_bytes;
         let was_short = matches!(self.status.health(), Health::Full { .. });
         if is_short {
             if !was_short {
-                tracing::warn!(
-                    free_bytes,
-                    reserve_bytes,
-                    "disk is nearly full, growing commits are refused"
-                );
+                tracing::warn!(free_bytes, reserve_bytes, "disk is nearly full, growing commits are refused");
             }
-            self.status.set(Health::Full {
-                free_bytes,
-                reserve_bytes,
-            });
+            self.status.set(Health::Full { free_bytes, reserve_bytes });
         } else if was_short {
-            tracing::info!(
-                free_bytes,
-                reserve_bytes,
-                "disk has room again, all commits are admitted"
-            );
+            tracing::info!(free_bytes, reserve_bytes, "disk has room again, all commits are admitted");
             self.status.set(Health::Serving);
         }
         is_short.then_some(room)
@@ -318,9 +280,7 @@ fn is_plenty(room: Room) -> bool {
 fn guarded(call: impl FnOnce() -> Result<(), Cause>) -> Result<(), Cause> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no message");
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         Err(Cause::new(format_args!("the engine panicked: {text}")))
     })
 }

@@ -35,14 +35,8 @@ impl<'a> Judge<'a> {
         let mut required = HashMap::new();
         let mut required_spaces = Vec::new();
         for batch in group.iter().map(|waiting| &waiting.batch) {
-            let rows = batch
-                .requirements
-                .iter()
-                .map(|wanted| (wanted.space, wanted.key.clone()));
-            let marks = batch
-                .ingests
-                .iter()
-                .map(|id| (OWN_SPACE, ingest::pending_key(*id)));
+            let rows = batch.requirements.iter().map(|wanted| (wanted.space, wanted.key.clone()));
+            let marks = batch.ingests.iter().map(|id| (OWN_SPACE, ingest::pending_key(*id)));
             for row in rows.chain(marks) {
                 if !required_spaces.contains(&row.0) {
                     required_spaces.push(row.0);
@@ -50,14 +44,7 @@ impl<'a> Judge<'a> {
                 required.insert(row, None);
             }
         }
-        Judge {
-            backend,
-            space_count,
-            shortage,
-            point: None,
-            required,
-            required_spaces,
-        }
+        Judge { backend, space_count, shortage, point: None, required, required_spaces }
     }
 
     /// Admits a batch, and hands out its operations, or says why not.
@@ -67,17 +54,11 @@ impl<'a> Judge<'a> {
         }
         let batch = &mut waiting.batch;
         self.check_shape(batch)?;
-        if let Some(Room {
-            free_bytes,
-            reserve_bytes,
-        }) = self.shortage
+        if let Some(Room { free_bytes, reserve_bytes }) = self.shortage
             && !batch.shrinking
             && !batch.operations.is_empty()
         {
-            return Err(CommitFault::Full {
-                free_bytes,
-                reserve_bytes,
-            });
+            return Err(CommitFault::Full { free_bytes, reserve_bytes });
         }
         for requirement in &batch.requirements {
             self.check_requirement(requirement)?;
@@ -88,11 +69,7 @@ impl<'a> Judge<'a> {
             if self.current(OWN_SPACE, &key)?.is_none() {
                 return Err(CommitFault::UnknownIngest { ingest: *id });
             }
-            operations.push(Operation {
-                space: OWN_SPACE,
-                key,
-                value: None,
-            });
+            operations.push(Operation { space: OWN_SPACE, key, value: None });
         }
         self.note(&operations);
         Ok(operations)
@@ -101,19 +78,10 @@ impl<'a> Judge<'a> {
     fn check_shape(&self, batch: &Batch) -> Result<(), CommitFault> {
         let size_bytes = batch.size_bytes();
         if size_bytes > BATCH_BYTES_MAX {
-            return Err(CommitFault::TooLarge {
-                size_bytes,
-                limit_bytes: BATCH_BYTES_MAX,
-            });
+            return Err(CommitFault::TooLarge { size_bytes, limit_bytes: BATCH_BYTES_MAX });
         }
-        let operations = batch
-            .operations
-            .iter()
-            .map(|operation| (operation.space, operation.key.len()));
-        let requirements = batch
-            .requirements
-            .iter()
-            .map(|wanted| (wanted.space, wanted.key.len()));
+        let operations = batch.operations.iter().map(|operation| (operation.space, operation.key.len()));
+        let requirements = batch.requirements.iter().map(|wanted| (wanted.space, wanted.key.len()));
         for (space, length) in operations.chain(requirements) {
             if usize::from(space.0) >= self.space_count && !(batch.own && space == OWN_SPACE) {
                 return Err(CommitFault::UnknownSpace { space });
@@ -130,10 +98,7 @@ impl<'a> Judge<'a> {
         if self.current(*space, key)? == *expected {
             return Ok(());
         }
-        Err(CommitFault::PreconditionFailed {
-            space: *space,
-            key: key.clone(),
-        })
+        Err(CommitFault::PreconditionFailed { space: *space, key: key.clone() })
     }
 
     /// The value of a required row as the next batch will meet it.

@@ -119,10 +119,7 @@ enum Work {
 
 impl Queue {
     pub(crate) fn new() -> Queue {
-        Queue {
-            state: Mutex::default(),
-            arrived: Condvar::new(),
-        }
+        Queue { state: Mutex::default(), arrived: Condvar::new() }
     }
 
     /// Puts a batch behind those that wait. The returned receiver gets its verdict.
@@ -140,9 +137,7 @@ impl Queue {
             waiting.answer(Err(CommitFault::Closed));
         } else if under_way > LANE_BATCHES_MAX {
             drop(state);
-            waiting.answer(Err(CommitFault::LaneCrowded {
-                limit: LANE_BATCHES_MAX,
-            }));
+            waiting.answer(Err(CommitFault::LaneCrowded { limit: LANE_BATCHES_MAX }));
         } else {
             state.batches.push_back(waiting);
             drop(state);
@@ -203,10 +198,7 @@ impl Queue {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(Duration::ZERO) => return Work::Tend,
                 Some(left) => {
-                    self.arrived
-                        .wait_timeout(state, left)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
+                    self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
@@ -216,15 +208,7 @@ impl Queue {
 fn waiting(lane: &Lane, batch: Batch, durability: Durability) -> (Waiting, oneshot::Receiver<Answer>) {
     let (reply, verdict) = oneshot::channel();
     lane.state.under_way.fetch_add(1, Ordering::AcqRel);
-    (
-        Waiting {
-            lane: lane.clone(),
-            batch,
-            durability,
-            reply,
-        },
-        verdict,
-    )
+    (Waiting { lane: lane.clone(), batch, durability, reply }, verdict)
 }
 
 /// Takes the batches of the next engine commit: at least one, then as many as the bounds allow.
@@ -235,12 +219,7 @@ fn take_group(batches: &mut VecDeque<Waiting>) -> Vec<Waiting> {
         size_bytes += waiting.batch.size_bytes();
         before < GROUP_BYTES_MAX
     };
-    let count = batches
-        .iter()
-        .take(GROUP_BATCHES_MAX)
-        .map(fits)
-        .take_while(|fits| *fits)
-        .count();
+    let count = batches.iter().take(GROUP_BATCHES_MAX).map(fits).take_while(|fits| *fits).count();
     batches.drain(..count.max(1)).collect()
 }
 
@@ -251,17 +230,11 @@ pub(crate) fn run(queue: &Queue, mut committer: Committer) {
             Work::Commit(batches) => committer.commit(batches),
             Work::Reopen(replies) => {
                 let outcome = committer.reopen();
-                replies
-                    .into_iter()
-                    .for_each(|reply| drop(reply.send(outcome.clone())));
+                replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
             }
             Work::Tend => committer.tend(),
             Work::Close(reply) => {
-                let outcome = if reply.is_some() {
-                    committer.close()
-                } else {
-                    Ok(())
-                };
+                let outcome = if reply.is_some() { committer.close() } else { Ok(()) };
                 if let Some(reply) = reply {
                     // The committer's hold on the engine goes first: whoever hears of the end may open it again.
                     drop(committer);

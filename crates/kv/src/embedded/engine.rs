@@ -21,8 +21,10 @@ use crate::fault::{Cause, OpenFault, ReadFault};
 /// journal only above 64,000,000 bytes, and only while it flushes.
 const JOURNAL_FLUSH_BYTES: u64 = 65_000_000;
 
-/// Bound of all journals together: a full one that is being flushed, and its successor filling up meanwhile.
-pub(super) const JOURNAL_BYTES_MAX: u64 = 2 * JOURNAL_FLUSH_BYTES;
+/// Bound of all journals together. As a rule there are two: a full one that is being flushed, and its successor
+/// filling up. But the engine turns to the successor only when a worker gets to the flush, so on a busy machine
+/// either may grow to twice its size.
+pub(super) const JOURNAL_BYTES_MAX: u64 = 4 * JOURNAL_FLUSH_BYTES;
 
 /// Bytes that the largest ordinary merge of tables writes before it frees what it read.
 pub(super) const MERGE_BYTES_MAX: u64 = 256 << 20;
@@ -70,16 +72,10 @@ struct EngineSpace {
 impl Engine {
     pub(super) fn open(folder: &Folder, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
         let path = folder.engine();
-        journal::remove_stillborn(&path).map_err(|source| OpenFault::Io {
-            path: path.clone(),
-            source,
-        })?;
+        journal::remove_stillborn(&path).map_err(|source| OpenFault::Io { path: path.clone(), source })?;
         journal::check_all(&path)?;
         let started = Engine::start(&path, options);
-        started.map_err(|error| OpenFault::Engine {
-            path,
-            cause: Cause::new(error),
-        })
+        started.map_err(|error| OpenFault::Engine { path, cause: Cause::new(error) })
     }
 
     /// Opens the database after a failed sync. Whatever the journal still yields is moved into new tables, then
@@ -88,10 +84,7 @@ impl Engine {
     pub(super) fn reopen_past_doubt(folder: &Folder, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
         let engine = Engine::open(folder, options)?;
         let path = folder.engine();
-        engine.flush_all().map_err(|cause| OpenFault::Engine {
-            path: path.clone(),
-            cause,
-        })?;
+        engine.flush_all().map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
         drop(engine);
         journal::replace_all(&path).map_err(|source| OpenFault::Io { path, source })?;
         Engine::open(folder, options)
@@ -127,9 +120,7 @@ impl Engine {
 
     /// Makes the keyspaces that do not exist yet, so that no commit has to.
     pub(super) fn make_all(&self) -> Result<(), Cause> {
-        self.all_spaces()
-            .try_for_each(|space| self.make(space).map(drop))
-            .map_err(Cause::new)
+        self.all_spaces().try_for_each(|space| self.make(space).map(drop)).map_err(Cause::new)
     }
 
     /// The keyspace of a space; `None` if nothing was ever written to it.
@@ -204,10 +195,7 @@ impl Engine {
     fn space(&self, space: Space) -> Result<&EngineSpace, ReadFault> {
         match space {
             OWN_SPACE => Ok(&self.own),
-            Space(number) => self
-                .spaces
-                .get(usize::from(number))
-                .ok_or(ReadFault::UnknownSpace { space }),
+            Space(number) => self.spaces.get(usize::from(number)).ok_or(ReadFault::UnknownSpace { space }),
         }
     }
 
@@ -216,9 +204,7 @@ impl Engine {
         match space.keyspace.get() {
             Some(keyspace) => Ok(keyspace),
             None => {
-                let keyspace = self
-                    .database
-                    .keyspace(&space.name, || settings(space.compressed))?;
+                let keyspace = self.database.keyspace(&space.name, || settings(space.compressed))?;
                 Ok(space.keyspace.get_or_init(|| keyspace))
             }
         }
@@ -247,10 +233,7 @@ impl Engine {
     /// Waits until no memtable waits to be flushed.
     fn wait_for_flush(&self) -> Result<(), Cause> {
         let deadline = Instant::now() + FLUSH_TIMEOUT;
-        while self
-            .keyspaces()
-            .any(|keyspace| keyspace.sealed_memtable_count() > 0)
-        {
+        while self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
             self.check_workers()?;
             if Instant::now() > deadline {
                 return Err(Cause::new("the engine did not flush its memtables in time"));
@@ -281,11 +264,7 @@ impl Engine {
 
 impl EngineSpace {
     fn new(name: String, compressed: bool) -> EngineSpace {
-        EngineSpace {
-            name,
-            compressed,
-            keyspace: OnceLock::new(),
-        }
+        EngineSpace { name, compressed, keyspace: OnceLock::new() }
     }
 }
 
@@ -310,14 +289,7 @@ fn settings(compressed: bool) -> KeyspaceCreateOptions {
 /// Sorts an engine's error by what a reader can do about it.
 pub(super) fn read_fault(space: Space, error: fjall::Error) -> ReadFault {
     if let fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) = &error {
-        return ReadFault::Io {
-            space,
-            kind: error.kind(),
-            cause: Cause::new(error),
-        };
+        return ReadFault::Io { space, kind: error.kind(), cause: Cause::new(error) };
     }
-    ReadFault::Damaged {
-        space,
-        cause: Cause::new(error),
-    }
+    ReadFault::Damaged { space, cause: Cause::new(error) }
 }

@@ -36,17 +36,12 @@ pub(super) struct Folder {
 impl Folder {
     /// Locks the folder, makes it a store if it is empty, and checks that it holds the wanted spaces.
     pub(super) fn open(path: &Path, spaces: &[SpaceOptions]) -> Result<Folder, OpenFault> {
-        let fault = |source| OpenFault::Io {
-            path: path.to_path_buf(),
-            source,
-        };
+        let fault = |source| OpenFault::Io { path: path.to_path_buf(), source };
         fs::create_dir_all(path).map_err(fault)?;
         // Looked at before the lock file is made: a folder of somebody else is left as it is.
         let is_store = path.join(FORMAT_FILE).try_exists().map_err(fault)?;
         if !is_store && holds_other_things(path).map_err(fault)? {
-            return Err(OpenFault::NotAStore {
-                path: path.to_path_buf(),
-            });
+            return Err(OpenFault::NotAStore { path: path.to_path_buf() });
         }
         let lock = lock(path)?;
         let found = match fs::read_to_string(path.join(FORMAT_FILE)) {
@@ -61,10 +56,7 @@ impl Folder {
         if found.len() < wanted.len() || !is_store {
             write_format(path, &wanted).map_err(fault)?;
         }
-        Ok(Folder {
-            path: path.to_path_buf(),
-            _lock: lock,
-        })
+        Ok(Folder { path: path.to_path_buf(), _lock: lock })
     }
 
     pub(super) fn engine(&self) -> PathBuf {
@@ -74,21 +66,11 @@ impl Folder {
 
 fn lock(path: &Path) -> Result<File, OpenFault> {
     let lock_path = path.join(LOCK_FILE);
-    let fault = |source| OpenFault::Io {
-        path: lock_path.clone(),
-        source,
-    };
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&lock_path)
-        .map_err(fault)?;
+    let fault = |source| OpenFault::Io { path: lock_path.clone(), source };
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(&lock_path).map_err(fault)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenFault::Locked {
-            path: path.to_path_buf(),
-        }),
+        Err(TryLockError::WouldBlock) => Err(OpenFault::Locked { path: path.to_path_buf() }),
         Err(TryLockError::Error(error)) => Err(fault(error)),
     }
 }
@@ -97,9 +79,7 @@ fn lock(path: &Path) -> Result<File, OpenFault> {
 fn holds_other_things(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        let is_ours = [LOCK_FILE, FORMAT_DRAFT_FILE, "lost+found"]
-            .iter()
-            .any(|ours| name == *ours);
+        let is_ours = [LOCK_FILE, FORMAT_DRAFT_FILE, "lost+found"].iter().any(|ours| name == *ours);
         if !is_ours {
             return Ok(true);
         }
@@ -114,20 +94,12 @@ fn space_line(space: &SpaceOptions) -> String {
 
 /// The lines of the spaces, if the version is one of ours.
 fn parse_format(path: &Path, text: &str) -> Result<Vec<String>, OpenFault> {
-    let not_a_store = || OpenFault::NotAStore {
-        path: path.to_path_buf(),
-    };
+    let not_a_store = || OpenFault::NotAStore { path: path.to_path_buf() };
     let mut lines = text.lines();
-    let version = lines
-        .next()
-        .and_then(|head| head.strip_prefix(FORMAT_HEAD))
-        .ok_or_else(not_a_store)?;
+    let version = lines.next().and_then(|head| head.strip_prefix(FORMAT_HEAD)).ok_or_else(not_a_store)?;
     let found: u32 = version.parse().map_err(|_| not_a_store())?;
     if found > FORMAT_VERSION {
-        return Err(OpenFault::NewerFormat {
-            found,
-            supported: FORMAT_VERSION,
-        });
+        return Err(OpenFault::NewerFormat { found, supported: FORMAT_VERSION });
     }
     Ok(lines.map(str::to_owned).collect())
 }

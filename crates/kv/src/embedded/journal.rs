@@ -62,14 +62,9 @@ pub(super) fn replace_all(engine: &Path) -> io::Result<()> {
 
 /// Bytes of all journals that hold something. One that was just made is as long as it may get.
 pub(super) fn live_bytes(engine: &Path) -> io::Result<u64> {
-    let lengths = list(engine)?
-        .into_iter()
-        .map(|(_, path)| Ok(path.metadata()?.len()));
+    let lengths = list(engine)?.into_iter().map(|(_, path)| Ok(path.metadata()?.len()));
     let lengths = lengths.collect::<io::Result<Vec<_>>>()?;
-    Ok(lengths
-        .into_iter()
-        .filter(|length| *length < NEW_JOURNAL_BYTES)
-        .sum())
+    Ok(lengths.into_iter().filter(|length| *length < NEW_JOURNAL_BYTES).sum())
 }
 
 /// Checks all journals before the engine reads them, and cuts a torn batch off the end of the newest.
@@ -83,15 +78,9 @@ pub(super) fn live_bytes(engine: &Path) -> io::Result<u64> {
 /// (Buffered batches are written without a sync between them. After a loss of power the first of them may be
 /// torn and the next whole; that is reported too, rather than guessed at.)
 pub(super) fn check_all(engine: &Path) -> Result<(), OpenFault> {
-    let fault = |source| OpenFault::Io {
-        path: engine.to_path_buf(),
-        source,
-    };
-    let mut journals = if engine.try_exists().map_err(fault)? {
-        list(engine).map_err(fault)?
-    } else {
-        Vec::new()
-    };
+    let fault = |source| OpenFault::Io { path: engine.to_path_buf(), source };
+    let mut journals =
+        if engine.try_exists().map_err(fault)? { list(engine).map_err(fault)? } else { Vec::new() };
     journals.sort();
     let newest = journals.pop();
     for (_, path) in journals {
@@ -112,25 +101,22 @@ pub(super) fn check_all(engine: &Path) -> Result<(), OpenFault> {
 /// Where the first batch that is not valid starts, if there is anything but zeros from there on.
 fn broken_at(journal: &[u8]) -> Option<usize> {
     let mut position = 0;
-    while let Some(Frame {
-        length,
-        is_valid: true,
-    }) = read_frame(&journal[position..])
-    {
+    while let Some(Frame { length, is_valid: true }) = read_frame(&journal[position..]) {
         position += length;
     }
-    journal[position..]
-        .iter()
-        .any(|byte| *byte != 0)
-        .then_some(position)
+    (!is_zero(&journal[position..])).then_some(position)
+}
+
+/// Whether bytes are all zeros; page by page, since a new journal has 16,384 pages of them.
+fn is_zero(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    bytes.chunks(ZEROS.len()).all(|page| *page == ZEROS[..page.len()])
 }
 
 /// Whether a valid batch starts anywhere in some bytes.
 fn has_valid_batch(bytes: &[u8]) -> bool {
     let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == START_TAG);
-    starts
-        .into_iter()
-        .any(|(start, _)| read_frame(&bytes[start..]).is_some_and(|frame| frame.is_valid))
+    starts.into_iter().any(|(start, _)| read_frame(&bytes[start..]).is_some_and(|frame| frame.is_valid))
 }
 
 fn cut_off(path: &Path, position: usize) -> io::Result<()> {
@@ -172,10 +158,7 @@ fn read_frame(bytes: &[u8]) -> Option<Frame> {
                 let is_valid = trailer == BATCH_TRAILER
                     && found_count == item_count
                     && checksum == xxh3_64(&items[..items_length]);
-                return Some(Frame {
-                    length: bytes.len() - rest.len(),
-                    is_valid,
-                });
+                return Some(Frame { length: bytes.len() - rest.len(), is_valid });
             }
             _ => return None,
         }
@@ -187,10 +170,7 @@ fn list(engine: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     for entry in fs::read_dir(engine)? {
         let path = entry?.path();
         let is_journal = path.extension().is_some_and(|extension| extension == "jnl");
-        let number = path
-            .file_stem()
-            .and_then(|stem| stem.to_str())
-            .and_then(|stem| stem.parse().ok());
+        let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
         if let (true, Some(number)) = (is_journal, number) {
             journals.push((number, path));
         }

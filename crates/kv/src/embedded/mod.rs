@@ -40,10 +40,7 @@ pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX 
 
 /// A scan that wants no more than this runs on its caller: it costs less than the visit to another thread, and
 /// no more than the point reads which run there anyway.
-const INLINE_SCAN: ScanLimit = ScanLimit {
-    rows: 128,
-    bytes: 64 << 10,
-};
+const INLINE_SCAN: ScanLimit = ScanLimit { rows: 128, bytes: 64 << 10 };
 
 /// Scans that run on other threads at the same time; more wait.
 const SCANS_AT_ONCE: usize = 8;
@@ -113,10 +110,7 @@ impl Embedded {
     pub(crate) fn open(options: EmbeddedOptions) -> Result<Embedded, OpenFault> {
         let count = options.spaces.len();
         if count > SPACES_MAX {
-            return Err(OpenFault::TooManySpaces {
-                count,
-                limit: SPACES_MAX,
-            });
+            return Err(OpenFault::TooManySpaces { count, limit: SPACES_MAX });
         }
         let folder = Folder::open(&options.path, &options.spaces)?;
         let engine = Arc::new(Engine::open(&folder, &options)?);
@@ -140,11 +134,7 @@ impl Embedded {
     }
 
     fn finish_preparation(&self) {
-        let preparation = self
-            .preparation
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let preparation = self.preparation.lock().unwrap_or_else(PoisonError::into_inner).take();
         preparation.map(JoinHandle::join);
     }
 
@@ -193,10 +183,7 @@ fn make_keyspaces_aside(engine: &Arc<Engine>) -> Option<JoinHandle<()>> {
             tracing::warn!(%cause, "spaces could not be made ahead");
         }
     };
-    thread::Builder::new()
-        .name("kv-spaces".to_owned())
-        .spawn(make)
-        .ok()
+    thread::Builder::new().name("kv-spaces".to_owned()).spawn(make).ok()
 }
 
 /// Writes rows straight into tables.
@@ -227,10 +214,7 @@ impl Drop for Embedded {
 
 impl Opened {
     fn new(engine: Arc<Engine>) -> Opened {
-        Opened {
-            engine: ArcSwapOption::new(Some(engine)),
-            closed: AtomicBool::new(false),
-        }
+        Opened { engine: ArcSwapOption::new(Some(engine)), closed: AtomicBool::new(false) }
     }
 
     fn engine(&self) -> Result<Arc<Engine>, ReadFault> {
@@ -238,11 +222,7 @@ impl Opened {
     }
 
     fn why_gone(&self) -> ReadFault {
-        if self.closed.load(Ordering::Acquire) {
-            ReadFault::Closed
-        } else {
-            ReadFault::Poisoned
-        }
+        if self.closed.load(Ordering::Acquire) { ReadFault::Closed } else { ReadFault::Poisoned }
     }
 }
 
@@ -303,15 +283,11 @@ impl Backend for Embedded {
     fn point(&self) -> Result<EmbeddedPoint, ReadFault> {
         let opened = self.opened.load_full();
         let snapshot = opened.engine()?.snapshot();
-        Ok(EmbeddedPoint {
-            held: Arc::new(HeldPoint { opened, snapshot }),
-        })
+        Ok(EmbeddedPoint { held: Arc::new(HeldPoint { opened, snapshot }) })
     }
 
     async fn get(&self, point: &EmbeddedPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
-        point.read(space, |snapshot, keyspace| {
-            Ok(snapshot.get(keyspace, key)?.map(Bytes::from))
-        })
+        point.read(space, |snapshot, keyspace| Ok(snapshot.get(keyspace, key)?.map(Bytes::from)))
     }
 
     async fn get_many(
@@ -321,9 +297,7 @@ impl Backend for Embedded {
         keys: &[Bytes],
     ) -> Result<Vec<Option<Bytes>>, ReadFault> {
         let mut values: Vec<_> = point.read(space, |snapshot, keyspace| {
-            keys.iter()
-                .map(|key| Ok(snapshot.get(keyspace, key)?.map(Bytes::from)))
-                .collect()
+            keys.iter().map(|key| Ok(snapshot.get(keyspace, key)?.map(Bytes::from))).collect()
         })?;
         // Nothing was read where nothing was ever written.
         values.resize(keys.len(), None);
@@ -374,10 +348,7 @@ impl Backend for Embedded {
     fn room(&self) -> Option<Room> {
         let reserve_bytes = self.options.free_space_reserve_bytes;
         match fs4::available_space(&self.options.path) {
-            Ok(free_bytes) => Some(Room {
-                free_bytes,
-                reserve_bytes,
-            }),
+            Ok(free_bytes) => Some(Room { free_bytes, reserve_bytes }),
             Err(error) => {
                 tracing::warn!(%error, "free space of the disk is unknown");
                 None
@@ -393,7 +364,9 @@ impl Backend for Embedded {
         let flushed = self.engine().and_then(|engine| engine.flush_all());
         self.opened.load().closed.store(true, Ordering::Release);
         self.retire_engine()?;
-        flushed
+        flushed?;
+        // Everything is in tables, so the next start need not read the journals.
+        journal::replace_all(&self.folder.engine()).map_err(Cause::new)
     }
 
     fn disk_bytes(&self) -> u64 {

@@ -77,13 +77,7 @@ fn a_failed_requirement_stops_its_batch_only() {
         commit(&store, guarded(Some("1"), "right")).await.unwrap();
         for expected in [Some("2"), Some(""), None] {
             let fault = commit(&store, guarded(expected, "wrong")).await.unwrap_err();
-            assert_eq!(
-                fault,
-                CommitFault::PreconditionFailed {
-                    space: META,
-                    key: Bytes::from("epoch")
-                }
-            );
+            assert_eq!(fault, CommitFault::PreconditionFailed { space: META, key: Bytes::from("epoch") });
         }
         let mut absent = put(RECORDS, "absent", "x");
         absent.require(META, "nobody", None);
@@ -140,15 +134,8 @@ fn batches_apply_in_the_order_of_their_calls() {
         }
         let mut seen = 0;
         for (number, verdict) in verdicts.into_iter().enumerate() {
-            let value: usize = get(&verdict.await.unwrap(), RECORDS, "a")
-                .await
-                .unwrap()
-                .parse()
-                .unwrap();
-            assert!(
-                value >= number && value >= seen,
-                "the view of batch {number} shows {value}"
-            );
+            let value: usize = get(&verdict.await.unwrap(), RECORDS, "a").await.unwrap().parse().unwrap();
+            assert!(value >= number && value >= seen, "the view of batch {number} shows {value}");
             seen = value;
         }
         assert_eq!(seen, LANE_BATCHES_MAX / 2 - 1);
@@ -169,76 +156,28 @@ fn scans_walk_both_ways_in_chunks() {
             end: end.map(Bytes::from),
         };
         let scan = async |range: KeyRange, direction, rows, bytes| {
-            let chunk = view
-                .scan(RECORDS, range, direction, ScanLimit { rows, bytes })
-                .await
-                .unwrap();
+            let chunk = view.scan(RECORDS, range, direction, ScanLimit { rows, bytes }).await.unwrap();
             let last = |key: &Bytes| key[1] - b'0';
-            (
-                chunk.rows.iter().map(|(key, _)| last(key)).collect::<Vec<_>>(),
-                chunk.more,
-            )
+            (chunk.rows.iter().map(|(key, _)| last(key)).collect::<Vec<_>>(), chunk.more)
         };
         use Direction::{Backward, Forward};
         let many = usize::MAX;
-        assert_eq!(
-            scan(KeyRange::all(), Forward, many, many).await,
-            ((0..10).collect(), false)
-        );
-        assert_eq!(
-            scan(KeyRange::all(), Backward, many, many).await,
-            ((0..10).rev().collect(), false)
-        );
-        assert_eq!(
-            scan(range("k3", Some("k6")), Forward, many, many).await,
-            (vec![3, 4, 5], false)
-        );
-        assert_eq!(
-            scan(range("k3", Some("k6")), Backward, many, many).await,
-            (vec![5, 4, 3], false)
-        );
-        assert_eq!(
-            scan(range("k3", Some("k6")), Forward, 2, many).await,
-            (vec![3, 4], true)
-        );
-        assert_eq!(
-            scan(range("k3", Some("k6")), Backward, 2, many).await,
-            (vec![5, 4], true)
-        );
-        assert_eq!(
-            scan(range("k3", Some("k6")), Forward, 3, many).await,
-            (vec![3, 4, 5], false)
-        );
-        assert_eq!(
-            scan(range("k8", None), Forward, 2, many).await,
-            (vec![8, 9], false)
-        );
-        assert_eq!(
-            scan(range("k35", Some("k55")), Forward, many, many).await,
-            (vec![4, 5], false)
-        );
-        assert_eq!(
-            scan(range("", None), Forward, many, 250).await,
-            (vec![0, 1, 2], true)
-        );
+        assert_eq!(scan(KeyRange::all(), Forward, many, many).await, ((0..10).collect(), false));
+        assert_eq!(scan(KeyRange::all(), Backward, many, many).await, ((0..10).rev().collect(), false));
+        assert_eq!(scan(range("k3", Some("k6")), Forward, many, many).await, (vec![3, 4, 5], false));
+        assert_eq!(scan(range("k3", Some("k6")), Backward, many, many).await, (vec![5, 4, 3], false));
+        assert_eq!(scan(range("k3", Some("k6")), Forward, 2, many).await, (vec![3, 4], true));
+        assert_eq!(scan(range("k3", Some("k6")), Backward, 2, many).await, (vec![5, 4], true));
+        assert_eq!(scan(range("k3", Some("k6")), Forward, 3, many).await, (vec![3, 4, 5], false));
+        assert_eq!(scan(range("k8", None), Forward, 2, many).await, (vec![8, 9], false));
+        assert_eq!(scan(range("k35", Some("k55")), Forward, many, many).await, (vec![4, 5], false));
+        assert_eq!(scan(range("", None), Forward, many, 250).await, (vec![0, 1, 2], true));
         assert_eq!(scan(range("", None), Forward, many, 1).await, (vec![0], true));
         assert_eq!(scan(range("", None), Forward, 0, 0).await, (vec![0], true));
-        assert_eq!(
-            scan(range("k6", Some("k3")), Forward, many, many).await,
-            (vec![], false)
-        );
-        assert_eq!(
-            scan(range("k6", Some("k6")), Backward, many, many).await,
-            (vec![], false)
-        );
-        assert_eq!(
-            scan(KeyRange::prefix("k7"), Backward, many, many).await,
-            (vec![7], false)
-        );
-        assert_eq!(
-            scan(KeyRange::prefix("l"), Forward, many, many).await,
-            (vec![], false)
-        );
+        assert_eq!(scan(range("k6", Some("k3")), Forward, many, many).await, (vec![], false));
+        assert_eq!(scan(range("k6", Some("k6")), Backward, many, many).await, (vec![], false));
+        assert_eq!(scan(KeyRange::prefix("k7"), Backward, many, many).await, (vec![7], false));
+        assert_eq!(scan(KeyRange::prefix("l"), Forward, many, many).await, (vec![], false));
     });
 }
 
@@ -267,10 +206,7 @@ fn keys_and_values_may_be_large_and_values_empty() {
         batch.put(INDEX, "large", value.clone());
         let view = commit(&store, batch).await.unwrap();
         assert_eq!(get(&view, RECORDS, &long_key).await.as_deref(), Some(""));
-        assert_eq!(
-            view.get(RECORDS, &longest_key).await.unwrap(),
-            Some(Bytes::from("x"))
-        );
+        assert_eq!(view.get(RECORDS, &longest_key).await.unwrap(), Some(Bytes::from("x")));
         assert_eq!(view.get(INDEX, b"large").await.unwrap(), Some(Bytes::from(value)));
     });
 }
@@ -285,35 +221,17 @@ fn misshapen_batches_are_refused_whole() {
         let mut too_long = Batch::default();
         too_long.put(RECORDS, vec![0; KEY_BYTES_MAX + 1], "x");
         let length = KEY_BYTES_MAX + 1;
-        assert_eq!(
-            refused(too_long).await,
-            CommitFault::BadKey {
-                space: RECORDS,
-                length
-            }
-        );
-        assert_eq!(
-            refused(put(RECORDS, "", "x")).await,
-            CommitFault::BadKey {
-                space: RECORDS,
-                length: 0
-            }
-        );
+        assert_eq!(refused(too_long).await, CommitFault::BadKey { space: RECORDS, length });
+        assert_eq!(refused(put(RECORDS, "", "x")).await, CommitFault::BadKey { space: RECORDS, length: 0 });
         for space in [Space(3), Space(255)] {
-            assert_eq!(
-                refused(put(space, "a", "x")).await,
-                CommitFault::UnknownSpace { space }
-            );
+            assert_eq!(refused(put(space, "a", "x")).await, CommitFault::UnknownSpace { space });
         }
         let mut too_large = Batch::default();
         too_large.put(RECORDS, "a", vec![0; kv::BATCH_BYTES_MAX]);
         assert!(matches!(refused(too_large).await, CommitFault::TooLarge { .. }));
         let view = store.view().unwrap();
         assert!(keys(&view, RECORDS).await.is_empty());
-        assert_eq!(
-            view.get(Space(3), b"a").await,
-            Err(ReadFault::UnknownSpace { space: Space(3) })
-        );
+        assert_eq!(view.get(Space(3), b"a").await, Err(ReadFault::UnknownSpace { space: Space(3) }));
     });
 }
 
@@ -326,10 +244,7 @@ fn a_batch_without_operations_is_a_question() {
         assert!(commit(&store, question).await.is_ok());
         let mut question = Batch::default();
         question.require(META, "epoch", Some(Bytes::from("1")));
-        assert!(matches!(
-            commit(&store, question).await,
-            Err(CommitFault::PreconditionFailed { .. })
-        ));
+        assert!(matches!(commit(&store, question).await, Err(CommitFault::PreconditionFailed { .. })));
     });
 }
 
@@ -337,9 +252,7 @@ fn a_batch_without_operations_is_a_question() {
 fn an_ingest_is_there_once_it_is_named() {
     on_every_kind(async |store| {
         let rows = |prefix: &str| -> Vec<(Bytes, Bytes)> {
-            (0..1000)
-                .map(|number| (format!("{prefix}{number:04}").into(), Bytes::from("block")))
-                .collect()
+            (0..1000).map(|number| (format!("{prefix}{number:04}").into(), Bytes::from("block"))).collect()
         };
         commit(&store, put(INDEX, "run0", "older")).await.unwrap();
         let named = store.ingest(INDEX, rows("run1-")).await.unwrap();
@@ -352,10 +265,7 @@ fn an_ingest_is_there_once_it_is_named() {
 
         let mut again = Batch::default();
         again.name_ingest(named);
-        assert_eq!(
-            commit(&store, again).await.unwrap_err(),
-            CommitFault::UnknownIngest { ingest: named }
-        );
+        assert_eq!(commit(&store, again).await.unwrap_err(), CommitFault::UnknownIngest { ingest: named });
 
         store.reopen().await.unwrap();
         let view = store.view().unwrap();
@@ -378,10 +288,7 @@ fn an_ingest_takes_any_sorted_rows() {
         let twice = store.ingest(INDEX, vec![row("a"), row("a")]).await;
         assert_eq!(twice.unwrap_err(), CommitFault::Unsorted { index: 1 });
         let unknown = store.ingest(Space(7), vec![row("a")]).await;
-        assert_eq!(
-            unknown.unwrap_err(),
-            CommitFault::UnknownSpace { space: Space(7) }
-        );
+        assert_eq!(unknown.unwrap_err(), CommitFault::UnknownSpace { space: Space(7) });
         let empty = store.ingest(INDEX, Vec::new()).await.unwrap();
         let mut batch = Batch::default();
         batch.name_ingest(empty);
@@ -413,15 +320,9 @@ fn a_closed_store_says_so() {
         let view = commit(&store, put(RECORDS, "a", "1")).await.unwrap();
         let last = store.submit(&store.lane(), put(RECORDS, "b", "1"), Durability::Buffered);
         store.close().await.unwrap();
-        assert!(
-            last.await.is_ok(),
-            "what waits is committed before the store closes"
-        );
+        assert!(last.await.is_ok(), "what waits is committed before the store closes");
         assert_eq!(other.health(), Health::Closed);
-        assert_eq!(
-            commit(&other, put(RECORDS, "c", "1")).await.unwrap_err(),
-            CommitFault::Closed
-        );
+        assert_eq!(commit(&other, put(RECORDS, "c", "1")).await.unwrap_err(), CommitFault::Closed);
         assert_eq!(view.get(RECORDS, b"a").await, Err(ReadFault::Closed));
         assert_eq!(other.view().map(|_| ()).unwrap_err(), ReadFault::Closed);
         assert_eq!(other.reopen().await, Err(CommitFault::Closed));
@@ -440,18 +341,9 @@ fn a_long_scan_sees_one_state_over_all_its_chunks() {
         let mut seen = 0;
         let mut start = Bytes::new();
         loop {
-            let range = KeyRange {
-                start: start.clone(),
-                end: None,
-            };
-            let limit = ScanLimit {
-                rows: 333,
-                ..ALL_ROWS
-            };
-            let chunk = view
-                .scan(RECORDS, range, Direction::Forward, limit)
-                .await
-                .unwrap();
+            let range = KeyRange { start: start.clone(), end: None };
+            let limit = ScanLimit { rows: 333, ..ALL_ROWS };
+            let chunk = view.scan(RECORDS, range, Direction::Forward, limit).await.unwrap();
             assert!(chunk.rows.iter().all(|(_, value)| value == "old"));
             seen += chunk.rows.len();
             let mut next = chunk.rows.last().unwrap().0.to_vec();

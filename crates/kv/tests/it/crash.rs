@@ -70,23 +70,14 @@ fn a_killed_process_loses_nothing_acknowledged() {
 /// Runs the child until it has acknowledged enough, kills it, and returns the last number it acknowledged.
 fn write_until_killed(folder: &Path) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "crash::child_that_writes_until_it_is_killed",
-            "--nocapture",
-        ])
+        .args(["--exact", "crash::child_that_writes_until_it_is_killed", "--nocapture"])
         .env(FOLDER_VARIABLE, folder)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap())
-        .lines()
-        .map_while(Result::ok);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let mut acknowledged = lines.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok());
-    let enough = acknowledged
-        .by_ref()
-        .nth(ACKNOWLEDGED_PER_ROUND)
-        .expect("the child should have written");
+    let enough = acknowledged.by_ref().nth(ACKNOWLEDGED_PER_ROUND).expect("the child should have written");
     child.kill().unwrap();
     let last = acknowledged.last().unwrap_or(enough);
     child.wait().unwrap();
@@ -102,14 +93,8 @@ fn a_torn_tail_is_dropped_whole() {
     for round in 0..12u64 {
         run(async {
             let store = Store::open(options(&folder)).unwrap();
-            let view = commit(&store, put(RECORDS, &format!("{round:02}-kept"), "x"))
-                .await
-                .unwrap();
-            assert_eq!(
-                keys(&view, RECORDS).await.len() as u64,
-                round + 1,
-                "no torn batch came back"
-            );
+            let view = commit(&store, put(RECORDS, &format!("{round:02}-kept"), "x")).await.unwrap();
+            assert_eq!(keys(&view, RECORDS).await.len() as u64, round + 1, "no torn batch came back");
             drop(view);
             let before = journal_end(folder.path());
             let mut torn = Batch::default();
@@ -139,9 +124,7 @@ fn damage_before_acknowledged_commits_is_reported() {
         let store = Store::open(options(&folder)).unwrap();
         commit(&store, put(RECORDS, "first", "x")).await.unwrap();
         let start = journal_end(folder.path());
-        commit(&store, put(RECORDS, "hit", &"x".repeat(40)))
-            .await
-            .unwrap();
+        commit(&store, put(RECORDS, "hit", &"x".repeat(40))).await.unwrap();
         let end = journal_end(folder.path());
         commit(&store, put(RECORDS, "behind", "x")).await.unwrap();
         (start, end)
@@ -154,10 +137,7 @@ fn damage_before_acknowledged_commits_is_reported() {
             Err(OpenFault::Damaged { position: found, .. }) => assert_eq!(found as u64, start),
             Err(other) => panic!("byte {position}: {other}"),
             // The number of a commit is not under its checksum.
-            Ok(_) => assert!(
-                (5..13).contains(&(position - start)),
-                "byte {position} went unnoticed"
-            ),
+            Ok(_) => assert!((5..13).contains(&(position - start)), "byte {position} went unnoticed"),
         }
         let mut journal = journal(folder.path());
         journal.set_len(0).unwrap();
@@ -175,31 +155,20 @@ fn flip_journal(folder: &Path, position: u64) {
 }
 
 fn journal(folder: &Path) -> std::fs::File {
-    let entries = std::fs::read_dir(folder.join("engine"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(folder.join("engine")).unwrap().map(|entry| entry.unwrap().path());
     let journals = entries.filter(|path| path.extension().is_some_and(|extension| extension == "jnl"));
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(journals.max().unwrap())
-        .unwrap()
+    OpenOptions::new().read(true).write(true).open(journals.max().unwrap()).unwrap()
 }
 
 /// Where the bytes of a journal end and the zeros begin that it was sized ahead with.
 fn journal_end(folder: &Path) -> u64 {
     let mut bytes = Vec::new();
     journal(folder).read_to_end(&mut bytes).unwrap();
-    bytes
-        .iter()
-        .rposition(|byte| *byte != 0)
-        .map_or(0, |position| position as u64 + 1)
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |position| position as u64 + 1)
 }
 
 fn damage_journal(folder: &Path, position: u64, length: u64) {
     let mut journal = journal(folder);
     journal.seek(SeekFrom::Start(position)).unwrap();
-    journal
-        .write_all(&vec![0; usize::try_from(length).unwrap()])
-        .unwrap();
+    journal.write_all(&vec![0; usize::try_from(length).unwrap()]).unwrap();
 }

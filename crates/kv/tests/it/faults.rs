@@ -10,10 +10,7 @@ use crate::stores::{ALL_ROWS, INDEX, Kind, META, RECORDS, SPACES, commit, get, k
 
 fn scripted(seed: u64) -> (Store, FaultScript) {
     let script = FaultScript::seeded(seed);
-    (
-        Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone()),
-        script,
-    )
+    (Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone()), script)
 }
 
 /// Runs a case on a faulty store in memory and on one on disk.
@@ -63,10 +60,7 @@ fn a_commit_whose_sync_failed_shows_up_after_reopening() {
         script.fail_next(StorageCall::Reopen, FaultKind::Fail);
         let fault = commit(&store, put(RECORDS, "a", "1")).await.unwrap_err();
         assert!(matches!(fault, CommitFault::Uncertain { .. }));
-        assert!(
-            keys(&store.view().unwrap(), RECORDS).await.is_empty(),
-            "not shown while it is in doubt"
-        );
+        assert!(keys(&store.view().unwrap(), RECORDS).await.is_empty(), "not shown while it is in doubt");
         while store.reopen().await.is_err() {}
         assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["a"]);
     });
@@ -129,14 +123,9 @@ fn a_broken_lane_stays_broken_over_a_reopening() {
     on_faulty(async |store, script| {
         let lane = store.lane();
         script.fail_next(StorageCall::Commit, FaultKind::Fail);
-        store
-            .submit(&lane, put(RECORDS, "a", "1"), Durability::Sync)
-            .await
-            .unwrap_err();
+        store.submit(&lane, put(RECORDS, "a", "1"), Durability::Sync).await.unwrap_err();
         heal(&store).await;
-        let later = store
-            .submit(&lane, put(RECORDS, "b", "1"), Durability::Sync)
-            .await;
+        let later = store.submit(&lane, put(RECORDS, "b", "1"), Durability::Sync).await;
         assert_eq!(later.unwrap_err(), CommitFault::ChainBroken);
         commit(&store, put(RECORDS, "c", "1")).await.unwrap();
     });
@@ -147,24 +136,16 @@ fn failed_reads_say_how() {
     on_faulty(async |store, script| {
         let view = commit(&store, put(RECORDS, "a", "1")).await.unwrap();
         script.fail_next(StorageCall::Read, FaultKind::Fail);
-        assert!(matches!(
-            view.get(RECORDS, b"a").await,
-            Err(ReadFault::Io { space: RECORDS, .. })
-        ));
+        assert!(matches!(view.get(RECORDS, b"a").await, Err(ReadFault::Io { space: RECORDS, .. })));
         script.fail_next(StorageCall::Read, FaultKind::Damage);
-        let scan = view
-            .scan(RECORDS, KeyRange::all(), Direction::Forward, ALL_ROWS)
-            .await;
+        let scan = view.scan(RECORDS, KeyRange::all(), Direction::Forward, ALL_ROWS).await;
         assert!(matches!(scan, Err(ReadFault::Damaged { space: RECORDS, .. })));
         assert_eq!(get(&view, RECORDS, "a").await.as_deref(), Some("1"));
         // A requirement that cannot be read refuses its batch and harms nobody else.
         script.fail_next(StorageCall::Read, FaultKind::Fail);
         let mut batch = put(RECORDS, "b", "1");
         batch.require(RECORDS, "a", Some(Bytes::from("1")));
-        assert!(matches!(
-            commit(&store, batch).await,
-            Err(CommitFault::Unreadable(_))
-        ));
+        assert!(matches!(commit(&store, batch).await, Err(CommitFault::Unreadable(_))));
         assert_eq!(store.health(), Health::Serving);
     });
 }
@@ -172,17 +153,10 @@ fn failed_reads_say_how() {
 #[test]
 fn a_torn_ingest_leaves_nothing() {
     on_faulty(async |store, script| {
-        let rows = |run: u8| {
-            (0..50u8)
-                .map(|row| (vec![run, row].into(), "x".into()))
-                .collect::<Vec<_>>()
-        };
+        let rows = |run: u8| (0..50u8).map(|row| (vec![run, row].into(), "x".into())).collect::<Vec<_>>();
         for kind in [FaultKind::Fail, FaultKind::Tear { survive: 20 }] {
             script.fail_next(StorageCall::Ingest, kind);
-            assert!(matches!(
-                store.ingest(INDEX, rows(1)).await,
-                Err(CommitFault::Uncertain { .. })
-            ));
+            assert!(matches!(store.ingest(INDEX, rows(1)).await, Err(CommitFault::Uncertain { .. })));
             assert!(keys(&store.view().unwrap(), INDEX).await.is_empty());
         }
         let ingest = store.ingest(INDEX, rows(1)).await.unwrap();
@@ -210,10 +184,7 @@ fn a_crash_keeps_what_was_synced_and_a_prefix_of_the_rest() {
                 ("2", Durability::Buffered),
                 ("3", Durability::Buffered),
             ] {
-                store
-                    .submit(&lane, put(RECORDS, key, "x"), durability)
-                    .await
-                    .unwrap();
+                store.submit(&lane, put(RECORDS, key, "x"), durability).await.unwrap();
             }
             let view = store.view().unwrap();
             let after = script.crash(survivors).unwrap();
@@ -221,10 +192,7 @@ fn a_crash_keeps_what_was_synced_and_a_prefix_of_the_rest() {
             assert_eq!(view.get(RECORDS, b"0").await, Err(ReadFault::Closed));
             assert!(commit(&store, put(RECORDS, "4", "x")).await.is_err());
             commit(&after, put(RECORDS, "5", "x")).await.unwrap();
-            assert!(
-                script.crash(Survivors::Synced).is_some(),
-                "the new store plays the same script"
-            );
+            assert!(script.crash(Survivors::Synced).is_some(), "the new store plays the same script");
         });
     }
 }
@@ -242,10 +210,7 @@ fn a_crash_removes_unnamed_ingests() {
         commit(&store, batch).await.unwrap();
         let mut batch = put(META, "a", "x");
         batch.name_ingest(late);
-        store
-            .submit(&store.lane(), batch, Durability::Buffered)
-            .await
-            .unwrap();
+        store.submit(&store.lane(), batch, Durability::Buffered).await.unwrap();
         let after = script.crash(Survivors::Synced).unwrap();
         assert_eq!(keys(&after.view().unwrap(), INDEX).await, ["named"]);
         assert!(keys(&after.view().unwrap(), META).await.is_empty());
@@ -274,10 +239,7 @@ fn failing_any_call_loses_nothing_acknowledged() {
                 let view = after.view().unwrap();
                 let found = keys(&view, RECORDS).await;
                 assert_eq!(found, keys(&view, META).await, "every batch is whole");
-                assert!(
-                    acknowledged.iter().all(|key| found.contains(key)),
-                    "call {number}, {kind:?}"
-                );
+                assert!(acknowledged.iter().all(|key| found.contains(key)), "call {number}, {kind:?}");
                 let known = |key: &String| acknowledged.contains(key) || doubtful.contains(key);
                 assert!(found.iter().all(known), "call {number}, {kind:?}: {found:?}");
                 commit(&after, put(RECORDS, "after", "x")).await.unwrap();
@@ -327,11 +289,7 @@ fn the_same_seed_gives_the_same_run() {
         let outcome = run(workload(&store));
         script.calm();
         let after = script.crash(Survivors::Drawn).unwrap();
-        (
-            outcome,
-            script.call_count(),
-            run(async { keys(&after.view().unwrap(), RECORDS).await }),
-        )
+        (outcome, script.call_count(), run(async { keys(&after.view().unwrap(), RECORDS).await }))
     };
     for seed in 0..50 {
         assert_eq!(trace(seed), trace(seed));

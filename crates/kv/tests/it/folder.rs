@@ -8,9 +8,7 @@ use tempfile::TempDir;
 use crate::stores::{INDEX, META, RECORDS, SPACES, commit, get, keys, options, put, run};
 
 fn refused(folder: &TempDir) -> OpenFault {
-    Store::open(options(folder))
-        .err()
-        .expect("the store should have been refused")
+    Store::open(options(folder)).err().expect("the store should have been refused")
 }
 
 #[test]
@@ -20,9 +18,7 @@ fn everything_is_there_after_a_close() {
         for round in 0..3 {
             let store = Store::open(options(&folder)).unwrap();
             assert_eq!(keys(&store.view().unwrap(), RECORDS).await.len(), round);
-            commit(&store, put(RECORDS, &round.to_string(), "x"))
-                .await
-                .unwrap();
+            commit(&store, put(RECORDS, &round.to_string(), "x")).await.unwrap();
             store.close().await.unwrap();
         }
     });
@@ -35,14 +31,9 @@ fn everything_is_there_without_a_close() {
         for round in 0..3 {
             let store = Store::open(options(&folder)).unwrap();
             assert_eq!(keys(&store.view().unwrap(), RECORDS).await.len(), 2 * round);
-            commit(&store, put(RECORDS, &format!("{round}-sync"), "x"))
-                .await
-                .unwrap();
+            commit(&store, put(RECORDS, &format!("{round}-sync"), "x")).await.unwrap();
             let buffered = put(RECORDS, &format!("{round}-buffered"), "x");
-            store
-                .submit(&store.lane(), buffered, Durability::Buffered)
-                .await
-                .unwrap();
+            store.submit(&store.lane(), buffered, Durability::Buffered).await.unwrap();
         }
     });
 }
@@ -74,11 +65,8 @@ fn unnamed_ingests_are_removed_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     run(async {
         let store = Store::open(options(&folder)).unwrap();
-        let rows = |run: u8| {
-            (0..100u8)
-                .map(|row| (vec![run, row].into(), "block".into()))
-                .collect::<Vec<_>>()
-        };
+        let rows =
+            |run: u8| (0..100u8).map(|row| (vec![run, row].into(), "block".into())).collect::<Vec<_>>();
         commit(&store, put(INDEX, "\u{2}-neighbour", "x")).await.unwrap();
         let first = store.ingest(INDEX, rows(1)).await.unwrap();
         store.ingest(INDEX, rows(2)).await.unwrap();
@@ -118,18 +106,9 @@ fn a_newer_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(Store::open(options(&folder)).unwrap());
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
-    assert_eq!(
-        format,
-        "perihelion store 1\nrecords compressed\nindex plain\nmeta compressed\n"
-    );
+    assert_eq!(format, "perihelion store 1\nrecords compressed\nindex plain\nmeta compressed\n");
     fs::write(folder.path().join("FORMAT"), format.replacen('1', "2", 1)).unwrap();
-    assert!(matches!(
-        refused(&folder),
-        OpenFault::NewerFormat {
-            found: 2,
-            supported: 1
-        }
-    ));
+    assert!(matches!(refused(&folder), OpenFault::NewerFormat { found: 2, supported: 1 }));
     fs::write(folder.path().join("FORMAT"), "something else").unwrap();
     assert!(matches!(refused(&folder), OpenFault::NotAStore { .. }));
 }
@@ -155,21 +134,11 @@ fn spaces_are_appended_but_never_changed() {
         commit(&store, put(INDEX, "a", "1")).await.unwrap();
         drop(store);
         let store = with_spaces(&SPACES).unwrap();
-        assert_eq!(
-            get(&store.view().unwrap(), INDEX, "a").await.as_deref(),
-            Some("1")
-        );
+        assert_eq!(get(&store.view().unwrap(), INDEX, "a").await.as_deref(), Some("1"));
         commit(&store, put(META, "a", "2")).await.unwrap();
         drop(store);
         let swapped = [SPACES[1], SPACES[0], SPACES[2]];
-        let recompressed = [
-            SPACES[0],
-            SpaceOptions {
-                name: "index",
-                compressed: true,
-            },
-            SPACES[2],
-        ];
+        let recompressed = [SPACES[0], SpaceOptions { name: "index", compressed: true }, SPACES[2]];
         for wrong in [&SPACES[..2], &swapped, &recompressed] {
             assert!(matches!(with_spaces(wrong), Err(OpenFault::SpacesChanged { .. })));
         }

@@ -72,27 +72,10 @@ async fn play(mut store: Store, steps: Vec<Step>, restart: impl Fn(Store) -> Sto
             Step::Require { space, key, expected } => require(&store, &mut model, space, key, expected).await,
             Step::Get { space, key } => {
                 let found = store.view().unwrap().get(Space(space), &[key]).await.unwrap();
-                assert_eq!(
-                    found,
-                    model.get(&(space, key)).map(|value| Bytes::from(vec![*value]))
-                );
+                assert_eq!(found, model.get(&(space, key)).map(|value| Bytes::from(vec![*value])));
             }
-            Step::Scan {
-                space,
-                start,
-                end,
-                backward,
-                rows,
-            } => {
-                scan(
-                    &store,
-                    &model,
-                    space,
-                    start..end.unwrap_or(u8::MAX),
-                    backward,
-                    rows,
-                )
-                .await;
+            Step::Scan { space, start, end, backward, rows } => {
+                scan(&store, &model, space, start..end.unwrap_or(u8::MAX), backward, rows).await;
             }
             Step::Reopen => store.reopen().await.unwrap(),
             Step::Restart => store = restart(store),
@@ -114,19 +97,12 @@ async fn commit(store: &Store, model: &mut Model, changes: Vec<Change>) {
             }
         }
     }
-    store
-        .submit(&store.lane(), batch, Durability::Sync)
-        .await
-        .unwrap();
+    store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
 }
 
 async fn require(store: &Store, model: &mut Model, space: u8, key: u8, expected: Option<u8>) {
     let mut batch = Batch::default();
-    batch.require(
-        Space(space),
-        vec![key],
-        expected.map(|value| Bytes::from(vec![value])),
-    );
+    batch.require(Space(space), vec![key], expected.map(|value| Bytes::from(vec![value])));
     batch.put(Space(space), vec![key], vec![key % 4]);
     let verdict = store.submit(&store.lane(), batch, Durability::Sync).await;
     if model.get(&(space, key)).copied() == expected {
@@ -151,28 +127,13 @@ async fn scan(
         .filter(|(row, _)| inside(row))
         .map(|((_, key), value)| (vec![*key].into(), vec![*value].into()))
         .collect();
-    let direction = if backward {
-        Direction::Backward
-    } else {
-        Direction::Forward
-    };
+    let direction = if backward { Direction::Backward } else { Direction::Forward };
     if backward {
         expected.reverse();
     }
-    let range = KeyRange {
-        start: vec![keys.start].into(),
-        end: Some(vec![keys.end].into()),
-    };
-    let limit = ScanLimit {
-        rows,
-        bytes: usize::MAX,
-    };
-    let chunk = store
-        .view()
-        .unwrap()
-        .scan(Space(space), range, direction, limit)
-        .await
-        .unwrap();
+    let range = KeyRange { start: vec![keys.start].into(), end: Some(vec![keys.end].into()) };
+    let limit = ScanLimit { rows, bytes: usize::MAX };
+    let chunk = store.view().unwrap().scan(Space(space), range, direction, limit).await.unwrap();
     assert_eq!(chunk.more, expected.len() > rows);
     expected.truncate(rows);
     assert_eq!(chunk.rows, expected);

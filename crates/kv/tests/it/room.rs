@@ -23,10 +23,7 @@ fn a_nearly_full_disk_refuses_growth_and_recovers_by_itself() {
         assert_eq!(store.health(), Health::Serving);
 
         let ballast_path = folder.path().join("ballast");
-        File::create(&ballast_path)
-            .unwrap()
-            .allocate(2 * SLACK_BYTES)
-            .unwrap();
+        File::create(&ballast_path).unwrap().allocate(2 * SLACK_BYTES).unwrap();
         // The last look at the disk may still count for a moment.
         std::thread::sleep(std::time::Duration::from_millis(250));
         let fault = commit(&store, put(RECORDS, "b", "1")).await.unwrap_err();
@@ -35,14 +32,8 @@ fn a_nearly_full_disk_refuses_growth_and_recovers_by_itself() {
         );
         assert!(matches!(store.health(), Health::Full { .. }));
         let rows = vec![("a".into(), "x".into())];
-        assert!(matches!(
-            store.ingest(INDEX, rows).await,
-            Err(CommitFault::Full { .. })
-        ));
-        assert_eq!(
-            get(&store.view().unwrap(), RECORDS, "a").await.as_deref(),
-            Some("1")
-        );
+        assert!(matches!(store.ingest(INDEX, rows).await, Err(CommitFault::Full { .. })));
+        assert_eq!(get(&store.view().unwrap(), RECORDS, "a").await.as_deref(), Some("1"));
         let mut shrinking = Batch::default();
         shrinking.delete(RECORDS, "a");
         shrinking.mark_shrinking();

@@ -9,28 +9,16 @@ use kv::{
 use tempfile::TempDir;
 
 pub(crate) const SPACES: [SpaceOptions; 3] = [
-    SpaceOptions {
-        name: "records",
-        compressed: true,
-    },
-    SpaceOptions {
-        name: "index",
-        compressed: false,
-    },
-    SpaceOptions {
-        name: "meta",
-        compressed: true,
-    },
+    SpaceOptions { name: "records", compressed: true },
+    SpaceOptions { name: "index", compressed: false },
+    SpaceOptions { name: "meta", compressed: true },
 ];
 pub(crate) const RECORDS: Space = Space(0);
 pub(crate) const INDEX: Space = Space(1);
 pub(crate) const META: Space = Space(2);
 
 /// No limit to speak of.
-pub(crate) const ALL_ROWS: ScanLimit = ScanLimit {
-    rows: usize::MAX,
-    bytes: usize::MAX,
-};
+pub(crate) const ALL_ROWS: ScanLimit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Kind {
@@ -83,11 +71,7 @@ pub(crate) fn on_every_kind<F: Future<Output = ()>>(case: impl Fn(Store) -> F) {
 }
 
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap()
-        .block_on(future)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
 }
 
 pub(crate) fn put(space: Space, key: &str, value: &str) -> Batch {
@@ -107,13 +91,6 @@ pub(crate) async fn get(view: &View, space: Space, key: &str) -> Option<String> 
 
 /// All keys of a space, in order.
 pub(crate) async fn keys(view: &View, space: Space) -> Vec<String> {
-    let chunk = view
-        .scan(space, KeyRange::all(), Direction::Forward, ALL_ROWS)
-        .await
-        .unwrap();
-    chunk
-        .rows
-        .iter()
-        .map(|(key, _)| String::from_utf8(key.to_vec()).unwrap())
-        .collect()
+    let chunk = view.scan(space, KeyRange::all(), Direction::Forward, ALL_ROWS).await.unwrap();
+    chunk.rows.iter().map(|(key, _)| String::from_utf8(key.to_vec()).unwrap()).collect()
 }

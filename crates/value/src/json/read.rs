@@ -25,10 +25,7 @@ pub(crate) fn encode_object(text: &[u8], skip: &[&str]) -> Result<Vec<u8>, JsonE
     let start = reader.cursor.position;
     reader.document()?;
     if text.get(start) != Some(&b'{') {
-        return Err(JsonError {
-            kind: JsonErrorKind::NotAnObject,
-            offset: start,
-        });
+        return Err(JsonError { kind: JsonErrorKind::NotAnObject, offset: start });
     }
     Ok(reader.encoder.into_bytes())
 }
@@ -47,18 +44,10 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(text: &'a [u8], skip: &'a [&'a str]) -> Result<Reader<'a>, JsonError> {
         // Checked once for the whole text; strings without escapes are then slices of it.
-        let text = str::from_utf8(text).map_err(|error| JsonError {
-            kind: JsonErrorKind::InvalidUtf8,
-            offset: error.valid_up_to(),
-        })?;
+        let text = str::from_utf8(text)
+            .map_err(|error| JsonError { kind: JsonErrorKind::InvalidUtf8, offset: error.valid_up_to() })?;
         let encoder = Encoder::with_capacity(text.len() + text.len() / 8 + 16);
-        Ok(Reader {
-            cursor: Cursor::new(text),
-            encoder,
-            skip,
-            skipping: false,
-            name: Vec::new(),
-        })
+        Ok(Reader { cursor: Cursor::new(text), encoder, skip, skipping: false, name: Vec::new() })
     }
 
     /// Reads the one value the text must be.
@@ -179,9 +168,7 @@ impl<'a> Reader<'a> {
     }
 
     fn end_container(&mut self) -> Result<(), JsonError> {
-        self.encoder
-            .end()
-            .map_err(|TooLarge| self.cursor.error(JsonErrorKind::TooLarge))
+        self.encoder.end().map_err(|TooLarge| self.cursor.error(JsonErrorKind::TooLarge))
     }
 
     /// Reads a name and the colon behind it.

@@ -38,10 +38,7 @@ impl<'a> Cursor<'a> {
         }
         joined.clear();
         self.unescape(joined)?;
-        str::from_utf8(joined).map_err(|_| JsonError {
-            kind: JsonErrorKind::InvalidUtf8,
-            offset: start,
-        })
+        str::from_utf8(joined).map_err(|_| JsonError { kind: JsonErrorKind::InvalidUtf8, offset: start })
     }
 
     /// Appends a string's characters, from behind its opening quote to behind its closing one.
@@ -75,10 +72,7 @@ impl<'a> Cursor<'a> {
             Some(b't') => b'\t',
             Some(_) => return Err(self.error(JsonErrorKind::InvalidEscape)),
             None => {
-                return Err(JsonError {
-                    kind: JsonErrorKind::UnexpectedEnd,
-                    offset: self.text.len(),
-                });
+                return Err(JsonError { kind: JsonErrorKind::UnexpectedEnd, offset: self.text.len() });
             }
         };
         out.push(byte);
@@ -113,14 +107,8 @@ impl<'a> Cursor<'a> {
 
     /// The four hexadecimal digits of the `\u` that begins at `start`.
     fn code_unit(&self, start: usize) -> Result<u32, JsonError> {
-        let invalid = JsonError {
-            kind: JsonErrorKind::InvalidEscape,
-            offset: start,
-        };
-        let digits = self
-            .bytes()
-            .get(start + 2..start + 6)
-            .ok_or_else(|| invalid.clone())?;
+        let invalid = JsonError { kind: JsonErrorKind::InvalidEscape, offset: start };
+        let digits = self.bytes().get(start + 2..start + 6).ok_or_else(|| invalid.clone())?;
         digits.iter().try_fold(0, |acc, digit| {
             let digit = char::from(*digit).to_digit(16).ok_or_else(|| invalid.clone())?;
             Ok(acc << 4 | digit)
@@ -144,26 +132,19 @@ impl<'a> Cursor<'a> {
             self.digits()?;
         }
         if !fraction && !exponent && fits {
-            let integer = if negative {
-                0i64.checked_sub_unsigned(magnitude)
-            } else {
-                i64::try_from(magnitude).ok()
-            };
+            let integer =
+                if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() };
             // Only a double has a negative zero.
             if let Some(integer) = integer.filter(|integer| !negative || *integer != 0) {
                 return Ok(JsonNumber::Integer(integer));
             }
         }
         // The standard parser rounds to the nearest double, ties to even, whatever the length.
-        let double: f64 = self.text[start..self.position].parse().map_err(|_| JsonError {
-            kind: JsonErrorKind::InvalidNumber,
-            offset: start,
-        })?;
+        let double: f64 = self.text[start..self.position]
+            .parse()
+            .map_err(|_| JsonError { kind: JsonErrorKind::InvalidNumber, offset: start })?;
         if double.is_infinite() {
-            return Err(JsonError {
-                kind: JsonErrorKind::NumberOutOfRange,
-                offset: start,
-            });
+            return Err(JsonError { kind: JsonErrorKind::NumberOutOfRange, offset: start });
         }
         Ok(JsonNumber::Double(double))
     }
@@ -174,30 +155,21 @@ impl<'a> Cursor<'a> {
         let mut magnitude = 0u64;
         let mut fits = true;
         while let Some(byte @ b'0'..=b'9') = self.peek() {
-            let next = magnitude
-                .checked_mul(10)
-                .and_then(|tens| tens.checked_add(u64::from(byte - b'0')));
+            let next = magnitude.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(byte - b'0')));
             fits &= next.is_some();
             magnitude = next.unwrap_or(0);
             self.position += 1;
         }
         let count = self.position - start;
         if count == 0 || (count > 1 && self.bytes()[start] == b'0') {
-            return Err(JsonError {
-                kind: JsonErrorKind::InvalidNumber,
-                offset: start,
-            });
+            return Err(JsonError { kind: JsonErrorKind::InvalidNumber, offset: start });
         }
         Ok((magnitude, fits))
     }
 
     /// Passes over one digit or more.
     fn digits(&mut self) -> Result<(), JsonError> {
-        let count = self
-            .rest()
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
             return Err(self.error(JsonErrorKind::InvalidNumber));
         }
@@ -236,10 +208,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn error(&self, kind: JsonErrorKind) -> JsonError {
-        JsonError {
-            kind,
-            offset: self.position,
-        }
+        JsonError { kind, offset: self.position }
     }
 
     pub(super) fn expected(&self, expected: &'static str) -> JsonError {
@@ -259,10 +228,7 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
     // The last word may overlap the one before, whose bytes are known to be plain.
     match bytes.last_chunk::<8>() {
         Some(word) => first_special(*word).map_or(bytes.len(), |place| bytes.len() - 8 + place),
-        None => tail
-            .iter()
-            .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
-            .unwrap_or(tail.len()),
+        None => tail.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(tail.len()),
     }
 }
 
@@ -299,9 +265,7 @@ mod tests {
                 }
             }
         }
-        let plain: Vec<u8> = (0x20..=0xff)
-            .filter(|byte| !matches!(byte, b'"' | b'\\'))
-            .collect();
+        let plain: Vec<u8> = (0x20..=0xff).filter(|byte| !matches!(byte, b'"' | b'\\')).collect();
         assert_eq!(plain_run(&plain), plain.len());
     }
 }

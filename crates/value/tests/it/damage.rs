@@ -17,25 +17,11 @@ fn walk(document: &Document) {
     let _ = document.without(&["a"]);
     let _ = Document::from_value_ref(root);
     for (name, member) in root.members() {
-        let _ = (
-            root.member(name),
-            member.as_str(),
-            member.as_bool(),
-            member.as_f64(),
-            member.as_i64(),
-        );
-        let _ = (
-            member.len(),
-            member.element(0),
-            member.element(usize::MAX),
-            member.elements().count(),
-        );
+        let _ = (root.member(name), member.as_str(), member.as_bool(), member.as_f64(), member.as_i64());
+        let _ = (member.len(), member.element(0), member.element(usize::MAX), member.elements().count());
     }
     if document.validate().is_ok() {
-        assert_eq!(
-            Document::from_value(&tree).unwrap().to_value().to_json(),
-            tree.to_json()
-        );
+        assert_eq!(Document::from_value(&tree).unwrap().to_value().to_json(), tree.to_json());
     }
 }
 

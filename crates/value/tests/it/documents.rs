@@ -12,10 +12,7 @@ fn exact(value: &Value) -> String {
 
 fn lookup<'a>(value: &'a Value, names: &[String]) -> Option<&'a Value> {
     names.iter().try_fold(value, |value, name| match value {
-        Value::Object(members) => members
-            .iter()
-            .find(|member| member.0 == *name)
-            .map(|member| &member.1),
+        Value::Object(members) => members.iter().find(|member| member.0 == *name).map(|member| &member.1),
         _ => None,
     })
 }

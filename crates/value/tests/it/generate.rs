@@ -40,17 +40,10 @@ pub(crate) fn double() -> impl Strategy<Value = f64> {
         5e-324,
     ];
     prop_oneof![
-        any::<u64>()
-            .prop_map(f64::from_bits)
-            .prop_filter("finite", |double| double.is_finite()),
+        any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |double| double.is_finite()),
         (prop::sample::select(special), -3i8..=3, any::<bool>()).prop_map(|(base, steps, negative)| {
-            let moved = (0..steps.abs()).fold(base, |double, _| {
-                if steps < 0 {
-                    double.next_down()
-                } else {
-                    double.next_up()
-                }
-            });
+            let moved = (0..steps.abs())
+                .fold(base, |double, _| if steps < 0 { double.next_down() } else { double.next_up() });
             let moved = if moved.is_finite() { moved } else { base };
             if negative { -moved } else { moved }
         }),
@@ -60,18 +53,7 @@ pub(crate) fn double() -> impl Strategy<Value = f64> {
 }
 
 pub(crate) fn integer() -> impl Strategy<Value = i64> {
-    let anchors = vec![
-        0,
-        1 << 53,
-        1 << 54,
-        1 << 62,
-        i64::MAX,
-        i64::MIN,
-        -(1 << 53),
-        1 << 31,
-        128,
-        32_768,
-    ];
+    let anchors = vec![0, 1 << 53, 1 << 54, 1 << 62, i64::MAX, i64::MIN, -(1 << 53), 1 << 31, 128, 32_768];
     prop_oneof![
         any::<i64>(),
         -300i64..300,
@@ -92,9 +74,7 @@ pub(crate) fn decimal() -> impl Strategy<Value = Decimal128> {
         (
             any::<bool>(),
             0u128..1000,
-            prop::sample::select(vec![
-                -6176, -400, -325, -324, -2, -1, 0, 1, 18, 22, 300, 308, 6111
-            ])
+            prop::sample::select(vec![-6176, -400, -325, -324, -2, -1, 0, 1, 18, 22, 300, 308, 6111])
         )
             .prop_map(parts),
         (double(), 0u8..=34).prop_map(|(double, digits)| near(double, usize::from(digits))),

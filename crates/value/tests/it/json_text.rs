@@ -13,10 +13,7 @@ fn refused(text: impl AsRef<[u8]>, kind: JsonErrorKind, offset: usize) {
 
 #[track_caller]
 fn read(text: &str, expected: Value) {
-    assert_eq!(
-        format!("{:?}", Value::from_json(text.as_bytes()).unwrap()),
-        format!("{expected:?}")
-    );
+    assert_eq!(format!("{:?}", Value::from_json(text.as_bytes()).unwrap()), format!("{expected:?}"));
 }
 
 #[test]
@@ -27,28 +24,14 @@ fn numbers_keep_their_kind() {
     read("9223372036854775807", Value::Int64(i64::MAX));
     read("-9223372036854775808", Value::Int64(i64::MIN));
     read("9223372036854775808", Value::Double(9_223_372_036_854_775_808.0));
-    read(
-        "-9223372036854775809",
-        Value::Double(-9_223_372_036_854_775_808.0),
-    );
+    read("-9223372036854775809", Value::Double(-9_223_372_036_854_775_808.0));
     read("1.0", Value::Double(1.0));
     read("1e2", Value::Double(100.0));
     read("1e-999", Value::Double(0.0));
-    read(
-        "123456789012345678901234567890",
-        Value::Double(123_456_789_012_345_678_901_234_567_890.0),
-    );
+    read("123456789012345678901234567890", Value::Double(123_456_789_012_345_678_901_234_567_890.0));
     refused("1e999", JsonErrorKind::NumberOutOfRange, 0);
     refused("[1,-1e400]", JsonErrorKind::NumberOutOfRange, 3);
-    for (text, offset) in [
-        ("01", 0),
-        ("-", 1),
-        ("1.", 2),
-        ("1.e1", 2),
-        ("1e", 2),
-        ("1e+", 3),
-        ("-a", 1),
-    ] {
+    for (text, offset) in [("01", 0), ("-", 1), ("1.", 2), ("1.e1", 2), ("1e", 2), ("1e+", 3), ("-a", 1)] {
         refused(text, JsonErrorKind::InvalidNumber, offset);
     }
 }
@@ -59,18 +42,9 @@ fn strings_are_unescaped() {
     read(r#""\u0041\u00e9\uD83D\ude00""#, Value::from("Aé😀"));
     read(
         r#"{"\u0061":{"b\\":1}}"#,
-        Value::Object(vec![(
-            "a".to_owned(),
-            Value::Object(vec![("b\\".to_owned(), Value::from(1))]),
-        )]),
+        Value::Object(vec![("a".to_owned(), Value::Object(vec![("b\\".to_owned(), Value::from(1))]))]),
     );
-    for text in [
-        r#""\ud800""#,
-        r#""\ud800x""#,
-        r#""\ud800\u0041""#,
-        r#""\udc00""#,
-        r#""\ud800\ud800""#,
-    ] {
+    for text in [r#""\ud800""#, r#""\ud800x""#, r#""\ud800\u0041""#, r#""\udc00""#, r#""\ud800\ud800""#] {
         refused(text, JsonErrorKind::LoneSurrogate, 1);
     }
     refused(r#""a\x""#, JsonErrorKind::InvalidEscape, 2);
@@ -105,9 +79,7 @@ fn structure_errors_say_what_was_expected() {
 fn depth_is_bounded() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     assert!(Value::from_json(nested(JSON_DEPTH_MAX).as_bytes()).is_ok());
-    let too_deep = JsonErrorKind::TooDeep {
-        depth: JSON_DEPTH_MAX + 1,
-    };
+    let too_deep = JsonErrorKind::TooDeep { depth: JSON_DEPTH_MAX + 1 };
     refused(nested(JSON_DEPTH_MAX + 1), too_deep.clone(), JSON_DEPTH_MAX);
     refused("[".repeat(1_000_000), too_deep.clone(), JSON_DEPTH_MAX);
     refused("{\"a\":".repeat(1_000_000), too_deep, JSON_DEPTH_MAX * 5);
@@ -128,27 +100,15 @@ fn kinds_without_json_have_their_text() {
     check(Value::Date(0), r#""1970-01-01T00:00:00.000Z""#);
     check(Value::Date(1_709_210_096_789), r#""2024-02-29T12:34:56.789Z""#);
     check(Value::Date(-1), r#""1969-12-31T23:59:59.999Z""#);
-    check(
-        Value::Date(-62_167_219_200_001),
-        r#""-000001-12-31T23:59:59.999Z""#,
-    );
-    check(
-        Value::Date(253_402_300_800_000),
-        r#""+010000-01-01T00:00:00.000Z""#,
-    );
+    check(Value::Date(-62_167_219_200_001), r#""-000001-12-31T23:59:59.999Z""#);
+    check(Value::Date(253_402_300_800_000), r#""+010000-01-01T00:00:00.000Z""#);
     check(Value::Date(i64::MAX), r#""+292278994-08-17T07:12:55.807Z""#);
     check(
         Value::Guid(std::array::from_fn(|index| u8::try_from(index).unwrap() * 0x11)),
         r#""00112233-4455-6677-8899-aabbccddeeff""#,
     );
     check(Value::ObjectId([0xab; 12]), r#""abababababababababababab""#);
-    check(
-        Value::Binary {
-            subtype: 4,
-            bytes: vec![1, 2, 3, 4],
-        },
-        r#""AQIDBA==""#,
-    );
+    check(Value::Binary { subtype: 4, bytes: vec![1, 2, 3, 4] }, r#""AQIDBA==""#);
     let decimal =
         |coefficient, exponent| Value::Decimal(Decimal128::from_parts(false, coefficient, exponent).unwrap());
     check(decimal(110, -2), "1.10");

@@ -19,11 +19,9 @@ fn expansion(value: &Value) -> (i8, String) {
         Value::Double(double) if !double.is_finite() => return special(*double),
         Value::Double(double) => (*double < 0.0, format!("{:.1080}", double.abs())),
         Value::Decimal(decimal) => match decimal.parts() {
-            DecimalParts::Finite {
-                negative,
-                coefficient,
-                exponent,
-            } => (negative, plain(coefficient, exponent)),
+            DecimalParts::Finite { negative, coefficient, exponent } => {
+                (negative, plain(coefficient, exponent))
+            }
             DecimalParts::NaN | DecimalParts::Infinite { .. } => return special(double),
         },
         _ => unreachable!("numbers only"),
@@ -36,13 +34,7 @@ fn expansion(value: &Value) -> (i8, String) {
     if !negative {
         return (1, digits);
     }
-    (
-        -1,
-        digits
-            .bytes()
-            .map(|digit| char::from(b'9' - (digit - b'0')))
-            .collect(),
-    )
+    (-1, digits.bytes().map(|digit| char::from(b'9' - (digit - b'0'))).collect())
 }
 
 fn special(double: f64) -> (i8, String) {
@@ -77,21 +69,9 @@ fn key(value: &Value) -> Vec<u8> {
 #[track_caller]
 fn check(left: &Value, right: &Value) {
     let expected = expansion(left).cmp(&expansion(right));
-    assert_eq!(
-        key(left).cmp(&key(right)),
-        expected,
-        "keys of {left:?} and {right:?}"
-    );
-    assert_eq!(
-        compare(left.into(), right.into()),
-        expected,
-        "{left:?} and {right:?}"
-    );
-    assert_eq!(
-        compare(right.into(), left.into()),
-        expected.reverse(),
-        "{right:?} and {left:?}"
-    );
+    assert_eq!(key(left).cmp(&key(right)), expected, "keys of {left:?} and {right:?}");
+    assert_eq!(compare(left.into(), right.into()), expected, "{left:?} and {right:?}");
+    assert_eq!(compare(right.into(), left.into()), expected.reverse(), "{right:?} and {left:?}");
 }
 
 /// The same number in other kinds, and its closest neighbours there.
@@ -160,25 +140,14 @@ impl Random {
 fn doubles_survive_text_to_the_bit() {
     let mut random = Random(0x5eed);
     for _ in 0..6_000 {
-        let doubles: Vec<f64> = (0..16)
-            .map(|_| f64::from_bits(random.next()))
-            .filter(|double| double.is_finite())
-            .collect();
+        let doubles: Vec<f64> =
+            (0..16).map(|_| f64::from_bits(random.next())).filter(|double| double.is_finite()).collect();
         let written = Value::Array(doubles.iter().copied().map(Value::Double).collect());
         let read = Value::from_json(written.to_json().as_bytes()).unwrap();
-        let read_bits: Vec<u64> = ValueRef::from(&read)
-            .elements()
-            .map(|element| element.as_f64().unwrap().to_bits())
-            .collect();
-        assert_eq!(
-            read_bits,
-            doubles.iter().map(|double| double.to_bits()).collect::<Vec<_>>()
-        );
-        assert!(
-            ValueRef::from(&read)
-                .elements()
-                .all(|element| element.kind() == Kind::Double)
-        );
+        let read_bits: Vec<u64> =
+            ValueRef::from(&read).elements().map(|element| element.as_f64().unwrap().to_bits()).collect();
+        assert_eq!(read_bits, doubles.iter().map(|double| double.to_bits()).collect::<Vec<_>>());
+        assert!(ValueRef::from(&read).elements().all(|element| element.kind() == Kind::Double));
     }
 }
 

@@ -26,12 +26,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         (-9i64..9).prop_map(Value::Int64),
         generate::double().prop_map(Value::Double)
     ];
-    (op, steps(), steps(), value).prop_map(|(op, from, path, value)| Operation {
-        op,
-        from,
-        path,
-        value,
-    })
+    (op, steps(), steps(), value).prop_map(|(op, from, path, value)| Operation { op, from, path, value })
 }
 
 /// Objects whose members are often arrays and numbers.
@@ -54,10 +49,7 @@ fn document() -> impl Strategy<Value = Value> {
 }
 
 fn pointer(steps: &[String]) -> String {
-    steps
-        .iter()
-        .map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1")))
-        .collect()
+    steps.iter().map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
 fn ours(operation: &Operation) -> PatchOperation {
@@ -69,10 +61,7 @@ fn ours(operation: &Operation) -> PatchOperation {
         "replace" => PatchOperation::Replace { path, value },
         "remove" => PatchOperation::Remove { path },
         "incr" => PatchOperation::Increment { path, by: value },
-        _ => PatchOperation::Move {
-            from: Pointer::parse(&pointer(&operation.from)).unwrap(),
-            path,
-        },
+        _ => PatchOperation::Move { from: Pointer::parse(&pointer(&operation.from)).unwrap(), path },
     }
 }
 
@@ -122,11 +111,7 @@ fn naive_put(root: &mut Json, path: &[String], value: Json, overwrite: bool) -> 
             members.insert(last.to_owned(), value);
         }
         Json::Array(elements) => {
-            let index = if last == "-" {
-                elements.len()
-            } else {
-                naive_index(last)?
-            };
+            let index = if last == "-" { elements.len() } else { naive_index(last)? };
             if index > elements.len() {
                 return None;
             }
@@ -158,10 +143,7 @@ fn naive_increment(root: &mut Json, path: &[String], by: &Json) -> Option<()> {
     }
     naive_index_or_member(root.pointer(&parent)?, last)?;
     let target = root.pointer_mut(&pointer(path))?;
-    let integer = target
-        .as_i64()
-        .zip(by.as_i64())
-        .and_then(|(target, by)| target.checked_add(by));
+    let integer = target.as_i64().zip(by.as_i64()).and_then(|(target, by)| target.checked_add(by));
     *target = match integer {
         Some(integer) => integer.into(),
         None => Json::Number(serde_json::Number::from_f64(target.as_f64()? + by.as_f64()?)?),
@@ -170,11 +152,7 @@ fn naive_increment(root: &mut Json, path: &[String], by: &Json) -> Option<()> {
 }
 
 fn naive_index_or_member(parent: &Json, last: &str) -> Option<()> {
-    if parent.is_array() {
-        naive_index(last).map(drop)
-    } else {
-        Some(())
-    }
+    if parent.is_array() { naive_index(last).map(drop) } else { Some(()) }
 }
 
 fn naive_index(step: &str) -> Option<usize> {

@@ -22,11 +22,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
             Err(fault) => return Ok(refused(&container, steps.len(), index, &fault, Charge::MINIMUM)),
         }
     }
-    let BatchReceipt {
-        session,
-        charge,
-        result,
-    } = call.engine.batch(pass, key, operations).await?;
+    let BatchReceipt { session, charge, result } = call.engine.batch(pass, key, operations).await?;
     let mut reply = match result {
         Ok(receipts) => {
             let mut writer = StepWriter::new(&container);

@@ -20,9 +20,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.owner(path)?.resource;
     let pass = call.engine.access().write(&call.principal, &container)?;
     let ordinal = range_id(call.headers())?;
-    let range = ordinal
-        .map(|ordinal| range(call, &container, ordinal))
-        .transpose()?;
+    let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
     let mut prepared = Vec::with_capacity(steps.len());
@@ -34,10 +32,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     }
     // The engine gets what can be done; refused steps keep their place in the answer.
     let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
-    let done = call
-        .engine
-        .bulk(pass, ready.into_iter().flatten().collect())
-        .await;
+    let done = call.engine.bulk(pass, ready.into_iter().flatten().collect()).await;
     let mut reply = answer(&container, &steps, refused, done);
     if let Some(ordinal) = ordinal {
         reply.number(&names::PARTITION_KEY_RANGE_ID, ordinal.0);
@@ -59,9 +54,7 @@ fn prepare(
     shared: Option<&PartitionKey>,
 ) -> Result<Prepared, Fault> {
     let own = step.partition_key.as_deref();
-    let own = own
-        .map(|text| container.definition().partition_key.parse_header(text))
-        .transpose()?;
+    let own = own.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
     Ok((own.or_else(|| shared.cloned()), step.operation()?))
 }
 
@@ -74,9 +67,7 @@ fn range(
     let pass = call.engine.access().read_catalog(&call.principal)?;
     let feed = call.engine.ranges(pass, container);
     let found = feed.ranges.into_iter().find(|range| range.ordinal == ordinal);
-    let gone = || MissingFault::Range {
-        id: ordinal.to_string(),
-    };
+    let gone = || MissingFault::Range { id: ordinal.to_string() };
     Ok(found.ok_or_else(gone)?.range)
 }
 
@@ -92,9 +83,7 @@ fn check_range(
     let mut complete = keys.filter(|key| definition.is_complete(key));
     match complete.all(|key| range.contains(&definition.effective_key(key))) {
         true => Ok(()),
-        false => Err(MissingFault::Range {
-            id: ordinal.to_string(),
-        }),
+        false => Err(MissingFault::Range { id: ordinal.to_string() }),
     }
 }
 

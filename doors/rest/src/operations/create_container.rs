@@ -13,10 +13,7 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     let database = call.engine.find_database(database).map_err(owner_fault)?.resource;
     let definition = ContainerDefinition::from_json(&call.json_body()?)?;
     let throughput = headers::throughput(call.headers())?;
-    let container = call
-        .engine
-        .create_container(pass, &database, definition, throughput)
-        .await?;
+    let container = call.engine.create_container(pass, &database, definition, throughput).await?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::CREATED, CATALOG_WRITE, body);
     reply.etag(container.etag());

@@ -12,10 +12,9 @@ pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
     let pass = call.engine.access().change_catalog(&call.principal)?;
     call.refuse_query()?;
     let Json::Object(members) = call.json_body()? else {
-        return Err(RequestFault::BadBody {
-            reason: "a database definition is a JSON object".to_owned(),
-        }
-        .into());
+        return Err(
+            RequestFault::BadBody { reason: "a database definition is a JSON object".to_owned() }.into()
+        );
     };
     let id = model::name_of(&members)?;
     let throughput = headers::throughput(call.headers())?;

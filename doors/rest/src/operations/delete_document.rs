@@ -15,10 +15,7 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     refuse_triggers(call)?;
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
-    let mutation = Mutation::Delete {
-        target: target(&owner, path.document),
-        condition,
-    };
+    let mutation = Mutation::Delete { target: target(&owner, path.document), condition };
     let receipt = call.engine.write(pass, Some(key), mutation).await?;
     written(call, container, receipt)
 }

@@ -19,8 +19,7 @@ pub(super) fn header_key(
     container: &Container,
 ) -> Result<Option<PartitionKey>, RequestFault> {
     let text = headers::text(call.headers(), &names::PARTITION_KEY)?;
-    text.map(|text| container.definition().partition_key.parse_header(text))
-        .transpose()
+    text.map(|text| container.definition().partition_key.parse_header(text)).transpose()
 }
 
 /// The partition key of the header, without which no stored document is found.
@@ -38,20 +37,14 @@ pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<Par
 /// The item in `text`. Clients send back the system properties they have read: those are dropped.
 pub(super) fn item(text: &[u8]) -> Result<Item, Fault> {
     if text.len() > ITEM_BYTES_MAX {
-        return Err(LimitFault::TooLarge {
-            bytes: text.len(),
-            limit: ITEM_BYTES_MAX,
-        }
-        .into());
+        return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
     }
     let document = Document::from_json_without(text, &SYSTEM_PROPERTIES).map_err(bad_json)?;
     Ok(Item::new(document)?)
 }
 
 fn bad_json(error: JsonError) -> RequestFault {
-    RequestFault::BadJson {
-        reason: error.to_string(),
-    }
+    RequestFault::BadJson { reason: error.to_string() }
 }
 
 /// Which document the last segment of a path names: below a container named by RID it is a RID, else an id.
@@ -62,9 +55,7 @@ pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target
         }
         Rid::Database(_) | Rid::Container(..) | Rid::Range(..) | Rid::Offer(_) => None,
     };
-    let number = Rid::parse(segment)
-        .filter(|_| owner.by_rid)
-        .and_then(of_this_container);
+    let number = Rid::parse(segment).filter(|_| owner.by_rid).and_then(of_this_container);
     number.map_or_else(|| Target::Id(segment.to_owned()), Target::Number)
 }
 
@@ -76,10 +67,7 @@ pub(super) fn patch_operations(text: &[u8]) -> Result<Vec<PatchOperation>, Fault
         Some(list) => list,
         None => body,
     };
-    if body
-        .member("condition")
-        .is_some_and(|condition| !ValueRef::is_null(condition))
-    {
+    if body.member("condition").is_some_and(|condition| !ValueRef::is_null(condition)) {
         return Err(not_supported("a patch with a condition").into());
     }
     let bad = |reason: String| RequestFault::BadBody { reason };
@@ -88,11 +76,9 @@ pub(super) fn patch_operations(text: &[u8]) -> Result<Vec<PatchOperation>, Fault
         return Err(bad("a patch has at least one operation".to_owned()).into());
     }
     if operations.len() > PATCH_OPERATIONS_MAX {
-        return Err(LimitFault::TooManyOperations {
-            given: operations.len(),
-            limit: PATCH_OPERATIONS_MAX,
-        }
-        .into());
+        return Err(
+            LimitFault::TooManyOperations { given: operations.len(), limit: PATCH_OPERATIONS_MAX }.into()
+        );
     }
     Ok(operations)
 }
@@ -113,11 +99,7 @@ pub(super) fn written(
     container: &Container,
     receipt: WriteReceipt,
 ) -> Result<Reply, Refusal> {
-    let WriteReceipt {
-        outcome,
-        charge,
-        session,
-    } = receipt;
+    let WriteReceipt { outcome, charge, session } = receipt;
     let mut reply = match outcome {
         Outcome::Created(stored) => stored_reply(call, container, StatusCode::CREATED, &stored, charge)?,
         Outcome::Replaced(stored) => stored_reply(call, container, StatusCode::OK, &stored, charge)?,

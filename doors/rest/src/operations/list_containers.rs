@@ -11,10 +11,5 @@ pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal>
     let database = call.engine.find_database(database).map_err(owner_fault)?.resource;
     let page = call.engine.list_containers(pass, &database, &request)?;
     let rid = database.rid().text();
-    Ok(page_reply(
-        rid.as_str(),
-        "DocumentCollections",
-        page,
-        |container| resources::container(container),
-    ))
+    Ok(page_reply(rid.as_str(), "DocumentCollections", page, |container| resources::container(container)))
 }

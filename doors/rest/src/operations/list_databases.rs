@@ -8,7 +8,5 @@ use crate::wire::resources;
 pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
     let pass = call.engine.access().read_catalog(&call.principal)?;
     let page = call.engine.list_databases(pass, &call.page_request()?)?;
-    Ok(page_reply("", "Databases", page, |database| {
-        resources::database(database)
-    }))
+    Ok(page_reply("", "Databases", page, |database| resources::database(database)))
 }

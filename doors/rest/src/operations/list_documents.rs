@@ -16,6 +16,11 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     if headers::is_change_feed(call.headers())? {
         return Err(not_supported("the change feed of documents").into());
     }
+    list(call, path).await
+}
+
+/// The page that the request's headers describe.
+pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path)?.resource;
     let pass = call.engine.access().read(&call.principal, &container)?;
     let page = call.page_request()?;
@@ -44,11 +49,7 @@ fn scope(call: &Call<'_>, container: &Container) -> Result<FeedScope, RequestFau
     match (range_id(call.headers())?, part) {
         (Some(ordinal), part) => Ok(FeedScope::Range(ordinal, part)),
         (None, None) => Ok(FeedScope::Container),
-        (None, Some(_)) => Err(headers::bad(
-            &names::START_EPK,
-            "",
-            "it needs the id of a range beside it",
-        )),
+        (None, Some(_)) => Err(headers::bad(&names::START_EPK, "", "it needs the id of a range beside it")),
     }
 }
 
@@ -59,11 +60,7 @@ pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, 
     };
     match text.parse() {
         Ok(ordinal) => Ok(Some(PartitionOrdinal(ordinal))),
-        Err(_) => Err(headers::bad(
-            &names::PARTITION_KEY_RANGE_ID,
-            text,
-            "it must be a whole number",
-        )),
+        Err(_) => Err(headers::bad(&names::PARTITION_KEY_RANGE_ID, text, "it must be a whole number")),
     }
 }
 
@@ -73,9 +70,7 @@ fn part_of_range(headers: &HeaderMap) -> Result<Option<EffectiveRange>, RequestF
         let Some(text) = headers::text(headers, name)? else {
             return Ok(None);
         };
-        EffectiveKey::from_hex(text)
-            .map(Some)
-            .ok_or_else(|| headers::bad(name, text, "it is not hex"))
+        EffectiveKey::from_hex(text).map(Some).ok_or_else(|| headers::bad(name, text, "it is not hex"))
     };
     Ok(match (bound(start)?, bound(end)?) {
         (None, None) => None,
@@ -87,10 +82,7 @@ fn part_of_range(headers: &HeaderMap) -> Result<Option<EffectiveRange>, RequestF
 }
 
 fn body(container: &Container, documents: &[StoredDocument]) -> Vec<u8> {
-    let size = documents
-        .iter()
-        .map(|stored| stored.document.bytes().len() * 5 / 4 + 256)
-        .sum::<usize>();
+    let size = documents.iter().map(|stored| stored.document.bytes().len() * 5 / 4 + 256).sum::<usize>();
     let mut body = Vec::with_capacity(size + 64);
     body.extend_from_slice(b"{\"_rid\":\"");
     body.extend_from_slice(container.rid().text().as_bytes());

@@ -21,11 +21,7 @@ pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply,
         Reply::empty(StatusCode::NOT_MODIFIED, CATALOG_READ)
     } else {
         // The map is small and clients ask for all of it: one page, whatever its size.
-        let ranges: Vec<_> = feed
-            .ranges
-            .iter()
-            .map(|range| resources::range(&container, range))
-            .collect();
+        let ranges: Vec<_> = feed.ranges.iter().map(|range| resources::range(&container, range)).collect();
         let count = ranges.len();
         let body = resources::feed(container.rid().text().as_str(), "PartitionKeyRanges", ranges);
         let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);

@@ -13,6 +13,7 @@ mod delete_database;
 mod delete_document;
 mod delete_partition_key;
 mod document;
+mod list_by_query;
 mod list_containers;
 mod list_databases;
 mod list_documents;
@@ -88,9 +89,7 @@ pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result
 
 /// The refusal of what is part of the protocol and not built.
 fn not_supported(feature: &str) -> RequestFault {
-    RequestFault::NotSupported {
-        feature: feature.to_owned(),
-    }
+    RequestFault::NotSupported { feature: feature.to_owned() }
 }
 
 impl Call<'_> {
@@ -100,9 +99,8 @@ impl Call<'_> {
 
     /// The body as small JSON: definitions only. Items have a parser of their own.
     fn json_body(&self) -> Result<Json, RequestFault> {
-        serde_json::from_slice(&self.body).map_err(|error| RequestFault::BadJson {
-            reason: error.to_string(),
-        })
+        serde_json::from_slice(&self.body)
+            .map_err(|error| RequestFault::BadJson { reason: error.to_string() })
     }
 
     /// Refuses a feed's POST that is a query and not a create.
@@ -115,10 +113,7 @@ impl Call<'_> {
 
     /// The container whose data the request is about. Its absence is told apart from that of the data.
     fn owner(&self, path: ContainerPath<'_>) -> Result<Addressed<Arc<Container>>, Refusal> {
-        let found = self
-            .engine
-            .find_container(path.database, path.container)
-            .map_err(owner_fault)?;
+        let found = self.engine.find_container(path.database, path.container).map_err(owner_fault)?;
         if let Some(intended) = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)? {
             let actual = found.resource.rid().text();
             if intended != actual.as_str() {
@@ -132,10 +127,7 @@ impl Call<'_> {
     /// How much of a feed is wanted and from where.
     fn page_request(&self) -> Result<PageRequest, RequestFault> {
         let continuation = headers::text(self.headers(), &names::CONTINUATION)?.map(str::to_owned);
-        Ok(PageRequest {
-            items_max: headers::page_items(self.headers())?,
-            continuation,
-        })
+        Ok(PageRequest { items_max: headers::page_items(self.headers())?, continuation })
     }
 }
 

@@ -16,11 +16,7 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
     let operations = patch_operations(&call.body)?;
-    let mutation = Mutation::Patch {
-        target: target(&owner, path.document),
-        operations,
-        condition,
-    };
+    let mutation = Mutation::Patch { target: target(&owner, path.document), operations, condition };
     let receipt = call.engine.write(pass, Some(key), mutation).await?;
     written(call, container, receipt)
 }

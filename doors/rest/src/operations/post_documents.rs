@@ -1,6 +1,6 @@
 //! `POST …/docs`: five things on one route, told apart by headers.
 
-use super::{Call, batch, bulk, create_document, not_supported};
+use super::{Call, batch, bulk, create_document, list_by_query, not_supported};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
@@ -19,7 +19,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         };
     }
     if headers::is_query(headers)? {
-        return Err(not_supported("a query").into());
+        return list_by_query::perform(call, path).await;
     }
     create_document::perform(call, path).await
 }

@@ -47,11 +47,7 @@ pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
         "readPolicy": { "primaryReadCoefficient": 1, "secondaryReadCoefficient": 1 },
         "queryEngineConfiguration": QUERY_ENGINE,
     });
-    Ok(Reply::json(
-        StatusCode::OK,
-        CATALOG_READ,
-        resources::text(&account),
-    ))
+    Ok(Reply::json(StatusCode::OK, CATALOG_READ, resources::text(&account)))
 }
 
 /// The configured endpoint, or scheme and host as the client used them: whatever brought it here brings it again.
@@ -76,11 +72,7 @@ fn endpoint(call: &Call<'_>) -> Result<String, RequestFault> {
 fn account_id(endpoint: &str) -> &str {
     let host = endpoint.split_once("://").map_or(endpoint, |(_, host)| host);
     let label = host.split(['.', ':', '/']).next().unwrap_or_default();
-    if label.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        label
-    } else {
-        "localhost"
-    }
+    if label.starts_with(|first: char| first.is_ascii_alphabetic()) { label } else { "localhost" }
 }
 
 #[cfg(test)]
@@ -97,10 +89,6 @@ mod tests {
 
     #[test]
     fn the_query_engine_text_is_json() {
-        assert!(
-            serde_json::from_str::<serde_json::Value>(QUERY_ENGINE)
-                .unwrap()
-                .is_object()
-        );
+        assert!(serde_json::from_str::<serde_json::Value>(QUERY_ENGINE).unwrap().is_object());
     }
 }

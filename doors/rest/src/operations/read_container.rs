@@ -9,10 +9,7 @@ use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     call.engine.access().read_catalog(&call.principal)?;
-    let container = call
-        .engine
-        .find_container(path.database, path.container)?
-        .resource;
+    let container = call.engine.find_container(path.database, path.container)?.resource;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);
     reply.etag(container.etag());

@@ -15,10 +15,7 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let container = &owner.resource;
     let pass = call.engine.access().read(&call.principal, container)?;
     let key = required_key(call, container)?;
-    let address = DocumentAddress {
-        key: Some(key),
-        target: target(&owner, path.document),
-    };
+    let address = DocumentAddress { key: Some(key), target: target(&owner, path.document) };
     let options = ReadOptions {
         condition: headers::read_condition(call.headers())?,
         session: headers::session(call.headers())?,

@@ -10,11 +10,7 @@ use model::limits::THROUGHPUT_MIN;
 pub(super) fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
     let pass = call.engine.access().read_catalog(&call.principal)?;
     let offer = call.engine.find_offer(pass, rid)?;
-    let mut reply = Reply::json(
-        StatusCode::OK,
-        CATALOG_READ,
-        resources::text(&resources::offer(&offer)),
-    );
+    let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, resources::text(&resources::offer(&offer)));
     reply.etag(offer.etag());
     reply.text(&names::OFFER_REPLACE_PENDING, "false".to_owned());
     reply.number(&names::MIN_THROUGHPUT, THROUGHPUT_MIN);

@@ -10,15 +10,9 @@ use http::StatusCode;
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let pass = call.engine.access().change_catalog(&call.principal)?;
     let condition = headers::write_condition(call.headers())?;
-    let container = call
-        .engine
-        .find_container(path.database, path.container)?
-        .resource;
+    let container = call.engine.find_container(path.database, path.container)?.resource;
     let definition = call.json_body()?;
-    let container = call
-        .engine
-        .replace_container(pass, &container, &definition, &condition)
-        .await?;
+    let container = call.engine.replace_container(pass, &container, &definition, &condition).await?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_WRITE, body);
     reply.etag(container.etag());

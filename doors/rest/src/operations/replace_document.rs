@@ -16,11 +16,7 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
     let item = item(&call.body)?;
-    let mutation = Mutation::Replace {
-        target: target(&owner, path.document),
-        item,
-        condition,
-    };
+    let mutation = Mutation::Replace { target: target(&owner, path.document), item, condition };
     let receipt = call.engine.write(pass, Some(key), mutation).await?;
     written(call, container, receipt)
 }

@@ -40,30 +40,18 @@ pub(super) struct RawStep<'a> {
 /// The steps of a body.
 pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, Fault> {
     if body.len() > BATCH_BYTES_MAX {
-        return Err(LimitFault::TooLarge {
-            bytes: body.len(),
-            limit: BATCH_BYTES_MAX,
-        }
-        .into());
+        return Err(LimitFault::TooLarge { bytes: body.len(), limit: BATCH_BYTES_MAX }.into());
     }
     if body.first() == Some(&HYBRID_ROW) {
         return Err(not_supported("a batch in binary form").into());
     }
-    let steps: Vec<RawStep<'_>> = serde_json::from_slice(body).map_err(|error| RequestFault::BadBody {
-        reason: error.to_string(),
-    })?;
+    let steps: Vec<RawStep<'_>> =
+        serde_json::from_slice(body).map_err(|error| RequestFault::BadBody { reason: error.to_string() })?;
     if steps.is_empty() {
-        return Err(RequestFault::BadBody {
-            reason: "a batch has at least one operation".to_owned(),
-        }
-        .into());
+        return Err(RequestFault::BadBody { reason: "a batch has at least one operation".to_owned() }.into());
     }
     if steps.len() > BATCH_OPERATIONS_MAX {
-        return Err(LimitFault::TooManyOperations {
-            given: steps.len(),
-            limit: BATCH_OPERATIONS_MAX,
-        }
-        .into());
+        return Err(LimitFault::TooManyOperations { given: steps.len(), limit: BATCH_OPERATIONS_MAX }.into());
     }
     Ok(steps)
 }
@@ -73,42 +61,20 @@ impl RawStep<'_> {
     pub(super) fn operation(&self) -> Result<Operation, Fault> {
         let condition = self.condition();
         let kinds = ["Create", "Upsert", "Replace", "Patch", "Delete", "Read"];
-        let kind = kinds
-            .into_iter()
-            .find(|kind| self.operation_type.eq_ignore_ascii_case(kind));
+        let kind = kinds.into_iter().find(|kind| self.operation_type.eq_ignore_ascii_case(kind));
         Ok(match kind.unwrap_or_default() {
-            "Create" => Operation::Write(Mutation::Create {
-                item: item(self.body()?)?,
-                condition,
-            }),
-            "Upsert" => Operation::Write(Mutation::Upsert {
-                item: item(self.body()?)?,
-                condition,
-            }),
+            "Create" => Operation::Write(Mutation::Create { item: item(self.body()?)?, condition }),
+            "Upsert" => Operation::Write(Mutation::Upsert { item: item(self.body()?)?, condition }),
             "Replace" => {
                 let (target, item) = (self.target()?, item(self.body()?)?);
-                Operation::Write(Mutation::Replace {
-                    target,
-                    item,
-                    condition,
-                })
+                Operation::Write(Mutation::Replace { target, item, condition })
             }
             "Patch" => {
                 let (target, operations) = (self.target()?, patch_operations(self.body()?)?);
-                Operation::Write(Mutation::Patch {
-                    target,
-                    operations,
-                    condition,
-                })
+                Operation::Write(Mutation::Patch { target, operations, condition })
             }
-            "Delete" => Operation::Write(Mutation::Delete {
-                target: self.target()?,
-                condition,
-            }),
-            "Read" => Operation::Read {
-                target: self.target()?,
-                condition,
-            },
+            "Delete" => Operation::Write(Mutation::Delete { target: self.target()?, condition }),
+            "Read" => Operation::Read { target: self.target()?, condition },
             _ => {
                 let reason = format!("the operation type \"{}\" is unknown", self.operation_type);
                 return Err(RequestFault::BadBody { reason }.into());
@@ -130,18 +96,13 @@ impl RawStep<'_> {
     }
 
     fn body(&self) -> Result<&[u8], RequestFault> {
-        let missing = || RequestFault::BadBody {
-            reason: "an operation lacks its \"resourceBody\"".to_owned(),
-        };
-        self.resource_body
-            .map(|body| body.get().as_bytes())
-            .ok_or_else(missing)
+        let missing =
+            || RequestFault::BadBody { reason: "an operation lacks its \"resourceBody\"".to_owned() };
+        self.resource_body.map(|body| body.get().as_bytes()).ok_or_else(missing)
     }
 
     fn target(&self) -> Result<Target, RequestFault> {
-        let missing = || RequestFault::BadBody {
-            reason: "an operation lacks its \"id\"".to_owned(),
-        };
+        let missing = || RequestFault::BadBody { reason: "an operation lacks its \"id\"".to_owned() };
         self.id.clone().map(Target::Id).ok_or_else(missing)
     }
 }
@@ -165,10 +126,7 @@ pub(super) struct StepWriter {
 impl StepWriter {
     /// A writer for steps on items of `container`.
     pub(super) fn new(container: &Container) -> StepWriter {
-        StepWriter {
-            items: ItemWriter::new(container),
-            out: vec![b'['],
-        }
+        StepWriter { items: ItemWriter::new(container), out: vec![b'['] }
     }
 
     /// Adds what a step did.

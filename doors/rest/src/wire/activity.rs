@@ -18,20 +18,14 @@ pub(crate) struct ActivityId([u8; LENGTH]);
 impl ActivityId {
     /// The client's id, or a new one when it sent none or no GUID.
     pub(crate) fn of(headers: &HeaderMap, ambient: &dyn Ambient) -> ActivityId {
-        let sent = headers
-            .get(&names::ACTIVITY_ID)
-            .and_then(|value| ActivityId::parse(value.as_bytes()));
+        let sent = headers.get(&names::ACTIVITY_ID).and_then(|value| ActivityId::parse(value.as_bytes()));
         sent.unwrap_or_else(|| ActivityId::random(ambient))
     }
 
     fn parse(bytes: &[u8]) -> Option<ActivityId> {
         let text: [u8; LENGTH] = bytes.try_into().ok()?;
         let fits = |(index, byte): (usize, &u8)| {
-            if DASHES.contains(&index) {
-                *byte == b'-'
-            } else {
-                byte.is_ascii_hexdigit()
-            }
+            if DASHES.contains(&index) { *byte == b'-' } else { byte.is_ascii_hexdigit() }
         };
         text.iter().enumerate().all(fits).then_some(ActivityId(text))
     }
@@ -47,11 +41,7 @@ impl ActivityId {
         for (index, place) in text.iter_mut().enumerate() {
             if !DASHES.contains(&index) {
                 let digit = digits.next().unwrap_or(0);
-                *place = if digit < 10 {
-                    b'0' + digit
-                } else {
-                    b'a' + digit - 10
-                };
+                *place = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
             }
         }
         ActivityId(text)
@@ -94,10 +84,7 @@ mod tests {
 
     #[test]
     fn a_guid_is_echoed_and_nothing_else() {
-        assert_eq!(
-            id_for(b"6D3F0000-aaaa-bbbb-cccc-0123456789ab"),
-            "6D3F0000-aaaa-bbbb-cccc-0123456789ab"
-        );
+        assert_eq!(id_for(b"6D3F0000-aaaa-bbbb-cccc-0123456789ab"), "6D3F0000-aaaa-bbbb-cccc-0123456789ab");
         let made = "abababab-abab-4bab-abab-abababababab";
         assert_eq!(id_for(b""), made);
         assert_eq!(id_for(b"6D3F0000-aaaa-bbbb-cccc-0123456789a"), made);

@@ -16,34 +16,28 @@ pub(crate) struct IncomingBody<'a, B> {
     body: Pin<&'a mut B>,
     /// Bytes that came so far.
     received: usize,
+    /// Whether the end was seen.
+    ended: bool,
     timeout: Duration,
 }
 
 impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// Nothing is read yet. All of the body must come within `timeout`.
     pub(crate) fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
-        IncomingBody {
-            body,
-            received: 0,
-            timeout,
-        }
+        IncomingBody { ended: body.is_end_stream(), body, received: 0, timeout }
     }
 
     /// The whole body. A client that announces too much is refused before it sends.
     pub(crate) async fn read(&mut self) -> Result<Bytes, Fault> {
-        if self.body.is_end_stream() {
+        if self.ended {
             return Ok(Bytes::new());
         }
         let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > REQUEST_BYTES_MAX {
             return Err(too_large(announced));
         }
-        let late = || RequestFault::BadBody {
-            reason: "it did not arrive in time".to_owned(),
-        };
-        tokio::time::timeout(self.timeout, self.gather())
-            .await
-            .map_err(|_| late())?
+        let late = || RequestFault::BadBody { reason: "it did not arrive in time".to_owned() };
+        tokio::time::timeout(self.timeout, self.gather()).await.map_err(|_| late())?
     }
 
     async fn gather(&mut self) -> Result<Bytes, Fault> {
@@ -65,9 +59,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// The next piece of data; `None` at the end.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         while let Some(frame) = self.body.frame().await {
-            let broken = |_| RequestFault::BadBody {
-                reason: "it broke off".to_owned(),
-            };
+            let broken = |_| RequestFault::BadBody { reason: "it broke off".to_owned() };
             // Trailers carry nothing for us.
             let Ok(data) = frame.map_err(broken)?.into_data() else {
                 continue;
@@ -78,25 +70,25 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
             }
             return Ok(Some(data));
         }
+        self.ended = true;
         Ok(None)
     }
 
     /// Throws away what is left; answers whether the connection may go on.
     pub(crate) async fn drain(&mut self) -> bool {
+        if self.ended {
+            return true;
+        }
         let left = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
         if self.received.saturating_add(left) > REQUEST_BYTES_MAX {
             return false;
         }
         let timeout = self.timeout;
         let rest = async { while let Ok(Some(_)) = self.chunk().await {} };
-        tokio::time::timeout(timeout, rest).await.is_ok() && self.body.is_end_stream()
+        tokio::time::timeout(timeout, rest).await.is_ok() && self.ended
     }
 }
 
 fn too_large(bytes: usize) -> Fault {
-    LimitFault::TooLarge {
-        bytes,
-        limit: REQUEST_BYTES_MAX,
-    }
-    .into()
+    LimitFault::TooLarge { bytes, limit: REQUEST_BYTES_MAX }.into()
 }

@@ -21,21 +21,13 @@ pub(crate) fn text<'a>(
     };
     match str::from_utf8(value.as_bytes()) {
         Ok(text) => Ok(Some(text)),
-        Err(_) => Err(bad(
-            name,
-            &String::from_utf8_lossy(value.as_bytes()),
-            "it is not UTF-8",
-        )),
+        Err(_) => Err(bad(name, &String::from_utf8_lossy(value.as_bytes()), "it is not UTF-8")),
     }
 }
 
 /// The fault of a header that cannot be understood.
 pub(crate) fn bad(name: &'static HeaderName, value: &str, reason: &str) -> RequestFault {
-    RequestFault::BadHeader {
-        name: name.as_str(),
-        value: value.to_owned(),
-        reason: reason.to_owned(),
-    }
+    RequestFault::BadHeader { name: name.as_str(), value: value.to_owned(), reason: reason.to_owned() }
 }
 
 /// A yes or no in any letter case; absent means no.
@@ -63,20 +55,12 @@ pub(crate) fn read_condition(headers: &HeaderMap) -> Result<Condition, RequestFa
 
 /// The meaning of an `If-Match`.
 pub(crate) fn if_match(etag: &str) -> Condition {
-    if etag == "*" {
-        Condition::IfExists
-    } else {
-        Condition::IfMatch(etag.to_owned())
-    }
+    if etag == "*" { Condition::IfExists } else { Condition::IfMatch(etag.to_owned()) }
 }
 
 /// The meaning of an `If-None-Match`.
 pub(crate) fn if_none_match(etag: &str) -> Condition {
-    if etag == "*" {
-        Condition::IfAbsent
-    } else {
-        Condition::IfNoneMatch(etag.to_owned())
-    }
+    if etag == "*" { Condition::IfAbsent } else { Condition::IfNoneMatch(etag.to_owned()) }
 }
 
 /// Most items of a page: `-1` leaves it to us, and more than we give is cut without a word.
@@ -86,14 +70,8 @@ pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, RequestFault> {
     };
     match text.parse::<i32>() {
         Ok(-1) => Ok(PAGE_ITEMS_DEFAULT),
-        Ok(count @ 1..) => Ok(usize::try_from(count)
-            .unwrap_or(PAGE_ITEMS_MAX)
-            .min(PAGE_ITEMS_MAX)),
-        Ok(_) | Err(_) => Err(bad(
-            &names::MAX_ITEM_COUNT,
-            text,
-            "it must be -1 or a positive number",
-        )),
+        Ok(count @ 1..) => Ok(usize::try_from(count).unwrap_or(PAGE_ITEMS_MAX).min(PAGE_ITEMS_MAX)),
+        Ok(_) | Err(_) => Err(bad(&names::MAX_ITEM_COUNT, text, "it must be -1 or a positive number")),
     }
 }
 
@@ -107,10 +85,7 @@ pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), RequestFault>
         return Ok(());
     }
     if is_any(&["Strong", "BoundedStaleness"]) {
-        return Err(RequestFault::ConsistencyTooStrong {
-            asked: text.to_owned(),
-            offered: CONSISTENCY,
-        });
+        return Err(RequestFault::ConsistencyTooStrong { asked: text.to_owned(), offered: CONSISTENCY });
     }
     Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level"))
 }
@@ -165,11 +140,9 @@ pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, Requ
                 )),
             }
         }
-        (Some(text), Some(_)) => Err(bad(
-            &names::OFFER_THROUGHPUT,
-            text,
-            "throughput is either manual or autoscale",
-        )),
+        (Some(text), Some(_)) => {
+            Err(bad(&names::OFFER_THROUGHPUT, text, "throughput is either manual or autoscale"))
+        }
     }
 }
 
@@ -200,14 +173,8 @@ mod tests {
     fn levels_up_to_the_account_s_are_accepted() {
         let level = |text: &str| check_consistency(&with(&names::CONSISTENCY_LEVEL, text.as_bytes()));
         assert!(level("Session").is_ok() && level("eventual").is_ok() && level("ConsistentPrefix").is_ok());
-        assert!(matches!(
-            level("Strong"),
-            Err(RequestFault::ConsistencyTooStrong { .. })
-        ));
-        assert!(matches!(
-            level("boundedstaleness"),
-            Err(RequestFault::ConsistencyTooStrong { .. })
-        ));
+        assert!(matches!(level("Strong"), Err(RequestFault::ConsistencyTooStrong { .. })));
+        assert!(matches!(level("boundedstaleness"), Err(RequestFault::ConsistencyTooStrong { .. })));
         assert!(matches!(level("Perfect"), Err(RequestFault::BadHeader { .. })));
     }
 
@@ -218,10 +185,7 @@ mod tests {
         assert_eq!(write_condition(&headers), Ok(Condition::IfAbsent));
         headers.insert(&names::IF_MATCH, HeaderValue::from_static("\"e\""));
         assert_eq!(read_condition(&headers), Ok(Condition::IfAbsent));
-        assert_eq!(
-            write_condition(&headers),
-            Ok(Condition::IfMatch("\"e\"".to_owned()))
-        );
+        assert_eq!(write_condition(&headers), Ok(Condition::IfMatch("\"e\"".to_owned())));
     }
 
     #[test]
@@ -229,10 +193,7 @@ mod tests {
         let fault = flag(&with(&names::IS_UPSERT, b"\xFF"), &names::IS_UPSERT).unwrap_err();
         assert!(fault.to_string().contains("x-ms-documentdb-is-upsert"));
         assert!(flag(&with(&names::IS_UPSERT, b"yes"), &names::IS_UPSERT).is_err());
-        assert_eq!(
-            flag(&with(&names::IS_UPSERT, b"True"), &names::IS_UPSERT),
-            Ok(true)
-        );
+        assert_eq!(flag(&with(&names::IS_UPSERT, b"True"), &names::IS_UPSERT), Ok(true));
         assert_eq!(flag(&with(&names::IS_UPSERT, b""), &names::IS_UPSERT), Ok(false));
     }
 
@@ -241,37 +202,19 @@ mod tests {
         assert_eq!(throughput(&HeaderMap::new()), Ok(None));
         let mut headers = with(&names::OFFER_THROUGHPUT, b"500");
         assert_eq!(throughput(&headers), Ok(Some(Throughput::Manual(500))));
-        headers.insert(
-            &names::AUTOPILOT_SETTINGS,
-            HeaderValue::from_static("{\"maxThroughput\":4000}"),
-        );
+        headers.insert(&names::AUTOPILOT_SETTINGS, HeaderValue::from_static("{\"maxThroughput\":4000}"));
         assert!(throughput(&headers).is_err());
         headers.remove(&names::OFFER_THROUGHPUT);
-        assert_eq!(
-            throughput(&headers),
-            Ok(Some(Throughput::Autoscale { max: 4000 }))
-        );
+        assert_eq!(throughput(&headers), Ok(Some(Throughput::Autoscale { max: 4000 })));
         for text in ["{}", "4000", "{\"maxThroughput\":\"4000\"}", "{"] {
-            assert!(
-                throughput(&with(&names::AUTOPILOT_SETTINGS, text.as_bytes())).is_err(),
-                "{text}"
-            );
+            assert!(throughput(&with(&names::AUTOPILOT_SETTINGS, text.as_bytes())).is_err(), "{text}");
         }
     }
 
     #[test]
     fn queries_are_told_by_header_or_type() {
-        assert_eq!(
-            is_query(&with(
-                &names::CONTENT_TYPE,
-                b"application/query+json; charset=utf-8"
-            )),
-            Ok(true)
-        );
+        assert_eq!(is_query(&with(&names::CONTENT_TYPE, b"application/query+json; charset=utf-8")), Ok(true));
         assert_eq!(is_query(&with(&names::IS_QUERY, b"True")), Ok(true));
-        assert_eq!(
-            is_query(&with(&names::CONTENT_TYPE, b"application/json")),
-            Ok(false)
-        );
+        assert_eq!(is_query(&with(&names::CONTENT_TYPE, b"application/json")), Ok(false));
     }
 }

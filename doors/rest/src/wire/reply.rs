@@ -15,7 +15,10 @@ const HEADERS_USUAL: usize = 16;
 
 /// A path of names as a header can carry it: names are any text, headers are ASCII.
 fn header_path(path: &str) -> String {
-    let mut text = String::with_capacity(path.len());
+    if path.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return path.to_owned();
+    }
+    let mut text = String::with_capacity(path.len() * 2);
     for byte in path.bytes() {
         match byte {
             b' '..=b'~' => text.push(char::from(byte)),
@@ -36,11 +39,7 @@ pub(crate) struct Reply {
 impl Reply {
     /// An answer without a body.
     pub(crate) fn empty(status: StatusCode, charge: Charge) -> Reply {
-        let mut reply = Reply {
-            status,
-            headers: HeaderMap::with_capacity(HEADERS_USUAL),
-            body: Vec::new(),
-        };
+        let mut reply = Reply { status, headers: HeaderMap::with_capacity(HEADERS_USUAL), body: Vec::new() };
         reply.text(&names::REQUEST_CHARGE, charge.to_string());
         reply
     }
@@ -49,9 +48,7 @@ impl Reply {
     pub(crate) fn json(status: StatusCode, charge: Charge, body: Vec<u8>) -> Reply {
         let mut reply = Reply::empty(status, charge);
         reply.body = body;
-        reply
-            .headers
-            .insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        reply.headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         reply
     }
 
@@ -78,13 +75,14 @@ impl Reply {
     /// Adds a header with a whole number.
     pub(crate) fn number(&mut self, name: &'static HeaderName, number: impl itoa::Integer) {
         let value = HeaderValue::from_str(itoa::Buffer::new().format(number));
-        self.headers
-            .insert(name, value.unwrap_or(HeaderValue::from_static("0")));
+        self.headers.insert(name, value.unwrap_or(HeaderValue::from_static("0")));
     }
 
     /// Adds the version of the resource.
     pub(crate) fn etag(&mut self, etag: Etag) {
-        self.text(&names::ETAG, etag.to_string());
+        if let Ok(value) = HeaderValue::from_bytes(&etag.text()) {
+            self.headers.insert(&names::ETAG, value);
+        }
     }
 
     /// Adds the container that a session token belongs to; without it clients keep no session.
@@ -123,8 +121,7 @@ impl Reply {
     pub(crate) fn into_response(mut self, activity: &ActivityId) -> Response<Full<Bytes>> {
         self.headers.insert(&names::ACTIVITY_ID, activity.header());
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
-            self.headers
-                .insert(CONTENT_LENGTH, HeaderValue::from(self.body.len()));
+            self.headers.insert(CONTENT_LENGTH, HeaderValue::from(self.body.len()));
         }
         let mut response = Response::new(Full::new(Bytes::from(self.body)));
         *response.status_mut() = self.status;

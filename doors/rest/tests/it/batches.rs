@@ -5,28 +5,20 @@ use http::StatusCode;
 use serde_json::{Value as Json, json};
 
 fn batch(steps: Json) -> Call {
-    let call = Call::post(DOCS)
-        .key(&json!(["a"]))
-        .header("x-ms-cosmos-is-batch-request", "True");
+    let call = Call::post(DOCS).key(&json!(["a"])).header("x-ms-cosmos-is-batch-request", "True");
     call.header("x-ms-cosmos-batch-atomic", "True").json(&steps)
 }
 
 fn bulk(range: &str, steps: Json) -> Call {
     let call = Call::post(DOCS).header("x-ms-documentdb-partitionkeyrangeid", range);
-    let call = call
-        .header("x-ms-cosmos-is-batch-request", "true")
-        .header("x-ms-cosmos-batch-atomic", "false");
-    call.header("x-ms-cosmos-batch-continue-on-error", "true")
-        .json(&steps)
+    let call =
+        call.header("x-ms-cosmos-is-batch-request", "true").header("x-ms-cosmos-batch-atomic", "false");
+    call.header("x-ms-cosmos-batch-continue-on-error", "true").json(&steps)
 }
 
 fn statuses(answer: &Answer) -> Vec<u64> {
     let json = answer.json();
-    json.as_array()
-        .unwrap()
-        .iter()
-        .map(|step| step["statusCode"].as_u64().unwrap())
-        .collect()
+    json.as_array().unwrap().iter().map(|step| step["statusCode"].as_u64().unwrap()).collect()
 }
 
 #[tokio::test]
@@ -62,32 +54,12 @@ async fn one_refused_step_undoes_the_batch() {
     let create = json!({ "operationType": "Create", "resourceBody": { "id": "1", "pk": "a" } });
     let deep = (0..128).fold(json!(1), |inner, _| json!([inner]));
     for (step, expected, substatus) in [
-        (
-            json!({ "operationType": "Create", "resourceBody": { "id": "old", "pk": "a" } }),
-            409,
-            0,
-        ),
+        (json!({ "operationType": "Create", "resourceBody": { "id": "old", "pk": "a" } }), 409, 0),
         (json!({ "operationType": "Read", "id": "absent" }), 404, 0),
-        (
-            json!({ "operationType": "Delete", "id": "old", "ifMatch": "\"x\"" }),
-            412,
-            0,
-        ),
-        (
-            json!({ "operationType": "Create", "resourceBody": { "id": "2", "pk": "b" } }),
-            400,
-            1001,
-        ),
-        (
-            json!({ "operationType": "Create", "resourceBody": { "id": 5, "pk": "a" } }),
-            400,
-            0,
-        ),
-        (
-            json!({ "operationType": "Create", "resourceBody": { "id": "2", "pk": "a", "x": deep } }),
-            400,
-            0,
-        ),
+        (json!({ "operationType": "Delete", "id": "old", "ifMatch": "\"x\"" }), 412, 0),
+        (json!({ "operationType": "Create", "resourceBody": { "id": "2", "pk": "b" } }), 400, 1001),
+        (json!({ "operationType": "Create", "resourceBody": { "id": 5, "pk": "a" } }), 400, 0),
+        (json!({ "operationType": "Create", "resourceBody": { "id": "2", "pk": "a", "x": deep } }), 400, 0),
         (json!({ "operationType": "Create" }), 400, 0),
         (json!({ "operationType": "Delete" }), 400, 0),
         (json!({ "operationType": "Destroy", "id": "old" }), 400, 0),
@@ -95,15 +67,8 @@ async fn one_refused_step_undoes_the_batch() {
         let answer = client.send(batch(json!([create, step, create]))).await;
         assert_eq!(answer.status, StatusCode::MULTI_STATUS, "{step}: {answer:?}");
         assert_eq!(statuses(&answer), [424, expected, 424], "{step}");
-        assert_eq!(
-            answer.json()[1]
-                .get("subStatusCode")
-                .map_or(0, |code| code.as_u64().unwrap()),
-            substatus
-        );
-        let read = client
-            .send(Call::get(&format!("{DOCS}/1")).key(&json!(["a"])))
-            .await;
+        assert_eq!(answer.json()[1].get("subStatusCode").map_or(0, |code| code.as_u64().unwrap()), substatus);
+        let read = client.send(Call::get(&format!("{DOCS}/1")).key(&json!(["a"]))).await;
         assert_eq!(read.code(), (404, 0), "{step}");
     }
 }
@@ -159,9 +124,7 @@ async fn each_step_of_a_bulk_stands_alone() {
 async fn a_bulk_for_another_range_is_sent_back_whole() {
     let client = Client::empty().await;
     client.create("/dbs", json!({ "id": "d" })).await;
-    let call = Call::post("/dbs/d/colls")
-        .header("x-ms-offer-throughput", "20000")
-        .json(&container("c"));
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "20000").json(&container("c"));
     assert_eq!(client.send(call).await.status, StatusCode::CREATED);
     // The hash of "a" begins with 3A: the upper half.
     let steps = json!([{ "operationType": "Create", "resourceBody": { "id": "1", "pk": "a" }, "partitionKey": "[\"a\"]" }]);

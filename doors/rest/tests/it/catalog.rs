@@ -13,39 +13,23 @@ async fn the_account_tells_the_address_that_the_client_used() {
     assert_eq!(answer.header("etag"), None);
     let account = answer.json();
     assert_eq!(account["id"], "localhost");
-    assert_eq!(
-        account["writableLocations"][0]["databaseAccountEndpoint"],
-        "http://localhost:8081/"
-    );
-    assert_eq!(
-        account["userConsistencyPolicy"]["defaultConsistencyLevel"],
-        "Session"
-    );
+    assert_eq!(account["writableLocations"][0]["databaseAccountEndpoint"], "http://localhost:8081/");
+    assert_eq!(account["userConsistencyPolicy"]["defaultConsistencyLevel"], "Session");
     let text = account["queryEngineConfiguration"].as_str().unwrap();
     assert!(serde_json::from_str::<Json>(text).unwrap().is_object());
 
     let call = Call::get("/").header("host", "acct.example:443");
     let account = client.send_by(call, ConnectionInfo { secure: true }).await.json();
-    assert_eq!(
-        account["readableLocations"][0]["databaseAccountEndpoint"],
-        "https://acct.example:443/"
-    );
+    assert_eq!(account["readableLocations"][0]["databaseAccountEndpoint"], "https://acct.example:443/");
     assert_eq!(account["id"], "acct");
 }
 
 #[tokio::test]
 async fn a_configured_endpoint_goes_before_the_used_one() {
     let public_endpoint = Some("https://db.example".to_owned());
-    let client = Client::with_options(RestOptions {
-        public_endpoint,
-        ..RestOptions::default()
-    })
-    .await;
+    let client = Client::with_options(RestOptions { public_endpoint, ..RestOptions::default() }).await;
     let account = client.send(Call::get("/")).await.json();
-    assert_eq!(
-        account["writableLocations"][0]["databaseAccountEndpoint"],
-        "https://db.example/"
-    );
+    assert_eq!(account["writableLocations"][0]["databaseAccountEndpoint"], "https://db.example/");
 }
 
 #[tokio::test]
@@ -54,28 +38,20 @@ async fn a_database_lives_by_name_and_by_rid() {
     let made = client.create("/dbs/", json!({ "id": "my db" })).await;
     let rid = made["_rid"].as_str().unwrap();
     assert_eq!(made["_self"], format!("dbs/{rid}/"));
-    assert_eq!(
-        (&made["_colls"], &made["_users"]),
-        (&json!("colls/"), &json!("users/"))
-    );
+    assert_eq!((&made["_colls"], &made["_users"]), (&json!("colls/"), &json!("users/")));
     let by_name = client.send(Call::get("/dbs/my%20db")).await;
     assert_eq!(by_name.json(), made);
     assert_eq!(by_name.header("etag").unwrap(), made["_etag"]);
     let by_rid = Call::get(&format!("/dbs/{rid}/")).signed_as("dbs", &rid.to_lowercase());
     assert_eq!(client.send(by_rid).await.json(), made);
 
-    let twice = client
-        .send(Call::post("/dbs").json(&json!({ "id": "my db" })))
-        .await;
+    let twice = client.send(Call::post("/dbs").json(&json!({ "id": "my db" }))).await;
     assert_eq!(twice.code(), (409, 0));
     let deleted = client.send(Call::delete("/dbs/my%20db")).await;
     assert_eq!(deleted.status, StatusCode::NO_CONTENT);
     assert!(deleted.body.is_empty() && deleted.header("content-length").is_none());
     assert_eq!(client.send(Call::get("/dbs/my%20db")).await.code(), (404, 0));
-    assert_eq!(
-        client.send(Call::get("/dbs/my%20db/colls")).await.code(),
-        (404, 1003)
-    );
+    assert_eq!(client.send(Call::get("/dbs/my%20db/colls")).await.code(), (404, 1003));
 }
 
 #[tokio::test]
@@ -83,14 +59,11 @@ async fn databases_and_containers_are_listed_in_pages() {
     let client = Client::empty().await;
     for number in 0..5 {
         client.create("/dbs", json!({ "id": format!("d{number}") })).await;
-        client
-            .create("/dbs/d0/colls", container(&format!("c{number}")))
-            .await;
+        client.create("/dbs/d0/colls", container(&format!("c{number}"))).await;
     }
-    for (path, envelope, prefix) in [
-        ("/dbs", "Databases", "d"),
-        ("/dbs/d0/colls/", "DocumentCollections", "c"),
-    ] {
+    for (path, envelope, prefix) in
+        [("/dbs", "Databases", "d"), ("/dbs/d0/colls/", "DocumentCollections", "c")]
+    {
         let mut names = Vec::new();
         let mut call = Call::get(path).header("x-ms-max-item-count", "2");
         loop {
@@ -105,12 +78,7 @@ async fn databases_and_containers_are_listed_in_pages() {
             };
             call = call.header("x-ms-continuation", continuation);
         }
-        assert_eq!(
-            names,
-            (0..5)
-                .map(|number| format!("{prefix}{number}"))
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(names, (0..5).map(|number| format!("{prefix}{number}")).collect::<Vec<_>>());
     }
 }
 
@@ -143,35 +111,18 @@ async fn a_container_is_replaced_but_not_its_key() {
     assert_ne!(answer.json()["_etag"], before["_etag"]);
     assert_eq!(answer.json()["_rid"], before["_rid"]);
 
-    let stale = Call::put("/dbs/d/colls/c")
-        .header("if-match", before["_etag"].as_str().unwrap())
-        .json(&body);
+    let stale = Call::put("/dbs/d/colls/c").header("if-match", before["_etag"].as_str().unwrap()).json(&body);
     assert_eq!(client.send(stale).await.code(), (412, 0));
     body["partitionKey"]["paths"] = json!(["/other"]);
-    assert_eq!(
-        client.send(Call::put("/dbs/d/colls/c").json(&body)).await.code(),
-        (400, 0)
-    );
+    assert_eq!(client.send(Call::put("/dbs/d/colls/c").json(&body)).await.code(), (400, 0));
 }
 
 #[tokio::test]
 async fn a_container_made_anew_has_a_new_rid() {
     let client = Client::with_container().await;
-    let first = client.send(Call::get("/dbs/d/colls/c")).await.json()["_rid"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(
-        client.send(Call::delete("/dbs/d/colls/c")).await.status,
-        StatusCode::NO_CONTENT
-    );
-    assert_eq!(
-        client
-            .send(Call::get(&format!("{DOCS}/1")).key(&json!(["a"])))
-            .await
-            .code(),
-        (404, 1003)
-    );
+    let first = client.send(Call::get("/dbs/d/colls/c")).await.json()["_rid"].as_str().unwrap().to_owned();
+    assert_eq!(client.send(Call::delete("/dbs/d/colls/c")).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(client.send(Call::get(&format!("{DOCS}/1")).key(&json!(["a"]))).await.code(), (404, 1003));
     client.create("/dbs/d/colls", container("c")).await;
     let old = Call::get(&format!("{DOCS}/1")).key(&json!(["a"]));
     let old = old.header("x-ms-cosmos-intended-collection-rid", &first);
@@ -182,24 +133,16 @@ async fn a_container_made_anew_has_a_new_rid() {
 async fn ranges_end_with_not_modified() {
     let client = Client::empty().await;
     client.create("/dbs", json!({ "id": "d" })).await;
-    let call = Call::post("/dbs/d/colls")
-        .header("x-ms-offer-throughput", "40000")
-        .json(&container("c"));
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "40000").json(&container("c"));
     assert_eq!(client.send(call).await.status, StatusCode::CREATED);
     let call = Call::get("/dbs/d/colls/c/pkranges/").header("x-ms-max-item-count", "-1");
     let call = call.header("a-im", "Incremental feed");
     let answer = client.send(call.clone()).await;
     let ranges = answer.json()["PartitionKeyRanges"].as_array().unwrap().clone();
     assert_eq!(ranges.len(), 4);
-    assert_eq!(
-        (&ranges[0]["minInclusive"], &ranges[3]["maxExclusive"]),
-        (&json!(""), &json!("FF"))
-    );
+    assert_eq!((&ranges[0]["minInclusive"], &ranges[3]["maxExclusive"]), (&json!(""), &json!("FF")));
     assert_eq!(ranges[1]["minInclusive"], "0FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF");
-    assert_eq!(
-        (&ranges[0]["id"], &ranges[0]["parents"]),
-        (&json!("0"), &json!([]))
-    );
+    assert_eq!((&ranges[0]["id"], &ranges[0]["parents"]), (&json!("0"), &json!([])));
     let etag = answer.header("etag").unwrap();
     let again = client.send(call.header("if-none-match", etag)).await;
     assert_eq!(again.status, StatusCode::NOT_MODIFIED);
@@ -215,30 +158,17 @@ async fn offers_are_found_by_rid_and_listed() {
         .header("x-ms-cosmos-offer-autopilot-settings", settings)
         .json(&json!({ "id": "d" }));
     let database = client.send(call).await.json();
-    let call = Call::post("/dbs/d/colls")
-        .header("x-ms-offer-throughput", "500")
-        .json(&container("c"));
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "500").json(&container("c"));
     let made = client.send(call).await.json();
     let list = client.send(Call::get("/offers")).await.json();
     let offers = list["Offers"].as_array().unwrap();
     assert_eq!(offers.len(), 2);
     assert_eq!(offers[0]["offerResourceId"], database["_rid"]);
-    assert_eq!(
-        offers[0]["content"]["offerAutopilotSettings"]["maxThroughput"],
-        4000
-    );
+    assert_eq!(offers[0]["content"]["offerAutopilotSettings"]["maxThroughput"], 4000);
     assert_eq!(offers[0]["content"]["offerThroughput"], 400);
-    assert_eq!(
-        (&offers[1]["resource"], &offers[1]["offerResourceId"]),
-        (&made["_self"], &made["_rid"])
-    );
+    assert_eq!((&offers[1]["resource"], &offers[1]["offerResourceId"]), (&made["_self"], &made["_rid"]));
     assert_eq!(offers[1]["content"]["offerThroughput"], 500);
-    let answer = client
-        .send(Call::get(&format!(
-            "/offers/{}",
-            offers[1]["_rid"].as_str().unwrap()
-        )))
-        .await;
+    let answer = client.send(Call::get(&format!("/offers/{}", offers[1]["_rid"].as_str().unwrap()))).await;
     assert_eq!(answer.json(), offers[1]);
     assert_eq!(answer.header("x-ms-offer-replace-pending"), Some("false"));
     assert_eq!(client.send(Call::get("/offers/AAAA")).await.code(), (404, 0));

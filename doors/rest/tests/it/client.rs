@@ -50,16 +50,9 @@ impl Client {
 
     pub(crate) async fn with_options(options: RestOptions) -> Client {
         let store = Store::memory(&SPACES, CommitMode::Thread);
-        let engine_options = EngineOptions {
-            keys: vec![AccountKey::new(KEY)],
-            ..EngineOptions::default()
-        };
-        let engine = Engine::open(store, engine_options, Arc::new(Still(AtomicU64::new(0))))
-            .await
-            .unwrap();
-        Client {
-            door: RestDoor::new(engine, options),
-        }
+        let engine_options = EngineOptions { keys: vec![AccountKey::new(KEY)], ..EngineOptions::default() };
+        let engine = Engine::open(store, engine_options, Arc::new(Still(AtomicU64::new(0)))).await.unwrap();
+        Client { door: RestDoor::new(engine, options) }
     }
 
     /// An account with database `d` and container `c`, keyed by `/pk`.
@@ -94,11 +87,7 @@ impl Client {
         let response = self.door.handle(call.into_request(), connection).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-        }
+        Answer { status: parts.status, headers: parts.headers, body }
     }
 
     /// Sends a request with a body of another kind.
@@ -107,17 +96,11 @@ impl Client {
         B: hyper::body::Body<Data = Bytes>,
     {
         let (parts, _) = call.into_request().into_parts();
-        let response = self
-            .door
-            .handle(Request::from_parts(parts, body), ConnectionInfo { secure: false })
-            .await;
+        let response =
+            self.door.handle(Request::from_parts(parts, body), ConnectionInfo { secure: false }).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-        }
+        Answer { status: parts.status, headers: parts.headers, body }
     }
 }
 
@@ -212,16 +195,10 @@ impl Call {
 
     fn into_request(self) -> Request<Full<Bytes>> {
         let date = self.given("x-ms-date").unwrap_or_else(|| date_at(NOW));
-        let authorization = self
-            .given("authorization")
-            .unwrap_or_else(|| self.authorization(&date));
+        let authorization = self.given("authorization").unwrap_or_else(|| self.authorization(&date));
         let mut request = Request::builder().method(&self.verb).uri(&self.path);
         let host = "localhost:8081".to_owned();
-        for (name, value) in [
-            ("x-ms-date", date),
-            ("authorization", authorization),
-            ("host", host),
-        ] {
+        for (name, value) in [("x-ms-date", date), ("authorization", authorization), ("host", host)] {
             if self.given(name).is_none() && !self.omitted.iter().any(|omitted| omitted == name) {
                 request = request.header(name, value);
             }
@@ -239,12 +216,8 @@ impl Call {
 
     fn authorization(&self, date: &str) -> String {
         let (kind, link) = self.signed_as.clone().unwrap_or_else(|| subject(&self.path));
-        let payload = format!(
-            "{}\n{}\n{link}\n{}\n\n",
-            self.verb.as_str().to_lowercase(),
-            kind,
-            date.to_lowercase()
-        );
+        let payload =
+            format!("{}\n{}\n{link}\n{}\n\n", self.verb.as_str().to_lowercase(), kind, date.to_lowercase());
         let mut mac = Hmac::<Sha256>::new_from_slice(KEY).unwrap();
         mac.update(payload.as_bytes());
         let signature = BASE64_STANDARD.encode(mac.finalize().into_bytes());
@@ -258,11 +231,7 @@ pub(crate) fn date_at(seconds: u64) -> String {
 }
 
 fn encoded(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('=', "%3d")
-        .replace('&', "%26")
-        .replace('+', "%2B")
-        .replace('/', "%2F")
+    text.replace('%', "%25").replace('=', "%3d").replace('&', "%26").replace('+', "%2B").replace('/', "%2F")
 }
 
 /// Kind and link of a path, as clients that know names only compute them.
@@ -287,9 +256,7 @@ fn decoded(text: &str) -> String {
         match (first, rest) {
             (b'%', [high, low, others @ ..]) => {
                 let digits = [*high, *low];
-                let hex = str::from_utf8(&digits)
-                    .ok()
-                    .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+                let hex = str::from_utf8(&digits).ok().and_then(|hex| u8::from_str_radix(hex, 16).ok());
                 bytes.push(hex.unwrap_or(b'%'));
                 rest = others;
             }
@@ -319,9 +286,7 @@ impl Answer {
 
     /// Status and substatus.
     pub(crate) fn code(&self) -> (u16, u32) {
-        let substatus = self
-            .header("x-ms-substatus")
-            .map_or(0, |text| text.parse().unwrap());
+        let substatus = self.header("x-ms-substatus").map_or(0, |text| text.parse().unwrap());
         (self.status.as_u16(), substatus)
     }
 

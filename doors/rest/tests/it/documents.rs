@@ -20,16 +20,10 @@ async fn a_new_item_carries_system_properties_and_headers() {
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
     let made = answer.json();
     assert_eq!((&made["x"], &made["_own"]), (&body["x"], &body["_own"]));
-    assert_eq!(
-        (&made["_ts"], &made["_attachments"]),
-        (&json!(NOW), &json!("attachments/"))
-    );
+    assert_eq!((&made["_ts"], &made["_attachments"]), (&json!(NOW), &json!("attachments/")));
     let container = client.send(Call::get("/dbs/d/colls/c")).await.json();
     let rid = made["_rid"].as_str().unwrap();
-    assert_eq!(
-        made["_self"],
-        format!("{}docs/{rid}/", container["_self"].as_str().unwrap())
-    );
+    assert_eq!(made["_self"], format!("{}docs/{rid}/", container["_self"].as_str().unwrap()));
     assert_eq!(answer.header("etag").unwrap(), made["_etag"]);
     assert_eq!(answer.header("x-ms-alt-content-path"), Some("dbs/d/colls/c"));
     assert_eq!(answer.header("x-ms-content-path").unwrap(), container["_rid"]);
@@ -37,10 +31,7 @@ async fn a_new_item_carries_system_properties_and_headers() {
     assert_eq!(answer.header("lsn"), Some("1"));
     assert_eq!(answer.header("x-ms-documentdb-partitionkeyrangeid"), Some("0"));
     assert_eq!(answer.header("x-ms-request-charge"), Some("5.29"));
-    assert_eq!(
-        answer.header("content-length").unwrap(),
-        answer.body.len().to_string()
-    );
+    assert_eq!(answer.header("content-length").unwrap(), answer.body.len().to_string());
     assert_eq!(answer.header("content-type"), Some("application/json"));
 
     let read = client.send(Call::get(&item("1")).key(&key())).await;
@@ -55,36 +46,21 @@ async fn an_item_is_found_by_its_self_link() {
     let made = client.put_item("1", "a").await.json();
     let rid = made["_rid"].as_str().unwrap().to_lowercase();
     let link = format!("/{}", made["_self"].as_str().unwrap());
-    let read = client
-        .send(Call::get(&link).key(&key()).signed_as("docs", &rid))
-        .await;
+    let read = client.send(Call::get(&link).key(&key()).signed_as("docs", &rid)).await;
     assert_eq!(read.json(), made);
-    let deleted = client
-        .send(Call::delete(&link).key(&key()).signed_as("docs", &rid))
-        .await;
+    let deleted = client.send(Call::delete(&link).key(&key()).signed_as("docs", &rid)).await;
     assert_eq!(deleted.status, StatusCode::NO_CONTENT);
-    assert_eq!(
-        client.send(Call::get(&item("1")).key(&key())).await.code(),
-        (404, 0)
-    );
+    assert_eq!(client.send(Call::get(&item("1")).key(&key())).await.code(), (404, 0));
 }
 
 #[tokio::test]
 async fn absence_and_conflict_have_their_codes() {
     let client = Client::with_container().await;
     client.put_item("1", "a").await;
-    let again = client
-        .send(
-            Call::post(DOCS)
-                .key(&key())
-                .json(&json!({ "id": "1", "pk": "a" })),
-        )
-        .await;
+    let again = client.send(Call::post(DOCS).key(&key()).json(&json!({ "id": "1", "pk": "a" }))).await;
     assert_eq!(again.code(), (409, 0));
-    let only_new = Call::post(DOCS)
-        .key(&key())
-        .header("if-none-match", "*")
-        .json(&json!({ "id": "1", "pk": "a" }));
+    let only_new =
+        Call::post(DOCS).key(&key()).header("if-none-match", "*").json(&json!({ "id": "1", "pk": "a" }));
     assert_eq!(client.send(only_new.clone()).await.code(), (409, 0));
     let only_new = only_new.header("x-ms-documentdb-is-upsert", "True");
     assert_eq!(client.send(only_new).await.code(), (412, 0));
@@ -94,28 +70,14 @@ async fn absence_and_conflict_have_their_codes() {
         Call::get(&item("2")).key(&key()),
         Call::delete(&item("2")).key(&key()),
         Call::put(&item("2")).key(&key()).json(&body),
-        Call::patch(&item("2"))
-            .key(&key())
-            .json(&json!([{ "op": "set", "path": "/x", "value": 1 }])),
+        Call::patch(&item("2")).key(&key()).json(&json!([{ "op": "set", "path": "/x", "value": 1 }])),
     ] {
         let answer = client.send(call).await;
         assert_eq!(answer.code(), (404, 0), "{answer:?}");
         assert_eq!(answer.json()["code"], "NotFound");
     }
-    assert_eq!(
-        client
-            .send(Call::get("/dbs/d/colls/x/docs/1").key(&key()))
-            .await
-            .code(),
-        (404, 1003)
-    );
-    assert_eq!(
-        client
-            .send(Call::get("/dbs/x/colls/c/docs/1").key(&key()))
-            .await
-            .code(),
-        (404, 1003)
-    );
+    assert_eq!(client.send(Call::get("/dbs/d/colls/x/docs/1").key(&key())).await.code(), (404, 1003));
+    assert_eq!(client.send(Call::get("/dbs/x/colls/c/docs/1").key(&key())).await.code(), (404, 1003));
 }
 
 #[tokio::test]
@@ -125,23 +87,11 @@ async fn header_and_body_must_agree_on_the_key() {
     let answer = client.send(Call::post(DOCS).key(&json!(["b"])).json(&body)).await;
     assert_eq!(answer.code(), (400, 1001));
     // The body alone tells the key of a new item, but not of a stored one.
-    assert_eq!(
-        client.send(Call::post(DOCS).json(&body)).await.status,
-        StatusCode::CREATED
-    );
-    for call in [
-        Call::get(&item("1")),
-        Call::delete(&item("1")),
-        Call::put(&item("1")).json(&body),
-    ] {
+    assert_eq!(client.send(Call::post(DOCS).json(&body)).await.status, StatusCode::CREATED);
+    for call in [Call::get(&item("1")), Call::delete(&item("1")), Call::put(&item("1")).json(&body)] {
         let answer = client.send(call).await;
         assert_eq!(answer.code(), (400, 0), "{answer:?}");
-        assert!(
-            answer
-                .message()
-                .starts_with("PartitionKey value must be supplied"),
-            "{answer:?}"
-        );
+        assert!(answer.message().starts_with("PartitionKey value must be supplied"), "{answer:?}");
     }
 }
 
@@ -159,16 +109,12 @@ async fn keys_of_every_kind_find_their_item() {
     .enumerate()
     {
         let body = format!("{{\"id\":\"{index}\",\"pk\":{value}}}").into_bytes();
-        let call = Call::post(DOCS)
-            .header("x-ms-documentdb-partitionkey", header)
-            .body(body);
+        let call = Call::post(DOCS).header("x-ms-documentdb-partitionkey", header).body(body);
         assert_eq!(client.send(call).await.status, StatusCode::CREATED, "{value}");
         let call = Call::get(&item(&index.to_string())).header("x-ms-documentdb-partitionkey", header);
         assert_eq!(client.send(call).await.status, StatusCode::OK, "{value}");
     }
-    let call = Call::post(DOCS)
-        .header("x-ms-documentdb-partitionkey", "[{}]")
-        .json(&json!({ "id": "none" }));
+    let call = Call::post(DOCS).header("x-ms-documentdb-partitionkey", "[{}]").json(&json!({ "id": "none" }));
     assert_eq!(client.send(call).await.status, StatusCode::CREATED);
 }
 
@@ -176,9 +122,7 @@ async fn keys_of_every_kind_find_their_item() {
 async fn upsert_creates_and_then_replaces() {
     let client = Client::with_container().await;
     let upsert = |n: u32| {
-        let call = Call::post(DOCS)
-            .key(&key())
-            .header("x-ms-documentdb-is-upsert", "true");
+        let call = Call::post(DOCS).key(&key()).header("x-ms-documentdb-is-upsert", "true");
         call.json(&json!({ "id": "1", "pk": "a", "n": n }))
     };
     assert_eq!(client.send(upsert(1)).await.status, StatusCode::CREATED);
@@ -192,26 +136,12 @@ async fn versions_guard_every_write() {
     let first = client.put_item("1", "a").await;
     let etag = first.header("etag").unwrap();
     let body = json!({ "id": "1", "pk": "a", "n": 2 });
-    let second = client
-        .send(
-            Call::put(&item("1"))
-                .key(&key())
-                .header("if-match", etag)
-                .json(&body),
-        )
-        .await;
+    let second = client.send(Call::put(&item("1")).key(&key()).header("if-match", etag).json(&body)).await;
     assert_eq!(second.status, StatusCode::OK, "{second:?}");
     assert_eq!(second.json()["_rid"], first.json()["_rid"]);
-    let upsert = Call::post(DOCS)
-        .header("x-ms-documentdb-is-upsert", "true")
-        .json(&body);
+    let upsert = Call::post(DOCS).header("x-ms-documentdb-is-upsert", "true").json(&body);
     let patch = Call::patch(&item("1")).json(&json!([{ "op": "incr", "path": "/n", "value": 1 }]));
-    for call in [
-        Call::put(&item("1")).json(&body),
-        upsert,
-        patch.clone(),
-        Call::delete(&item("1")),
-    ] {
+    for call in [Call::put(&item("1")).json(&body), upsert, patch.clone(), Call::delete(&item("1"))] {
         let answer = client.send(call.key(&key()).header("if-match", etag)).await;
         assert_eq!(answer.code(), (412, 0), "{answer:?}");
     }
@@ -224,16 +154,12 @@ async fn a_known_version_is_not_sent_again() {
     let client = Client::with_container().await;
     let made = client.put_item("1", "a").await;
     let etag = made.header("etag").unwrap();
-    let known = client
-        .send(Call::get(&item("1")).key(&key()).header("if-none-match", etag))
-        .await;
+    let known = client.send(Call::get(&item("1")).key(&key()).header("if-none-match", etag)).await;
     assert_eq!(known.status, StatusCode::NOT_MODIFIED);
     assert_eq!(known.header("etag"), Some(etag));
     assert_eq!(known.header("x-ms-request-charge"), Some("1.00"));
     assert!(known.body.is_empty() && known.header("content-length").is_none());
-    let other = client
-        .send(Call::get(&item("1")).key(&key()).header("if-none-match", "\"x\""))
-        .await;
+    let other = client.send(Call::get(&item("1")).key(&key()).header("if-none-match", "\"x\"")).await;
     assert_eq!(other.status, StatusCode::OK);
 }
 
@@ -245,10 +171,7 @@ async fn a_client_that_prefers_little_gets_no_body() {
     for (call, status) in [
         (Call::post(DOCS).json(&body), 201),
         (Call::put(&item("1")).json(&body), 200),
-        (
-            Call::patch(&item("1")).json(&json!([{ "op": "set", "path": "/x", "value": 1 }])),
-            200,
-        ),
+        (Call::patch(&item("1")).json(&json!([{ "op": "set", "path": "/x", "value": 1 }])), 200),
     ] {
         let answer = client.send(minimal(call)).await;
         assert_eq!(answer.code(), (status, 0));
@@ -272,10 +195,7 @@ async fn patches_apply_in_order_or_not_at_all() {
         ]})))
         .await;
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-    assert_eq!(
-        (&answer.json()["n"], &answer.json()["moved"]),
-        (&json!(2.5), &json!([1, 2]))
-    );
+    assert_eq!((&answer.json()["n"], &answer.json()["moved"]), (&json!(2.5), &json!([1, 2])));
     for operations in [
         json!([{ "op": "set", "path": "/n", "value": 9 }, { "op": "remove", "path": "/absent" }]),
         json!([{ "op": "set", "path": "/id", "value": "2" }]),
@@ -283,36 +203,21 @@ async fn patches_apply_in_order_or_not_at_all() {
         json!([{ "op": "set", "path": "/_etag", "value": "b" }]),
         json!([]),
         json!({ "operations": 1 }),
-        json!(
-            (0..11)
-                .map(|n| json!({ "op": "set", "path": "/n", "value": n }))
-                .collect::<Vec<_>>()
-        ),
+        json!((0..11).map(|n| json!({ "op": "set", "path": "/n", "value": n })).collect::<Vec<_>>()),
         json!({ "condition": "from c where c.n = 1", "operations": [{ "op": "set", "path": "/n", "value": 9 }] }),
     ] {
-        assert_eq!(
-            client.send(patch(operations.clone())).await.code(),
-            (400, 0),
-            "{operations}"
-        );
+        assert_eq!(client.send(patch(operations.clone())).await.code(), (400, 0), "{operations}");
     }
-    assert_eq!(
-        client.send(Call::get(&item("1")).key(&key())).await.json()["n"],
-        2.5
-    );
+    assert_eq!(client.send(Call::get(&item("1")).key(&key())).await.json()["n"], 2.5);
 }
 
 #[tokio::test]
 async fn an_item_cannot_be_renamed_or_moved() {
     let client = Client::with_container().await;
     client.put_item("1", "a").await;
-    let renamed = Call::put(&item("1"))
-        .key(&key())
-        .json(&json!({ "id": "2", "pk": "a" }));
+    let renamed = Call::put(&item("1")).key(&key()).json(&json!({ "id": "2", "pk": "a" }));
     assert_eq!(client.send(renamed).await.code(), (400, 0));
-    let moved = Call::put(&item("1"))
-        .key(&key())
-        .json(&json!({ "id": "1", "pk": "b" }));
+    let moved = Call::put(&item("1")).key(&key()).json(&json!({ "id": "1", "pk": "b" }));
     assert_eq!(client.send(moved).await.code(), (400, 1001));
 }
 
@@ -321,11 +226,7 @@ async fn the_largest_item_fits_and_one_byte_more_does_not() {
     let client = Client::with_container().await;
     let padded = |size: usize| {
         let frame = "{\"id\":\"1\",\"pk\":\"a\",\"x\":\"\"}".len();
-        format!(
-            "{{\"id\":\"1\",\"pk\":\"a\",\"x\":\"{}\"}}",
-            "x".repeat(size - frame)
-        )
-        .into_bytes()
+        format!("{{\"id\":\"1\",\"pk\":\"a\",\"x\":\"{}\"}}", "x".repeat(size - frame)).into_bytes()
     };
     let limit = 2 * 1024 * 1024;
     let call = Call::post(DOCS).key(&key()).body(padded(limit));
@@ -341,11 +242,7 @@ async fn a_session_ahead_of_the_store_is_refused() {
     let client = Client::with_container().await;
     let made = client.put_item("1", "a").await;
     let token = made.header("x-ms-session-token").unwrap();
-    let read = |token: &str| {
-        Call::get(&item("1"))
-            .key(&key())
-            .header("x-ms-session-token", token)
-    };
+    let read = |token: &str| Call::get(&item("1")).key(&key()).header("x-ms-session-token", token);
     assert_eq!(client.send(read(token)).await.status, StatusCode::OK);
     assert_eq!(client.send(read("0:0#99")).await.code(), (404, 1002));
     assert_eq!(client.send(read("77:0#99")).await.status, StatusCode::OK);

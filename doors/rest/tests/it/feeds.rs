@@ -28,15 +28,11 @@ async fn drain(client: &Client, first: Call) -> Vec<String> {
 async fn a_feed_gives_every_item_once_whatever_the_page_and_scope() {
     let client = Client::empty().await;
     client.create("/dbs", json!({ "id": "d" })).await;
-    let call = Call::post("/dbs/d/colls")
-        .header("x-ms-offer-throughput", "30000")
-        .json(&container("c"));
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "30000").json(&container("c"));
     assert_eq!(client.send(call).await.status, StatusCode::CREATED);
     let mut all = Vec::new();
     for number in 0..40 {
-        client
-            .put_item(&format!("i{number:02}"), &format!("k{}", number % 8))
-            .await;
+        client.put_item(&format!("i{number:02}"), &format!("k{}", number % 8)).await;
         all.push(format!("i{number:02}"));
     }
     for size in ["1", "7", "-1", "1000"] {
@@ -51,13 +47,7 @@ async fn a_feed_gives_every_item_once_whatever_the_page_and_scope() {
     }
     by_range.sort();
     assert_eq!(by_range, all);
-    let by_key = drain(
-        &client,
-        Call::get(DOCS)
-            .key(&json!(["k3"]))
-            .header("x-ms-max-item-count", "2"),
-    )
-    .await;
+    let by_key = drain(&client, Call::get(DOCS).key(&json!(["k3"])).header("x-ms-max-item-count", "2")).await;
     assert_eq!(by_key, ["i03", "i11", "i19", "i27", "i35"]);
     let unknown = Call::get(DOCS).header("x-ms-documentdb-partitionkeyrangeid", "9");
     assert_eq!(client.send(unknown).await.code(), (410, 1002));
@@ -97,30 +87,18 @@ async fn a_continuation_is_good_for_its_own_feed_only() {
     assert_eq!(client.send(other_kind).await.code(), (400, 0));
     let mut forged = continuation.to_owned();
     forged.replace_range(30..31, if &forged[30..31] == "A" { "B" } else { "A" });
-    assert_eq!(
-        client
-            .send(first.header("x-ms-continuation", forged))
-            .await
-            .code(),
-        (400, 0)
-    );
+    assert_eq!(client.send(first.header("x-ms-continuation", forged)).await.code(), (400, 0));
 }
 
 #[tokio::test]
 async fn all_items_of_a_key_are_deleted_and_no_others() {
     let client = Client::with_container().await;
     for number in 0..12 {
-        client
-            .put_item(&number.to_string(), if number % 3 == 0 { "keep" } else { "drop" })
-            .await;
+        client.put_item(&number.to_string(), if number % 3 == 0 { "keep" } else { "drop" }).await;
     }
     let path = "/dbs/d/colls/c/operations/partitionkeydelete";
     let answer = client.send(Call::post(path).key(&json!(["drop"]))).await;
-    assert_eq!(
-        (answer.status, answer.body.len()),
-        (StatusCode::OK, 0),
-        "{answer:?}"
-    );
+    assert_eq!((answer.status, answer.body.len()), (StatusCode::OK, 0), "{answer:?}");
     assert_eq!(drain(&client, Call::get(DOCS)).await, ["0", "3", "6", "9"]);
     assert_eq!(client.send(Call::post(path)).await.code(), (400, 0));
 }

@@ -1,5 +1,7 @@
 //! The door driven as a server drives it, over an engine in memory.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 mod bad_requests;
 mod batches;
 mod catalog;

@@ -16,12 +16,7 @@ use std::time::Duration;
 async fn a_stranger_learns_nothing_about_what_exists() {
     let client = Client::with_container().await;
     let mut answers = Vec::new();
-    for path in [
-        "/dbs/d",
-        "/dbs/nothing",
-        "/dbs/d/colls/c/docs/1",
-        "/dbs/nothing/colls/c/docs/1",
-    ] {
+    for path in ["/dbs/d", "/dbs/nothing", "/dbs/d/colls/c/docs/1", "/dbs/nothing/colls/c/docs/1"] {
         let unsigned = client.send(Call::get(path).omit("authorization")).await;
         assert_eq!(unsigned.code(), (401, 0), "{path}");
         assert_eq!(unsigned.header("x-ms-request-charge"), Some("0.00"));
@@ -47,28 +42,17 @@ async fn dates_are_checked_with_the_signature() {
 async fn an_activity_id_comes_back_when_it_is_one() {
     let client = Client::empty().await;
     let id = "6d3f0000-1111-2222-3333-0123456789ab";
-    let answer = client
-        .send(Call::get("/dbs/x").header("x-ms-activity-id", id))
-        .await;
+    let answer = client.send(Call::get("/dbs/x").header("x-ms-activity-id", id)).await;
     assert_eq!(answer.header("x-ms-activity-id"), Some(id));
     assert!(answer.message().contains(&format!("\r\nActivityId: {id}")));
-    let answer = client
-        .send(Call::get("/").header("x-ms-activity-id", "<script>"))
-        .await;
+    let answer = client.send(Call::get("/").header("x-ms-activity-id", "<script>")).await;
     assert_eq!(answer.header("x-ms-activity-id").unwrap().len(), 36);
 }
 
 #[tokio::test]
 async fn unknown_paths_and_verbs_are_told_apart() {
     let client = Client::with_container().await;
-    for path in [
-        "/x",
-        "/dbs/d/x",
-        "/dbs/d/colls/c/docs/1/attachments",
-        "/dbs//colls",
-        "/%ff",
-        "/dbs/%zz",
-    ] {
+    for path in ["/x", "/dbs/d/x", "/dbs/d/colls/c/docs/1/attachments", "/dbs//colls", "/%ff", "/dbs/%zz"] {
         assert_eq!(client.send(Call::get(path)).await.code(), (404, 0), "{path}");
     }
     for (verb, path) in [
@@ -89,18 +73,14 @@ async fn unknown_paths_and_verbs_are_told_apart() {
 #[tokio::test]
 async fn what_is_not_built_says_so() {
     let client = Client::with_container().await;
-    let query = json!({ "query": "SELECT * FROM c" });
+    let query = json!({ "query": "SELECT VALUE 1 FROM c" });
     let docs = || Call::post(DOCS).json(&query);
     for call in [
         docs().header("x-ms-documentdb-isquery", "True"),
         docs().header("content-type", "application/query+json"),
         docs().header("x-ms-cosmos-is-query-plan-request", "True"),
-        Call::post("/offers")
-            .header("x-ms-documentdb-isquery", "True")
-            .json(&query),
-        Call::post("/dbs")
-            .header("x-ms-documentdb-isquery", "True")
-            .json(&query),
+        Call::post("/offers").header("x-ms-documentdb-isquery", "True").json(&query),
+        Call::post("/dbs").header("x-ms-documentdb-isquery", "True").json(&query),
         Call::get(DOCS).header("a-im", "Incremental Feed"),
         Call::get("/dbs/d/colls/c/sprocs"),
         Call::post("/dbs/d/users").json(&json!({ "id": "u" })),
@@ -109,13 +89,28 @@ async fn what_is_not_built_says_so() {
             .json(&json!({ "id": "1", "pk": "a" })),
     ] {
         let path = call.path.clone();
+        assert_eq!(client.send(call.clone().omit("authorization")).await.code(), (401, 0), "{path}");
         let answer = client.send(call).await;
         assert_eq!(answer.code(), (400, 0), "{path}");
-        assert!(
-            answer.message().contains("is not supported"),
-            "{path}: {answer:?}"
-        );
+        assert!(answer.message().contains("is not supported"), "{path}: {answer:?}");
     }
+}
+
+#[tokio::test]
+async fn the_query_for_everything_is_a_list() {
+    let client = Client::with_container().await;
+    for id in ["1", "2", "3"] {
+        client.send(Call::post(DOCS).json(&json!({ "id": id, "pk": "a" }))).await;
+    }
+    let query = |body: &serde_json::Value| {
+        Call::post(DOCS)
+            .header("content-type", "application/query+json")
+            .header("x-ms-max-item-count", "2")
+            .json(body)
+    };
+    let answer = client.send(query(&json!({ "query": "SELECT * from c", "parameters": [] }))).await;
+    assert_eq!((answer.code(), answer.json()["_count"].as_u64()), ((200, 0), Some(2)));
+    assert_eq!(client.send(query(&json!({ "query": 7 }))).await.code(), (400, 0));
 }
 
 #[tokio::test]
@@ -144,11 +139,7 @@ impl Body for OddBody {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if self.pieces == 0 {
-            return if self.hangs {
-                Poll::Pending
-            } else {
-                Poll::Ready(None)
-            };
+            return if self.hangs { Poll::Pending } else { Poll::Ready(None) };
         }
         self.pieces -= 1;
         Poll::Ready(Some(Ok(Frame::data(Bytes::from(vec![b' '; self.piece])))))
@@ -165,30 +156,15 @@ impl Body for OddBody {
 async fn bodies_are_bounded_in_size_and_time() {
     let client = Client::with_container().await;
     let post = || Call::post(DOCS).key(&json!(["a"]));
-    let announced = OddBody {
-        announced: 1 << 30,
-        pieces: 1,
-        piece: 1,
-        hangs: true,
-    };
+    let announced = OddBody { announced: 1 << 30, pieces: 1, piece: 1, hangs: true };
     let answer = client.send_body(post(), announced).await;
     assert_eq!(answer.code(), (413, 0));
     assert_eq!(answer.header("connection"), Some("close"));
-    let endless = OddBody {
-        announced: 0,
-        pieces: usize::MAX,
-        piece: 64 * 1024,
-        hangs: true,
-    };
+    let endless = OddBody { announced: 0, pieces: usize::MAX, piece: 64 * 1024, hangs: true };
     let answer = client.send_body(post(), endless).await;
     assert_eq!(answer.code(), (413, 0));
     assert_eq!(answer.header("connection"), Some("close"));
-    let slow = OddBody {
-        announced: 100,
-        pieces: 1,
-        piece: 1,
-        hangs: true,
-    };
+    let slow = OddBody { announced: 100, pieces: 1, piece: 1, hangs: true };
     let answer = client.send_body(post(), slow).await;
     assert_eq!(answer.code(), (400, 0));
     assert_eq!(answer.header("connection"), Some("close"));
@@ -210,11 +186,7 @@ impl Body for Pieces {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(
-            self.0
-                .pop()
-                .map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes())))),
-        )
+        Poll::Ready(self.0.pop().map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes())))))
     }
 }
 
@@ -224,27 +196,19 @@ async fn a_body_in_pieces_is_put_together() {
     let body = Pieces(vec!["\"pk\":\"a\"}", "\"1\",", "{\"id\":"]);
     let answer = client.send_body(Call::post(DOCS).key(&json!(["a"])), body).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    let unsigned = Call::post(DOCS).omit("authorization");
+    let answer = client.send_body(unsigned, Pieces(vec!["}", "{"])).await;
+    assert_eq!((answer.code(), answer.header("connection")), ((401, 0), None));
 }
 
 #[tokio::test]
 async fn headers_are_bounded() {
-    let client = Client::with_options(RestOptions {
-        body_timeout: Duration::from_secs(1),
-        ..Default::default()
-    })
-    .await;
+    let client =
+        Client::with_options(RestOptions { body_timeout: Duration::from_secs(1), ..Default::default() })
+            .await;
     assert_eq!(
-        client
-            .send(Call::get("/").header("x-filler", "x".repeat(30 * 1024)))
-            .await
-            .status,
+        client.send(Call::get("/").header("x-filler", "x".repeat(30 * 1024))).await.status,
         StatusCode::OK
     );
-    assert_eq!(
-        client
-            .send(Call::get("/").header("x-filler", "x".repeat(33 * 1024)))
-            .await
-            .code(),
-        (413, 0)
-    );
+    assert_eq!(client.send(Call::get("/").header("x-filler", "x".repeat(33 * 1024))).await.code(), (413, 0));
 }

@@ -1,0 +1,99 @@
+//! The cases, in an order that shares their set-up.
+
+mod create;
+mod footprint;
+mod read;
+
+use crate::load::{self, Figures, Target, Work};
+use crate::postgres::Postgres;
+use crate::process::Process;
+use crate::report::Row;
+use crate::{Options, Result};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Connections of reading cases and of writing cases.
+pub(crate) const READERS: usize = 32;
+pub(crate) const WRITERS: usize = 64;
+
+/// Runs all cases that were asked for.
+pub(crate) async fn run(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let postgres = Postgres::start()?;
+    if options.wants(&["1", "2", "3", "24"]) {
+        rows.extend(read::run(options, postgres.as_ref()).await?);
+    }
+    if options.wants(&["6", "7", "8", "9", "26"]) {
+        rows.extend(create::run(options, postgres.as_ref()).await?);
+    }
+    if options.wants(&["19", "21", "22"]) {
+        rows.extend(footprint::run(options).await?);
+    }
+    Ok(rows)
+}
+
+impl Options {
+    pub(crate) fn wants(&self, cases: &[&str]) -> bool {
+        self.only.is_empty() || cases.iter().any(|case| self.only.iter().any(|wanted| wanted == case))
+    }
+}
+
+/// The reference server with its two ports.
+pub(crate) struct Reference {
+    pub(crate) process: Process,
+    pub(crate) plain: SocketAddr,
+    pub(crate) secure: SocketAddr,
+}
+
+pub(crate) fn start_reference() -> Result<Reference> {
+    let (process, line) = Process::start(&std::env::current_exe()?, &["reference"])?;
+    let mut words = line.split_whitespace().skip(1);
+    let mut next = || -> Result<SocketAddr> { Ok(words.next().ok_or("ready line")?.parse()?) };
+    Ok(Reference { plain: next()?, secure: next()?, process })
+}
+
+/// The median of several measurements by rate.
+pub(crate) async fn measure(
+    options: &Options,
+    process: &Process,
+    target: Target,
+    work: impl Fn(usize) -> Work,
+) -> Result<Figures> {
+    let mut all = Vec::new();
+    for repeat in 0..options.repeats {
+        let before = process.cpu()?;
+        let mut figures = load::run(target, &work(repeat), Duration::from_secs(options.seconds)).await?;
+        let requests = figures.rate * options.seconds as f64;
+        figures.cpu_us = (process.cpu()? - before).as_secs_f64() * 1e6 / requests;
+        if figures.errors > 0 {
+            return Err(format!("{} errors in {:?}", figures.errors, work(repeat)).into());
+        }
+        all.push(figures);
+    }
+    all.sort_by(|one, other| one.rate.total_cmp(&other.rate));
+    Ok(all.swap_remove(all.len() / 2))
+}
+
+/// Fills a running server and reads from it for so many seconds, while somebody looks at the server.
+#[allow(clippy::print_stdout)] // what the command is for
+pub(crate) async fn reads_for_a_profiler(address: SocketAddr, seconds: u64) -> Result<()> {
+    const COUNT: usize = 100_000;
+    // A second run finds the documents there.
+    let _ = fill(address, "medium", COUNT).await;
+    println!("reading");
+    let target = Target { address, secure: false, connections: READERS };
+    let work = Work::Read { container: "medium".to_owned(), count: COUNT };
+    println!("{}", rate(&load::run(target, &work, Duration::from_secs(seconds)).await?));
+    Ok(())
+}
+
+/// Fills a container through batches.
+pub(crate) async fn fill(address: SocketAddr, container: &str, count: usize) -> Result<()> {
+    load::create_container(address, container, 400).await?;
+    load::fill(address, container, count).await
+}
+
+pub(crate) fn rate(figures: &Figures) -> String {
+    let Figures { rate, p50_us, p99_us, cpu_us, .. } = figures;
+    format!("{rate:.0}/s, p50 {p50_us:.0} µs, p99 {p99_us:.0} µs, processor {cpu_us:.1} µs")
+}

@@ -1,0 +1,232 @@
+//! Closed-loop load: so many connections, each sending its next request when the last was answered.
+
+use crate::Result;
+use crate::client::Client;
+use crate::documents;
+use crate::signature::Signer;
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::task::LocalSet;
+
+/// What one measurement found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) rate: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) errors: u64,
+    /// Processor time of the server per request.
+    pub(crate) cpu_us: f64,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// Read documents of a container that holds `count`.
+    Read { container: String, count: usize },
+    /// Create documents from number `first` on.
+    Create { container: String, first: usize },
+    /// Create documents in batches of `size` from number `first` on.
+    Batch { container: String, first: usize, size: usize },
+}
+
+/// Where and how hard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
+    pub(crate) secure: bool,
+    pub(crate) connections: usize,
+}
+
+/// Runs `work` for `duration` and tells how it went. Requests are counted, batches as one.
+pub(crate) async fn run(target: Target, work: &Work, duration: Duration) -> Result<Figures> {
+    let next = Rc::new(RefCell::new(0usize));
+    let latencies = Rc::new(RefCell::new(Vec::<u32>::with_capacity(1 << 20)));
+    let errors = Rc::new(RefCell::new(0u64));
+    let local = LocalSet::new();
+    let mut clients = Vec::new();
+    for _ in 0..target.connections {
+        clients.push(Client::connect(target.address, target.secure).await?);
+    }
+    let signer = Signer::new()?;
+    let begun = Instant::now();
+    let until = begun + duration;
+    for mut client in clients {
+        let (next, latencies, errors) = (Rc::clone(&next), Rc::clone(&latencies), Rc::clone(&errors));
+        let (work, signer) = (work.clone(), signer.clone());
+        local.spawn_local(async move {
+            let mut request = Vec::with_capacity(4096);
+            while Instant::now() < until {
+                let number = next.replace_with(|number| *number + 1);
+                request.clear();
+                write_request(&mut request, &signer, &work, number);
+                let sent = Instant::now();
+                match client.send(&request).await {
+                    Ok(answer) if answer.status < 300 => {
+                        latencies
+                            .borrow_mut()
+                            .push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
+                    }
+                    Ok(_) => *errors.borrow_mut() += 1,
+                    Err(_) => {
+                        *errors.borrow_mut() += 1;
+                        return;
+                    }
+                }
+            }
+        });
+    }
+    local.await;
+    let elapsed = begun.elapsed().as_secs_f64();
+    let mut latencies = latencies.take();
+    latencies.sort_unstable();
+    let percentile =
+        |percent: usize| latencies.get(latencies.len() * percent / 100).copied().map_or(0.0, f64::from);
+    Ok(Figures {
+        rate: latencies.len() as f64 / elapsed,
+        p50_us: percentile(50),
+        p99_us: percentile(99),
+        errors: errors.take(),
+        cpu_us: 0.0,
+    })
+}
+
+/// Scatters numbers over the whole container, the same way in every run.
+fn scattered(number: usize, count: usize) -> usize {
+    (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % count
+}
+
+fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, number: usize) {
+    match work {
+        Work::Read { container, count } => {
+            let number = scattered(number, *count);
+            let id = documents::id(number);
+            let link = format!("dbs/bench/colls/{container}/docs/{id}");
+            let authorization = signer.authorization("get", "docs", &link);
+            head(out, "GET", &link, signer, &authorization, &documents::partition_key(number));
+            out.extend_from_slice(b"\r\n");
+        }
+        Work::Create { container, first } => {
+            let number = first + number;
+            let body = documents::json(number);
+            let key = documents::partition_key(number);
+            post(out, signer, container, &key, "", &body);
+        }
+        Work::Batch { container, first, size } => {
+            let base = first + number * size;
+            // All of a batch share a key, so their numbers must agree modulo the partitions.
+            let key = documents::partition_key(base);
+            let body = batch_body((0..*size).map(|step| base + step * documents::PARTITIONS * 1_000_003));
+            post(out, signer, container, &key, BATCH_HEADERS, &body);
+        }
+    }
+}
+
+const BATCH_HEADERS: &str = "x-ms-cosmos-is-batch-request: True\r\nx-ms-cosmos-batch-atomic: True\r\n";
+
+fn batch_body(numbers: impl Iterator<Item = usize>) -> String {
+    let mut body = String::from("[");
+    for (position, number) in numbers.enumerate() {
+        let separator = if position == 0 { "" } else { "," };
+        let document = documents::json(number);
+        body.push_str(&format!(r#"{separator}{{"operationType":"Create","resourceBody":{document}}}"#));
+    }
+    body.push(']');
+    body
+}
+
+fn post(out: &mut Vec<u8>, signer: &Signer, container: &str, key: &str, headers: &str, body: &str) {
+    let link = format!("dbs/bench/colls/{container}");
+    let authorization = signer.authorization("post", "docs", &link);
+    head(out, "POST", &format!("{link}/docs"), signer, &authorization, key);
+    out.extend_from_slice(headers.as_bytes());
+    out.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    out.extend_from_slice(body.as_bytes());
+}
+
+fn head(out: &mut Vec<u8>, verb: &str, path: &str, signer: &Signer, authorization: &str, key: &str) {
+    for part in [
+        verb,
+        " /",
+        path,
+        " HTTP/1.1\r\nhost: localhost\r\nx-ms-date: ",
+        &signer.date,
+        "\r\nx-ms-version: 2020-07-15\r\nauthorization: ",
+        authorization,
+        "\r\nx-ms-documentdb-partitionkey: [\"",
+        key,
+        "\"]\r\n",
+    ] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// Loads documents 0 to `count` in batches, on a few connections.
+pub(crate) async fn fill(address: SocketAddr, container: &str, count: usize) -> Result<()> {
+    const BATCH: usize = 100;
+    const CONNECTIONS: usize = 4;
+    let local = LocalSet::new();
+    let signer = Signer::new()?;
+    let mut loaders = Vec::new();
+    for first in 0..CONNECTIONS {
+        let mut client = Client::connect(address, false).await?;
+        let (container, signer) = (container.to_owned(), signer.clone());
+        loaders.push(local.spawn_local(async move {
+            for partition in (first..documents::PARTITIONS).step_by(CONNECTIONS) {
+                let numbers: Vec<usize> = (partition..count).step_by(documents::PARTITIONS).collect();
+                for chunk in numbers.chunks(BATCH) {
+                    let mut request = Vec::new();
+                    let body = batch_body(chunk.iter().copied());
+                    post(
+                        &mut request,
+                        &signer,
+                        &container,
+                        &documents::partition_key(partition),
+                        BATCH_HEADERS,
+                        &body,
+                    );
+                    let answer = client.send(&request).await?;
+                    if answer.status != 200 {
+                        return Err(format!("loading: {} {}", answer.status, client.body(&answer)).into());
+                    }
+                }
+            }
+            Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+        }));
+    }
+    local.await;
+    for loader in loaders {
+        loader.await??;
+    }
+    Ok(())
+}
+
+/// Creates the database and a container with the given throughput.
+pub(crate) async fn create_container(address: SocketAddr, container: &str, throughput: u64) -> Result<()> {
+    let mut client = Client::connect(address, false).await?;
+    let signer = Signer::new()?;
+    let mut create = async |path: &str, kind: &str, link: &str, headers: &str, body: &str| -> Result<()> {
+        let mut request = Vec::new();
+        head(&mut request, "POST", path, &signer, &signer.authorization("post", kind, link), "");
+        request.extend_from_slice(headers.as_bytes());
+        request.extend_from_slice(format!("content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+        let answer = client.send(&request).await?;
+        if answer.status == 201 || answer.status == 409 {
+            return Ok(());
+        }
+        Err(format!("{path}: {} {}", answer.status, client.body(&answer)).into())
+    };
+    create("dbs", "dbs", "", "", r#"{"id":"bench"}"#).await?;
+    let body =
+        format!(r#"{{"id":"{container}","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}}}}"#);
+    create(
+        "dbs/bench/colls",
+        "colls",
+        "dbs/bench",
+        &format!("x-ms-offer-throughput: {throughput}\r\n"),
+        &body,
+    )
+    .await
+}

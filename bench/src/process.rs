@@ -1,0 +1,92 @@
+//! Child processes: started on core 0, watched through /proc, killed when dropped.
+
+use crate::Result;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The core that servers run on; the client has core 1.
+const SERVER_CORE: &str = "0";
+
+/// A server this program started.
+pub(crate) struct Process {
+    child: Child,
+    /// From the start to its ready line.
+    pub(crate) ready_after: Duration,
+}
+
+impl Process {
+    /// Starts `program` on the server core and reads its output up to the line that begins with `ready`.
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> Result<(Process, String)> {
+        let begun = Instant::now();
+        let mut child = Command::new("taskset")
+            .args(["-c", SERVER_CORE])
+            .arg(program)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let output = child.stdout.take().ok_or("no standard output")?;
+        let mut lines = BufReader::new(output).lines();
+        for line in lines.by_ref() {
+            let line = line?;
+            if line.starts_with("ready") {
+                let process = Process { child, ready_after: begun.elapsed() };
+                // Whatever else it prints must not block it.
+                std::thread::spawn(move || lines.for_each(drop));
+                return Ok((process, line));
+            }
+        }
+        child.wait()?;
+        Err(format!("{} ended before it was ready", program.display()).into())
+    }
+
+    /// Proportional memory in KiB.
+    pub(crate) fn memory_kib(&self) -> Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
+        let line = text.lines().find(|line| line.starts_with("Pss:")).ok_or("no Pss line")?;
+        Ok(line.split_whitespace().nth(1).ok_or("no figure")?.parse()?)
+    }
+
+    /// Processor time used so far.
+    pub(crate) fn cpu(&self) -> Result<Duration> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks: u64 =
+            fields.get(11).ok_or("stat")?.parse::<u64>()? + fields.get(12).ok_or("stat")?.parse::<u64>()?;
+        Ok(Duration::from_millis(ticks * 10))
+    }
+
+    /// Ends the process as a crash would.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The server under test.
+pub(crate) struct Server {
+    pub(crate) process: Process,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    pub(crate) fn start(program: &Path, data: &Path, extra: &[&str]) -> Result<Server> {
+        let data = data.to_str().ok_or("path")?;
+        let mut arguments = vec!["dev", "--data", data, "--nosql", "127.0.0.1:0", "--log", "error"];
+        arguments.extend_from_slice(extra);
+        let (process, line) = Process::start(program, &arguments)?;
+        let address = line.split("nosql=https://").nth(1).ok_or("ready line")?;
+        Ok(Server { process, address: address.split_whitespace().next().ok_or("ready line")?.parse()? })
+    }
+}

@@ -1,0 +1,82 @@
+//! Runs programs: shown as they run, with their output kept for those who count.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A program to run in the repository.
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder).args(arguments);
+    command
+}
+
+/// Cargo, the one that runs us.
+pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), folder, arguments)
+}
+
+/// Runs to the end; a bad exit is an error.
+pub(crate) fn plain(mut command: Command) -> Result<(), String> {
+    let name = describe(&command);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{name}` ended with {status}")),
+        Err(error) => Err(format!("cannot run `{name}`: {error}")),
+    }
+}
+
+/// Runs to the end, passing on what it prints, and gives back that text and whether it ended well.
+pub(crate) fn tee(mut command: Command) -> Result<(String, bool), String> {
+    let name = describe(&command);
+    let failed = |error: std::io::Error| format!("cannot run `{name}`: {error}");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let errors = child.stderr.take().map(|pipe| std::thread::spawn(move || pass_on(pipe, std::io::stderr())));
+    let mut text = child.stdout.take().map(|pipe| pass_on(pipe, std::io::stdout())).unwrap_or_default();
+    if let Some(Ok(errors)) = errors.map(std::thread::JoinHandle::join) {
+        text.push_str(&errors);
+    }
+    let status = child.wait().map_err(failed)?;
+    Ok((text, status.success()))
+}
+
+/// Whether a program exists and runs with these arguments.
+pub(crate) fn works(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    let quiet = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// Copies line by line, so that lines of two streams do not mix.
+fn pass_on(from: impl Read, mut to: impl Write) -> String {
+    let mut from = BufReader::new(from);
+    let mut text = String::new();
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+        // A closed output is no reason to stop the program.
+        let _ = to.write_all(&line).and_then(|()| to.flush());
+        text.push_str(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    text
+}
+
+fn describe(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_of_both_streams_and_the_exit_are_kept() {
+        let shell = command("sh", Path::new("/"), &["-c", "echo one; echo two >&2; exit 3"]);
+        let (text, is_good) = tee(shell).unwrap();
+        assert!(text.contains("one\n") && text.contains("two\n") && !is_good);
+        assert!(tee(command("no-such-program", Path::new("/"), &[])).is_err());
+        assert!(plain(command("false", Path::new("/"), &[])).unwrap_err().contains("false"));
+        assert!(works("true", &[]) && !works("no-such-program", &[]));
+    }
+}
