@@ -28,22 +28,12 @@ pub struct Feed {
 impl Feed {
     /// A feed of which nothing is read yet.
     pub fn new(scope: Scope, container: u32) -> Feed {
-        Feed {
-            scope,
-            container,
-            continuation: None,
-            shown: BTreeSet::new(),
-            steady: None,
-            ended: false,
-        }
+        Feed { scope, container, continuation: None, shown: BTreeSet::new(), steady: None, ended: false }
     }
 
     /// What a client must keep to go on.
     pub fn open(&self) -> Option<OpenFeed> {
-        self.continuation.clone().map(|continuation| OpenFeed {
-            scope: self.scope,
-            continuation,
-        })
+        self.continuation.clone().map(|continuation| OpenFeed { scope: self.scope, continuation })
     }
 
     /// Takes a page. `moments` are the states that each partition key went through meanwhile.
@@ -60,19 +50,13 @@ impl Feed {
         }
         for stored in stored {
             let key = key_of(&stored.body).ok_or("a feed shows a partition key that nobody wrote")?;
-            let id = stored
-                .body
-                .get("id")
-                .and_then(|id| id.as_str())
-                .unwrap_or_default();
+            let id = stored.body.get("id").and_then(|id| id.as_str()).unwrap_or_default();
             let was_there = moments[key].iter().any(|moment| {
                 let version = rules.live(&moment.state, id);
                 version.is_some_and(|version| shows(version, stored))
             });
             if !was_there {
-                return Err(format!(
-                    "a feed shows {id} of key {key} as it never was meanwhile"
-                ));
+                return Err(format!("a feed shows {id} of key {key} as it never was meanwhile"));
             }
             if !self.shown.insert((key, id.to_owned())) {
                 return Err(format!("a feed shows {id} of key {key} twice"));
@@ -101,9 +85,7 @@ impl Feed {
                 continue;
             };
             for id in first.state.keys() {
-                let all_along = moments
-                    .iter()
-                    .all(|moment| rules.live(&moment.state, id).is_some());
+                let all_along = moments.iter().all(|moment| rules.live(&moment.state, id).is_some());
                 if all_along {
                     there.insert((key, id.clone()));
                 }

@@ -85,12 +85,7 @@ pub struct Moment {
 impl Moment {
     /// The moment before the first operation.
     pub fn initial(state: Logical) -> Moment {
-        Moment {
-            lsn: None,
-            acknowledged: true,
-            span: (0, Some(0)),
-            state,
-        }
+        Moment { lsn: None, acknowledged: true, span: (0, Some(0)), state }
     }
 }
 
@@ -102,23 +97,14 @@ pub fn explain<T>(
     operations: &[Operation],
     accept: impl FnMut(&[Moment]) -> Option<T>,
 ) -> Result<(Vec<Moment>, T), Unexplained> {
-    let mut search = Search {
-        rules,
-        operations,
-        accept,
-        seen: HashSet::new(),
-        places: 0,
-        best: (0, Vec::new()),
-    };
+    let mut search =
+        Search { rules, operations, accept, seen: HashSet::new(), places: 0, best: (0, Vec::new()) };
     let placed = vec![false; operations.len()];
     let mut moments = vec![Moment::initial(start.clone())];
     if let Some(made) = search.place(placed, &mut moments) {
         return Ok((moments, made));
     }
-    Err(Unexplained {
-        gave_up: search.places >= PLACES_MAX,
-        stuck_on: search.best.1,
-    })
+    Err(Unexplained { gave_up: search.places >= PLACES_MAX, stuck_on: search.best.1 })
 }
 
 /// No order explains the answers.
@@ -281,10 +267,7 @@ fn show(after: &mut Logical, before: &Logical, told: &Told, seen: &Seen) -> Opti
         }
         (Told::Replaced(id), Seen::Replaced(stored)) => {
             let version = after.get(id)?;
-            let same_number = version
-                .stamp
-                .as_ref()
-                .is_none_or(|stamp| stamp.number == stored.number);
+            let same_number = version.stamp.as_ref().is_none_or(|stamp| stamp.number == stored.number);
             (same_number && same_body(version, stored)).then(|| take_over(after, id, stored))
         }
         (Told::Deleted, Seen::Deleted) => Some(()),
@@ -309,10 +292,7 @@ pub fn version_of(stored: &Stored) -> Version {
     Version {
         body: stored.body.clone(),
         ts: stored.ts,
-        stamp: Some(Stamp {
-            number: stored.number,
-            etag: stored.etag.clone(),
-        }),
+        stamp: Some(Stamp { number: stored.number, etag: stored.etag.clone() }),
     }
 }
 

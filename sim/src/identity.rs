@@ -41,9 +41,7 @@ pub struct Shown<'a> {
 impl Identities {
     /// Checks what was shown against everything shown before, and remembers it.
     pub fn check(&mut self, mut shown: Shown<'_>) -> Result<(), String> {
-        shown
-            .written
-            .sort_by_key(|(stored, _)| (stored.ordinal, stored.lsn));
+        shown.written.sort_by_key(|(stored, _)| (stored.ordinal, stored.lsn));
         let before = self.partitions.clone();
         for (stored, is_new) in &shown.written {
             let name = (shown.container, stored.ordinal);
@@ -87,14 +85,7 @@ impl Identities {
     /// One ETag is one version for ever.
     fn remember(&mut self, name: PartitionName, stored: &Stored) -> Result<(), String> {
         let text = serde_json::Value::Object(stored.body.clone()).to_string();
-        let known = self
-            .versions
-            .entry((name, stored.lsn))
-            .or_insert_with(|| text.clone());
-        if *known == text {
-            Ok(())
-        } else {
-            Err(format!("the ETag {} stands for two versions", stored.etag))
-        }
+        let known = self.versions.entry((name, stored.lsn)).or_insert_with(|| text.clone());
+        if *known == text { Ok(()) } else { Err(format!("the ETag {} stands for two versions", stored.etag)) }
     }
 }

@@ -30,11 +30,7 @@ fn main() -> ExitCode {
         println!("seeds are given as first..end");
         return ExitCode::from(2);
     };
-    let length = if arguments.short {
-        Length::Short
-    } else {
-        Length::Long
-    };
+    let length = if arguments.short { Length::Short } else { Length::Long };
     let (mut operations, mut faults, mut crashes, mut failed) = (0, 0, 0, 0);
     for seed in first..end {
         let scenario = draw(seed, length);
@@ -44,10 +40,7 @@ fn main() -> ExitCode {
                 faults += summary.faults;
                 crashes += summary.crashes;
                 if arguments.trace {
-                    println!(
-                        "seed {seed}: {:016x}, {} operations",
-                        summary.trace_hash, summary.operations
-                    );
+                    println!("seed {seed}: {:016x}, {} operations", summary.trace_hash, summary.operations);
                 }
             }
             Err(violation) if arguments.keep_going => {
@@ -56,10 +49,7 @@ fn main() -> ExitCode {
                 println!("seed {seed} fails in wave {}: {first_line}", violation.wave);
             }
             Err(violation) => {
-                println!(
-                    "seed {seed} fails in wave {}: {}",
-                    violation.wave, violation.complaint
-                );
+                println!("seed {seed} fails in wave {}: {}", violation.wave, violation.complaint);
                 let (small, violation) = shrink(&scenario, violation);
                 println!("\nthe smallest course that fails has {} waves", small.waves.len());
                 println!(
@@ -74,10 +64,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!(
-        "{} seeds, {operations} operations, {faults} faults, {crashes} crashes",
-        end - first
-    );
+    println!("{} seeds, {operations} operations, {faults} faults, {crashes} crashes", end - first);
     if failed > 0 {
         println!("{failed} seeds failed");
         return ExitCode::FAILURE;

@@ -96,31 +96,12 @@ pub enum Edit {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // The names say it.
 pub enum Step {
-    Create {
-        body: Body,
-    },
-    Upsert {
-        body: Body,
-        demand: Demand,
-    },
-    Replace {
-        aim: Aim,
-        body: Body,
-        demand: Demand,
-    },
-    Patch {
-        aim: Aim,
-        edits: Vec<Edit>,
-        demand: Demand,
-    },
-    Delete {
-        aim: Aim,
-        demand: Demand,
-    },
-    Read {
-        aim: Aim,
-        demand: Demand,
-    },
+    Create { body: Body },
+    Upsert { body: Body, demand: Demand },
+    Replace { aim: Aim, body: Body, demand: Demand },
+    Patch { aim: Aim, edits: Vec<Edit>, demand: Demand },
+    Delete { aim: Aim, demand: Demand },
+    Read { aim: Aim, demand: Demand },
 }
 
 /// What a step comes to.
@@ -289,10 +270,7 @@ impl Rules {
         }
         // The number outlives a new version; the ETag does not.
         let number = old.and_then(|old| old.stamp.as_ref()).map(|stamp| stamp.number);
-        let stamp = number.map(|number| Stamp {
-            number,
-            etag: String::new(),
-        });
+        let stamp = number.map(|number| Stamp { number, etag: String::new() });
         let ts = self.now;
         logical.insert(id, Arc::new(Version { body, ts, stamp }));
         Ok(())

@@ -157,12 +157,7 @@ pub enum Length {
 
 /// Draws the course of a seed.
 pub fn draw(seed: u64, length: Length) -> Scenario {
-    let mut drawing = Drawing {
-        random: Random::seeded(seed),
-        mark: 0,
-        keys: 1,
-        unique: Vec::new(),
-    };
+    let mut drawing = Drawing { random: Random::seeded(seed), mark: 0, keys: 1, unique: Vec::new() };
     drawing.scenario(seed, length)
 }
 
@@ -183,11 +178,7 @@ impl Drawing {
         self.unique = unique.iter().map(|paths| paths.to_vec()).collect();
         self.keys = usize::try_from(self.random.between(1, KEYS.len() as u64)).unwrap_or(1);
         let partitions = u32::try_from(self.random.between(1, 8)).unwrap_or(1);
-        let default_ttl = if self.random.chance(50) {
-            DefaultTtl::Off
-        } else {
-            self.default_ttl()
-        };
+        let default_ttl = if self.random.chance(50) { DefaultTtl::Off } else { self.default_ttl() };
         let count = match length {
             Length::Short => self.random.between(8, 24),
             Length::Long => self.random.between(30, 250),
@@ -195,17 +186,8 @@ impl Drawing {
         let buffered = self.random.chance(40);
         // Half of all courses leave the default alone, so that expiry rows can be checked exactly.
         let changes_default = self.random.chance(50);
-        let waves = (0..count)
-            .map(|_| self.wave(partitions, changes_default))
-            .collect();
-        Scenario {
-            seed,
-            buffered,
-            partitions,
-            unique: self.unique.clone(),
-            default_ttl,
-            waves,
-        }
+        let waves = (0..count).map(|_| self.wave(partitions, changes_default)).collect();
+        Scenario { seed, buffered, partitions, unique: self.unique.clone(), default_ttl, waves }
     }
 
     fn wave(&mut self, partitions: u32, changes_default: bool) -> Wave {
@@ -274,30 +256,19 @@ impl Drawing {
         let lane_count = self.random.between(1, LANES_MAX as u64);
         let lanes = (0..lane_count).map(|_| self.lane(partitions)).collect();
         let faults = self.faults(20);
-        let crash = self
-            .random
-            .chance(8)
-            .then(|| (self.random.below(20), self.survivors()));
+        let crash = self.random.chance(8).then(|| (self.random.below(20), self.survivors()));
         Wave::Clients { lanes, faults, crash }
     }
 
     fn lane(&mut self, partitions: u32) -> Vec<Request> {
         let count = self.random.between(1, 3);
-        (0..count)
-            .map(|_| Request {
-                pause: self.random.below(4),
-                want: self.want(partitions),
-            })
-            .collect()
+        (0..count).map(|_| Request { pause: self.random.below(4), want: self.want(partitions) }).collect()
     }
 
     fn want(&mut self, partitions: u32) -> Want {
         let key = self.random.index(self.keys);
         match self.random.below(100) {
-            0..=59 => Want::Single {
-                key,
-                wish: self.wish(key),
-            },
+            0..=59 => Want::Single { key, wish: self.wish(key) },
             60..=74 => {
                 let count = self.random.between(1, 5);
                 let wishes = (0..count).map(|_| self.wish(key)).collect();
@@ -343,11 +314,8 @@ impl Drawing {
             92..=96 => DemandWish::NoneMatchCurrent,
             _ => DemandWish::Absent,
         };
-        let body_id = if kind == WishKind::Replace && self.random.chance(4) {
-            self.random.index(IDS)
-        } else {
-            id
-        };
+        let body_id =
+            if kind == WishKind::Replace && self.random.chance(4) { self.random.index(IDS) } else { id };
         Wish {
             kind,
             id,

@@ -51,22 +51,14 @@ pub struct Violation {
 
 /// Plays a course.
 pub fn run(scenario: &Scenario) -> Result<Summary, Violation> {
-    let at_start = |complaint| Violation {
-        wave: 0,
-        complaint,
-        trace: Vec::new(),
-    };
+    let at_start = |complaint| Violation { wave: 0, complaint, trace: Vec::new() };
     let mut simulation = Simulation::new(scenario).map_err(at_start)?;
     for (index, wave) in scenario.waves.iter().enumerate() {
         simulation.note(|trace| write!(trace, "wave {index}: {}", title(wave)));
-        simulation
-            .play(index, wave)
-            .map_err(|complaint| simulation.violation(index, complaint))?;
+        simulation.play(index, wave).map_err(|complaint| simulation.violation(index, complaint))?;
     }
     let index = scenario.waves.len();
-    simulation
-        .finish()
-        .map_err(|complaint| simulation.violation(index, complaint))?;
+    simulation.finish().map_err(|complaint| simulation.violation(index, complaint))?;
     Ok(Summary {
         trace_hash: simulation.trace_hash,
         operations: simulation.operations,
@@ -109,11 +101,7 @@ impl<'a> Simulation<'a> {
     fn new(scenario: &'a Scenario) -> Result<Simulation<'a>, Complaint> {
         let world = World::new(scenario)?;
         let now = world.ambient.now_seconds();
-        let rules = Rules {
-            unique: scenario.unique.clone(),
-            default_ttl: scenario.default_ttl,
-            now,
-        };
+        let rules = Rules { unique: scenario.unique.clone(), default_ttl: scenario.default_ttl, now };
         let mut simulation = Simulation {
             scenario,
             world,
@@ -193,10 +181,7 @@ impl<'a> Simulation<'a> {
         crash: Option<(u64, Survivors)>,
     ) -> Result<(), Complaint> {
         let container = self.world.container.number().0;
-        let errand = |request: &Request| Errand {
-            pause: request.pause,
-            kind: self.errand(&request.want),
-        };
+        let errand = |request: &Request| Errand { pause: request.pause, kind: self.errand(&request.want) };
         let lanes: Vec<_> = lanes
             .iter()
             .zip(&self.feeds)
@@ -244,18 +229,13 @@ impl<'a> Simulation<'a> {
                 let part = |(key, wish): &(usize, Wish)| (*key, self.step(*key, wish));
                 ErrandKind::Bulk(parts.iter().map(part).collect())
             }
-            Want::Page { scope, items_max } => ErrandKind::Page {
-                scope: *scope,
-                items_max: *items_max,
-            },
+            Want::Page { scope, items_max } => ErrandKind::Page { scope: *scope, items_max: *items_max },
         }
     }
 
     fn step(&self, key: usize, wish: &Wish) -> Step {
         let id = id_text(wish.id);
-        let stamp = self.logicals[key]
-            .get(&id)
-            .and_then(|version| version.stamp.as_ref());
+        let stamp = self.logicals[key].get(&id).and_then(|version| version.stamp.as_ref());
         let etag = stamp.map_or_else(|| "\"none\"".to_owned(), |stamp| stamp.etag.clone());
         let aim = match stamp {
             Some(stamp) if wish.by_number => Aim::Number(stamp.number),
@@ -274,11 +254,7 @@ impl<'a> Simulation<'a> {
             WishKind::Create => Step::Create { body },
             WishKind::Upsert => Step::Upsert { body, demand },
             WishKind::Replace => Step::Replace { aim, body, demand },
-            WishKind::Patch => Step::Patch {
-                aim,
-                edits: wish.edits.clone(),
-                demand,
-            },
+            WishKind::Patch => Step::Patch { aim, edits: wish.edits.clone(), demand },
             WishKind::Delete => Step::Delete { aim, demand },
             WishKind::Read => Step::Read { aim, demand },
         }
@@ -345,12 +321,8 @@ impl<'a> Simulation<'a> {
             Some(lsn) => {
                 let all: Vec<&Moment> = past.iter().chain(moments.iter().skip(1)).collect();
                 (1..=all.len()).rev().find_map(|cut| {
-                    let kept = all[..cut]
-                        .iter()
-                        .all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
-                    let lost = all[cut..]
-                        .iter()
-                        .all(|moment| moment.lsn.is_none_or(|at| at > lsn));
+                    let kept = all[..cut].iter().all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
+                    let lost = all[cut..].iter().all(|moment| moment.lsn.is_none_or(|at| at > lsn));
                     (kept && lost).then(|| settled(&all[cut - 1].state, found, may_be_gone))?
                 })
             }
@@ -372,19 +344,11 @@ impl<'a> Simulation<'a> {
             let records: Vec<_> = found
                 .iter()
                 .map(|(id, stored)| {
-                    (
-                        id,
-                        &stored.etag,
-                        stored.ts,
-                        stored.body.get("w").map(ToString::to_string),
-                    )
+                    (id, &stored.etag, stored.ts, stored.body.get("w").map(ToString::to_string))
                 })
                 .collect();
-            let _ = write!(
-                text,
-                "\n  records after: {records:?}\n  now {}, {:?}",
-                rules.now, rules.default_ttl
-            );
+            let _ =
+                write!(text, "\n  records after: {records:?}\n  now {}, {:?}", rules.now, rules.default_ttl);
             text
         })?;
         moments.push(Moment {
@@ -417,9 +381,7 @@ impl<'a> Simulation<'a> {
                 return Err(format!("key {key}: the acknowledged write {lsn} is lost"));
             }
             if answered.is_some_and(|answered| answered < last_kept) {
-                return Err(format!(
-                    "key {key}: the write {lsn} is lost and a later one is not"
-                ));
+                return Err(format!("key {key}: the write {lsn} is lost and a later one is not"));
             }
         }
         Ok(())
@@ -451,6 +413,7 @@ impl<'a> Simulation<'a> {
 
     fn judge_feeds(&mut self, records: &[Record], moments: &[Vec<Moment>]) -> Result<(), Complaint> {
         let container = self.world.container.number().0;
+        let may_fail = self.may_fail();
         for record in records {
             let Call::Page { scope, items_max, .. } = &record.call else {
                 continue;
@@ -475,7 +438,7 @@ impl<'a> Simulation<'a> {
                     *place = None;
                 }
                 // A feed whose first page failed was never opened.
-                Err(Fault::Storage(_)) if self.may_fail() => {
+                Err(Fault::Storage(_)) if may_fail => {
                     if feed.continuation.is_none() {
                         *place = None;
                     }
@@ -543,10 +506,7 @@ impl<'a> Simulation<'a> {
                 self.rules.is_expired(version) || earlier.iter().any(|rules| rules.is_expired(version))
             };
             let state = settled(&self.logicals[key], found, may_be_gone).ok_or_else(|| {
-                format!(
-                    "key {key}: records changed by themselves: {:?} became {found:?}",
-                    self.logicals[key]
-                )
+                format!("key {key}: records changed by themselves: {:?} became {found:?}", self.logicals[key])
             })?;
             let moment = Moment {
                 lsn: None,
@@ -563,11 +523,7 @@ impl<'a> Simulation<'a> {
 
     /// Everything acknowledged up to now survives any crash from now on.
     fn all_is_durable(&mut self) {
-        self.past = self
-            .logicals
-            .iter()
-            .map(|logical| vec![Moment::initial(logical.clone())])
-            .collect();
+        self.past = self.logicals.iter().map(|logical| vec![Moment::initial(logical.clone())]).collect();
     }
 
     /// Cuts the power and tells how far each partition's history survived.
@@ -612,13 +568,7 @@ impl<'a> Simulation<'a> {
         self.plan(faults);
         let result = self.world.replace_default(new)?;
         self.world.heal()?;
-        self.note(|trace| {
-            write!(
-                trace,
-                "  default {new:?}: {:?}",
-                result.as_ref().map(|_| ()).err()
-            )
-        });
+        self.note(|trace| write!(trace, "  default {new:?}: {:?}", result.as_ref().map(|_| ()).err()));
         let found = self.world.find_container();
         let found = found.map_err(|fault| format!("the container is gone: {fault}"))?;
         let is_new = default_of(&found) == new;
@@ -628,10 +578,7 @@ impl<'a> Simulation<'a> {
             Err(Fault::Storage(_))
                 if (self.may_fail() || self.is_full) && (!is_new || new == before.default_ttl) => {}
             other => {
-                return Err(format!(
-                    "the default changed to {:?} after {other:?}",
-                    default_of(&found)
-                ));
+                return Err(format!("the default changed to {:?} after {other:?}", default_of(&found)));
             }
         }
         self.rules.default_ttl = default_of(&found);
@@ -707,9 +654,7 @@ impl<'a> Simulation<'a> {
         let state = settled(&self.logicals[key], &found[key], |_| true);
         let state = state.ok_or_else(|| format!("key {key}: emptying has changed a document"))?;
         if done && state.values().any(|version| !rules.is_expired(version)) {
-            return Err(format!(
-                "key {key}: a document outlived the end of its partition key"
-            ));
+            return Err(format!("key {key}: a document outlived the end of its partition key"));
         }
         self.logicals[key] = state;
         self.settle(&[])
@@ -728,9 +673,7 @@ impl<'a> Simulation<'a> {
         } else if self.world.expiry_is_pending()? {
             ExpiryRule::Pending
         } else {
-            ExpiryRule::Settled {
-                swept_second: self.swept_second,
-            }
+            ExpiryRule::Settled { swept_second: self.swept_second }
         };
         let report = self.world.audit(&shape, expiry)?;
         match report.findings.first() {
@@ -740,10 +683,9 @@ impl<'a> Simulation<'a> {
                 };
                 Ok(report.partitions.iter().map(partition).collect())
             }
-            Some(finding) => Err(format!(
-                "audit ({expiry:?}): {finding} (and {} more)",
-                report.findings.len() - 1
-            )),
+            Some(finding) => {
+                Err(format!("audit ({expiry:?}): {finding} (and {} more)", report.findings.len() - 1))
+            }
         }
     }
 
@@ -758,11 +700,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn violation(&self, wave: usize, complaint: Complaint) -> Violation {
-        Violation {
-            wave,
-            complaint,
-            trace: self.trace.clone(),
-        }
+        Violation { wave, complaint, trace: self.trace.clone() }
     }
 }
 
@@ -788,10 +726,9 @@ fn shown(record: &Record) -> String {
         None => format!("{}-", record.invoked),
     };
     let call = match &record.call {
-        Call::Steps { key, steps } => format!(
-            "key {key} {}",
-            steps.iter().map(brief_step).collect::<Vec<_>>().join(" + ")
-        ),
+        Call::Steps { key, steps } => {
+            format!("key {key} {}", steps.iter().map(brief_step).collect::<Vec<_>>().join(" + "))
+        }
         Call::Page { scope, items_max, .. } => format!("page of {items_max} of {scope:?}"),
     };
     let answer = match &record.answer {
@@ -799,11 +736,7 @@ fn shown(record: &Record) -> String {
         Some(Answer::Steps(Ok(seen))) => seen.iter().map(brief_seen).collect::<Vec<_>>().join(" + "),
         Some(Answer::Steps(Err((index, fault)))) => format!("step {index}: {fault}"),
         Some(Answer::Page(Ok(page))) => {
-            let end = if page.continuation.is_some() {
-                "more"
-            } else {
-                "end"
-            };
+            let end = if page.continuation.is_some() { "more" } else { "end" };
             format!("{} documents, {end}", page.documents.len())
         }
         Some(Answer::Page(Err(fault))) => fault.to_string(),
@@ -824,11 +757,7 @@ fn brief_step(step: &Step) -> String {
     match step {
         Step::Create { body: new } => format!("create {}", body(new)),
         Step::Upsert { body: new, demand } => format!("upsert {} {demand:?}", body(new)),
-        Step::Replace {
-            aim,
-            body: new,
-            demand,
-        } => format!("replace {aim:?} {} {demand:?}", body(new)),
+        Step::Replace { aim, body: new, demand } => format!("replace {aim:?} {} {demand:?}", body(new)),
         Step::Patch { aim, edits, demand } => format!("patch {aim:?} {edits:?} {demand:?}"),
         Step::Delete { aim, demand } => format!("delete {aim:?} {demand:?}"),
         Step::Read { aim, demand } => format!("read {aim:?} {demand:?}"),
@@ -837,13 +766,7 @@ fn brief_step(step: &Step) -> String {
 
 fn brief_seen(seen: &Seen) -> String {
     let stored = |stored: &Stored| {
-        let Stored {
-            number,
-            ordinal,
-            lsn,
-            ts,
-            ..
-        } = stored;
+        let Stored { number, ordinal, lsn, ts, .. } = stored;
         let mark = stored.body.get("w").map(ToString::to_string).unwrap_or_default();
         format!("w {mark} number {number} lsn {ordinal}.{lsn} ts {ts}")
     };
@@ -859,12 +782,7 @@ fn brief_seen(seen: &Seen) -> String {
 fn brief(logical: &Logical) -> Vec<String> {
     let one = |(id, version): (&String, &std::sync::Arc<Version>)| {
         let mark = version.body.get("w").map(ToString::to_string).unwrap_or_default();
-        format!(
-            "{id}: w {mark} ts {} ttl {:?} {:?}",
-            version.ts,
-            version.body.get("ttl"),
-            version.stamp
-        )
+        format!("{id}: w {mark} ts {} ttl {:?} {:?}", version.ts, version.body.get("ttl"), version.stamp)
     };
     logical.iter().map(one).collect()
 }

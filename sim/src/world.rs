@@ -139,11 +139,7 @@ impl World {
         let script = FaultScript::seeded(scenario.seed);
         let ambient = Arc::new(SeededAmbient::seeded(scenario.seed));
         let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
-        let durability = if scenario.buffered {
-            Durability::Buffered
-        } else {
-            Durability::Sync
-        };
+        let durability = if scenario.buffered { Durability::Buffered } else { Durability::Sync };
         let runtime = runtime()?;
         let (engine, principal) = open(&runtime, store.clone(), durability, &ambient)?;
         let created = runtime.block_on(async {
@@ -200,10 +196,7 @@ impl World {
         let pass = self.engine.access().read_catalog(&self.principal);
         let pass = pass.map_err(|fault| fault.to_string())?;
         let spec = |range: engine::PartitionRange| PartitionSpec {
-            id: PartitionId {
-                container: container.number(),
-                ordinal: range.ordinal,
-            },
+            id: PartitionId { container: container.number(), ordinal: range.ordinal },
             range: range.range,
         };
         let ranges = self.engine.ranges(pass, &container).ranges;
@@ -214,9 +207,7 @@ impl World {
 
     /// The container as the engine has it now.
     pub fn find_container(&self) -> Result<Arc<Container>, Fault> {
-        self.engine
-            .find_container(DATABASE, CONTAINER)
-            .map(|found| found.resource)
+        self.engine.find_container(DATABASE, CONTAINER).map(|found| found.resource)
     }
 
     /// Creates the container anew.
@@ -252,9 +243,7 @@ impl World {
         }
         self.run(async move {
             let pass = engine.access().change_catalog(&principal)?;
-            engine
-                .replace_container(pass, &container, &body, &Condition::None)
-                .await
+            engine.replace_container(pass, &container, &body, &Condition::None).await
         })
     }
 
@@ -332,27 +321,17 @@ impl World {
         let store = self.store.clone();
         let rows = self.run(async move {
             let view = store.view()?;
-            let everything = ScanLimit {
-                rows: usize::MAX,
-                bytes: usize::MAX,
-            };
+            let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
             let range = keyspace::container_rows(container);
             view.scan(RECORDS, range, Direction::Forward, everything).await
         })?;
-        let rows = rows
-            .map_err(|fault| format!("the records cannot be read: {fault}"))?
-            .rows;
+        let rows = rows.map_err(|fault| format!("the records cannot be read: {fault}"))?.rows;
         let mut found: Found = vec![BTreeMap::new(); KEYS.len()];
         for (_, row) in rows {
             let stored = partition::stored_document(&row).map_err(|fault| fault.to_string())?;
             let stored = stored_of(&stored)?;
             let key = key_of(&stored.body).ok_or("a record has a partition key that nobody wrote")?;
-            let id = stored
-                .body
-                .get("id")
-                .and_then(Json::as_str)
-                .unwrap_or_default()
-                .to_owned();
+            let id = stored.body.get("id").and_then(Json::as_str).unwrap_or_default().to_owned();
             if found[key].insert(id, stored).is_some() {
                 return Err("two records have one id".to_owned());
             }
@@ -367,12 +346,7 @@ impl World {
         let (shape, specs) = (shape.clone(), self.specs.clone());
         let report = self.run(async move {
             let view = store.view().map_err(partition::read_fault)?;
-            let scope = AuditScope {
-                container,
-                shape: &shape,
-                partitions: &specs,
-                expiry,
-            };
+            let scope = AuditScope { container, shape: &shape, partitions: &specs, expiry };
             partition::audit(&view, &scope).await
         })?;
         report.map_err(|fault| format!("the audit failed: {fault}"))
@@ -385,9 +359,7 @@ impl World {
             let view = store.view().map_err(partition::read_fault)?;
             partition::stray_containers(&view).await
         })?;
-        strays
-            .map(|strays| strays.len())
-            .map_err(|fault| fault.to_string())
+        strays.map(|strays| strays.len()).map_err(|fault| fault.to_string())
     }
 
     /// Whether the job that writes expiry rows anew has still to run.
@@ -437,10 +409,7 @@ async fn reopen(store: Store) -> Result<(), kv::CommitFault> {
 }
 
 fn runtime() -> Result<Runtime, Complaint> {
-    let builder = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build();
+    let builder = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     builder.map_err(|error| error.to_string())
 }
 
@@ -450,11 +419,8 @@ fn open(
     durability: Durability,
     ambient: &Arc<SeededAmbient>,
 ) -> Result<(Arc<Engine>, Principal), Complaint> {
-    let options = EngineOptions {
-        keys: vec![AccountKey::new(ACCOUNT_KEY)],
-        durability,
-        ..EngineOptions::default()
-    };
+    let options =
+        EngineOptions { keys: vec![AccountKey::new(ACCOUNT_KEY)], durability, ..EngineOptions::default() };
     let engine = runtime.block_on(Engine::open(store, options, Arc::clone(ambient) as Arc<_>));
     let engine = engine.map_err(|fault| format!("the engine could not be opened: {fault}"))?;
     let mut mac = Hmac::<Sha256>::new_from_slice(ACCOUNT_KEY).map_err(|error| error.to_string())?;
@@ -485,9 +451,7 @@ async fn create_container(
     let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
     let database = engine.find_database(DATABASE)?.resource;
     let pass = engine.access().change_catalog(principal)?;
-    engine
-        .create_container(pass, &database, definition, Some(throughput))
-        .await
+    engine.create_container(pass, &database, definition, Some(throughput)).await
 }
 
 fn wire_ttl(default_ttl: crate::naive::DefaultTtl) -> Option<Json> {
@@ -500,9 +464,7 @@ fn wire_ttl(default_ttl: crate::naive::DefaultTtl) -> Option<Json> {
 
 fn partition_key(container: &Container, key: usize) -> PartitionKey {
     let definition = &container.definition().partition_key;
-    definition
-        .parse_header(KEYS[key].1)
-        .expect("the keys of the simulation are headers")
+    definition.parse_header(KEYS[key].1).expect("the keys of the simulation are headers")
 }
 
 /// The index of a document's partition key.
@@ -546,13 +508,7 @@ impl Desk {
 
     fn invoke(&self, lane: usize, invoked: u64, call: Call) -> usize {
         let mut records = self.records();
-        records.push(Record {
-            lane,
-            invoked,
-            answered: None,
-            call,
-            answer: None,
-        });
+        records.push(Record { lane, invoked, answered: None, call, answer: None });
         records.len() - 1
     }
 
@@ -593,14 +549,8 @@ impl Desk {
 
     async fn read(&self, key: PartitionKey, target: Target, condition: Condition) -> Result<Outcome, Fault> {
         let pass = self.engine.access().read(&self.principal, &self.container)?;
-        let address = DocumentAddress {
-            key: Some(key),
-            target,
-        };
-        let options = ReadOptions {
-            condition,
-            session: Vec::new(),
-        };
+        let address = DocumentAddress { key: Some(key), target };
+        let options = ReadOptions { condition, session: Vec::new() };
         let receipt = self.engine.read(pass, &address, &options).await?;
         Ok(receipt.outcome)
     }
@@ -654,11 +604,7 @@ impl Desk {
     async fn page(&self, lane: usize, scope: Scope, items_max: usize, feed: &mut Option<OpenFeed>) {
         let scope = feed.as_ref().map_or(scope, |feed| feed.scope);
         let continuation = feed.as_ref().map(|feed| feed.continuation.clone());
-        let call = Call::Page {
-            scope,
-            items_max,
-            continuation: continuation.clone(),
-        };
+        let call = Call::Page { scope, items_max, continuation: continuation.clone() };
         let record = self.invoke(lane, self.event(), call);
         let request = FeedRequest {
             scope: match scope {
@@ -701,33 +647,19 @@ fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
 /// A step in the words of the product.
 fn operation(step: &Step) -> Result<Operation, Fault> {
     Ok(Operation::Write(match step {
-        Step::Create { body } => Mutation::Create {
-            item: item(body)?,
-            condition: Condition::None,
-        },
-        Step::Upsert { body, demand } => Mutation::Upsert {
-            item: item(body)?,
-            condition: condition(demand),
-        },
-        Step::Replace { aim, body, demand } => Mutation::Replace {
-            target: target(aim)?,
-            item: item(body)?,
-            condition: condition(demand),
-        },
-        Step::Patch { aim, edits, demand } => Mutation::Patch {
-            target: target(aim)?,
-            operations: patch(edits)?,
-            condition: condition(demand),
-        },
-        Step::Delete { aim, demand } => Mutation::Delete {
-            target: target(aim)?,
-            condition: condition(demand),
-        },
+        Step::Create { body } => Mutation::Create { item: item(body)?, condition: Condition::None },
+        Step::Upsert { body, demand } => Mutation::Upsert { item: item(body)?, condition: condition(demand) },
+        Step::Replace { aim, body, demand } => {
+            Mutation::Replace { target: target(aim)?, item: item(body)?, condition: condition(demand) }
+        }
+        Step::Patch { aim, edits, demand } => {
+            Mutation::Patch { target: target(aim)?, operations: patch(edits)?, condition: condition(demand) }
+        }
+        Step::Delete { aim, demand } => {
+            Mutation::Delete { target: target(aim)?, condition: condition(demand) }
+        }
         Step::Read { aim, demand } => {
-            return Ok(Operation::Read {
-                target: target(aim)?,
-                condition: condition(demand),
-            });
+            return Ok(Operation::Read { target: target(aim)?, condition: condition(demand) });
         }
     }))
 }

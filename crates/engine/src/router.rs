@@ -3,7 +3,7 @@
 use crate::catalog::{Container, PartitionEntry};
 use crate::engine::Engine;
 use kv::{Health, Store};
-use model::{Fault, PartitionKey, RequestFault, SessionToken, StorageFault};
+use model::{Fault, MissingFault, PartitionKey, RequestFault, SessionToken, StorageFault};
 use partition::keyspace::PartitionId;
 use partition::{PartitionOptions, PartitionSpec, PhysicalPartition};
 use plan::LogicalKey;
@@ -34,6 +34,10 @@ impl Engine {
         container: &Container,
         entry: &PartitionEntry,
     ) -> Result<Arc<PhysicalPartition>, Fault> {
+        self.catalog.settle(&self.store).await?;
+        if container.map.is_retired() {
+            return Err(MissingFault::Owner.into());
+        }
         if let Some(partition) = entry.opened.get() {
             return Ok(Arc::clone(partition));
         }
@@ -47,7 +51,12 @@ impl Engine {
                     .await?;
             Ok::<_, Fault>(Arc::new(partition))
         };
-        entry.opened.get_or_try_init(open).await.cloned()
+        let opened = entry.opened.get_or_try_init(open).await.cloned();
+        // Dropped meanwhile: whoever deletes the rows may not have seen this writer, so it must do nothing.
+        if container.map.is_retired() {
+            return Err(MissingFault::Owner.into());
+        }
+        opened
     }
 }
 
@@ -56,7 +65,7 @@ pub(crate) fn check_session(partition: &PhysicalPartition, session: &[SessionTok
     let ordinal = partition.spec().id.ordinal;
     let seen = session.iter().filter(|token| token.ordinal == ordinal).map(|token| token.lsn).max();
     match seen {
-        Some(lsn) if lsn > partition.lsn() => Err(model::MissingFault::Session.into()),
+        Some(lsn) if lsn > partition.lsn() => Err(MissingFault::Session.into()),
         Some(_) | None => Ok(()),
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
@@ -21,6 +22,8 @@ const VERSION_OVERHEAD_BYTES: u64 = 64;
 pub(crate) struct Memory {
     state: RwLock<State>,
     points: Arc<OpenPoints>,
+    /// Counts reopenings.
+    generation: Arc<AtomicU64>,
 }
 
 /// All versions of all rows.
@@ -52,6 +55,20 @@ pub(crate) struct MemoryPoint(Arc<HeldPoint>);
 struct HeldPoint {
     sequence: u64,
     points: Arc<OpenPoints>,
+    generation: u64,
+    generation_now: Arc<AtomicU64>,
+}
+
+impl MemoryPoint {
+    /// Whether the store was not reopened since. Rows are still there after that, but a reader that went on with
+    /// them would never learn what a doubtful commit has come to.
+    pub(crate) fn is_live(&self) -> bool {
+        self.0.generation == self.0.generation_now.load(Ordering::Acquire)
+    }
+
+    fn check(&self) -> Result<(), ReadFault> {
+        if self.is_live() { Ok(()) } else { Err(ReadFault::Poisoned) }
+    }
 }
 
 impl Memory {
@@ -74,7 +91,7 @@ impl Memory {
                 state.apply_at(index, key, Some(value));
             }
         }
-        Memory { state: RwLock::new(state), points: Arc::default() }
+        Memory { state: RwLock::new(state), points: Arc::default(), generation: Arc::default() }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -97,10 +114,16 @@ impl Backend for Memory {
         // Registered while the state is locked, so that no commit can drop what the point sees in between.
         *self.points.lock().entry(state.sequence).or_default() += 1;
         let points = Arc::clone(&self.points);
-        Ok(MemoryPoint(Arc::new(HeldPoint { sequence: state.sequence, points })))
+        Ok(MemoryPoint(Arc::new(HeldPoint {
+            sequence: state.sequence,
+            points,
+            generation: self.generation.load(Ordering::Acquire),
+            generation_now: Arc::clone(&self.generation),
+        })))
     }
 
     async fn get(&self, point: &MemoryPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
+        point.check()?;
         let state = self.read();
         let rows = state.rows(space)?;
         Ok(rows.get(key).and_then(|versions| value_at(versions, point.0.sequence)))
@@ -112,6 +135,7 @@ impl Backend for Memory {
         space: Space,
         keys: &[Bytes],
     ) -> Result<Vec<Option<Bytes>>, ReadFault> {
+        point.check()?;
         let state = self.read();
         let rows = state.rows(space)?;
         let value = |key| rows.get(key).and_then(|versions| value_at(versions, point.0.sequence));
@@ -126,6 +150,7 @@ impl Backend for Memory {
         direction: Direction,
         limit: ScanLimit,
     ) -> Result<Chunk, ReadFault> {
+        point.check()?;
         let state = self.read();
         let end = range.end.map_or(Bound::Unbounded, Bound::Excluded);
         let rows = state.rows(space)?.range((Bound::Included(range.start), end));
@@ -168,6 +193,7 @@ impl Backend for Memory {
     }
 
     async fn reopen(&self) -> Result<(), Cause> {
+        self.generation.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 

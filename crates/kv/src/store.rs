@@ -96,7 +96,7 @@ impl Store {
     ) -> io::Result<Store> {
         let backend = Arc::new(backend);
         let status = Arc::new(Status::serving());
-        let committer = Committer::new(Arc::clone(&backend), Arc::clone(&status), space_count);
+        let committer = Committer::new(Arc::clone(&backend), Arc::clone(&status), space_count, mode);
         let driver = match mode {
             CommitMode::Inline => Driver::Inline(Mutex::new(committer)),
             CommitMode::Thread => Driver::start(committer)?,

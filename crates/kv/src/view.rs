@@ -117,6 +117,14 @@ impl View {
         View { backend, point }
     }
 
+    /// Whether the store was neither reopened nor closed since; if not, reads fail and a new view will do.
+    pub fn is_live(&self) -> bool {
+        match &self.point {
+            AnyPoint::Memory(point) => point.is_live(),
+            AnyPoint::Embedded(point) => point.is_live(),
+        }
+    }
+
     /// The value of one row. Runs on the caller, without a change of thread: most rows come from a cache, and a
     /// block from the disk takes about as long as a visit to another thread.
     pub async fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {

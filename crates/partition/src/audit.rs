@@ -196,11 +196,7 @@ pub async fn audit(view: &View, scope: &AuditScope<'_>) -> Result<AuditReport, F
         }
     }
     for spec in scope.partitions {
-        let held = derived
-            .counts
-            .get(&spec.id.ordinal.0)
-            .copied()
-            .unwrap_or_default();
+        let held = derived.counts.get(&spec.id.ordinal.0).copied().unwrap_or_default();
         if let Some(head) = heads.get(&spec.id.ordinal.0) {
             let counted = counts(head);
             if counted != held {
@@ -274,11 +270,7 @@ impl Derived {
         key: Bytes,
         row: &Bytes,
     ) -> Result<(), Finding> {
-        let unreadable = |reason: String| Finding::Unreadable {
-            space: RECORDS,
-            key: key.clone(),
-            reason,
-        };
+        let unreadable = |reason: String| Finding::Unreadable { space: RECORDS, key: key.clone(), reason };
         let record = Record::decode(row).map_err(|fault| unreadable(fault.to_string()))?;
         let whole = record.document.validate();
         whole.map_err(|damage| unreadable(damage.to_string()))?;
@@ -287,10 +279,7 @@ impl Derived {
         let partition_key = partition_key.map_err(|fault| unreadable(fault.to_string()))?;
         let effective = definition.effective_key(&partition_key);
         let owner = owner(scope, &effective).ok_or_else(|| Finding::Unowned { key: key.clone() })?;
-        let logical = LogicalKey {
-            partition_key,
-            effective,
-        };
+        let logical = LogicalKey { partition_key, effective };
         let prefix = keyspace::logical_prefix(scope.container, &logical);
         let id = record.id().ok_or_else(|| unreadable("it has no id".to_owned()))?;
         let expected = keyspace::record_key(&prefix, id);
@@ -306,22 +295,17 @@ impl Derived {
             self.unique.insert(row, number.clone());
         }
         if let Some(second) = expires_at(record.ts, record.ttl, scope.shape.default_ttl) {
-            self.expiry
-                .insert(keyspace::expiry_key(scope.container, second, record.number));
+            self.expiry.insert(keyspace::expiry_key(scope.container, second, record.number));
         }
-        let version = Version {
-            number: record.number,
-            ts: record.ts,
-        };
+        let version = Version { number: record.number, ts: record.ts };
         self.versions.insert((record.ordinal.0, record.lsn), version);
         let number_key = keyspace::number_key(scope.container, record.number);
         if self.numbers.insert(number_key, key.clone()).is_some() {
             let number = record.number;
             return Err(Finding::NumberTwice { key, number });
         }
-        let ahead = heads
-            .get(&record.ordinal.0)
-            .is_some_and(|head| record.lsn > head.lsn || record.ts > head.ts);
+        let ahead =
+            heads.get(&record.ordinal.0).is_some_and(|head| record.lsn > head.lsn || record.ts > head.ts);
         if ahead {
             return Err(Finding::AheadOfHead { key });
         }
@@ -330,10 +314,7 @@ impl Derived {
 }
 
 fn owner<'a>(scope: &AuditScope<'a>, effective: &EffectiveKey) -> Option<&'a PartitionSpec> {
-    scope
-        .partitions
-        .iter()
-        .find(|spec| spec.range.contains(effective))
+    scope.partitions.iter().find(|spec| spec.range.contains(effective))
 }
 
 async fn heads(
@@ -358,21 +339,16 @@ async fn heads(
                 });
                 heads.insert(spec.id.ordinal.0, head);
             }
-            Err(fault) => report.findings.push(Finding::Unreadable {
-                space: META,
-                key,
-                reason: fault.to_string(),
-            }),
+            Err(fault) => {
+                report.findings.push(Finding::Unreadable { space: META, key, reason: fault.to_string() })
+            }
         }
     }
     Ok(heads)
 }
 
 fn counts(head: &Head) -> PartitionCounts {
-    PartitionCounts {
-        documents: head.documents,
-        bytes: head.bytes,
-    }
+    PartitionCounts { documents: head.documents, bytes: head.bytes }
 }
 
 /// Reports every difference between what is asked for and what is there.
@@ -497,14 +473,8 @@ fn broken_version(version: Version, lsn: Lsn, report: &mut AuditReport) {
 async fn rows(view: &View, space: Space, mut range: KeyRange) -> Result<Vec<(Bytes, Bytes)>, Fault> {
     let mut found = Vec::new();
     loop {
-        let limit = ScanLimit {
-            rows: ROWS_AT_A_TIME,
-            bytes: BYTES_AT_A_TIME,
-        };
-        let chunk = view
-            .scan(space, range.clone(), Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: BYTES_AT_A_TIME };
+        let chunk = view.scan(space, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
         found.extend(chunk.rows);
         match found.last() {
             Some((key, _)) if chunk.more => range = keyspace::after(&range, key),

@@ -116,8 +116,8 @@ impl PhysicalPartition {
     pub async fn view(&self) -> Result<PartitionView, Fault> {
         let published = self.published.load_full();
         let (view, lsn) = match &published.view {
-            Some(view) => (view.clone(), published.lsn),
-            None => self.ask(|reply| Command::Wake { reply }).await??,
+            Some(view) if view.is_live() => (view.clone(), published.lsn),
+            Some(_) | None => self.ask(|reply| Command::Wake { reply }).await??,
         };
         Ok(PartitionView {
             view,
@@ -135,25 +135,14 @@ impl PhysicalPartition {
         target: &Target,
         condition: &Condition,
     ) -> Result<(Outcome, Charge, Lsn), Fault> {
-        let mut view = self.view().await?;
-        let mut result = view.read(key, target, condition).await;
-        if is_lost(&result) {
-            view = self.renewed_view().await?;
-            result = view.read(key, target, condition).await;
-        }
-        result.map(|(outcome, charge)| (outcome, charge, view.lsn()))
+        let view = self.view().await?;
+        let (outcome, charge) = view.read(key, target, condition).await?;
+        Ok((outcome, charge, view.lsn()))
     }
 
     /// Reads a page of documents in key order from the latest durable state.
     pub async fn page(&self, scan: &RecordScan) -> Result<RecordPage, Fault> {
-        let result = self.view().await?.page(scan).await;
-        if is_lost(&result) { self.renewed_view().await?.page(scan).await } else { result }
-    }
-
-    /// A new state after the published one became unreadable because the store was reopened.
-    async fn renewed_view(&self) -> Result<PartitionView, Fault> {
-        self.ask(|reply| Command::Renew { reply }).await??;
-        self.view().await
+        self.view().await?.page(scan).await
     }
 
     /// The partition's position.
@@ -187,11 +176,6 @@ impl PhysicalPartition {
         self.commands.send(command(reply)).await.map_err(|_| writer_stopped())?;
         answer.await.map_err(|_| writer_stopped())
     }
-}
-
-/// Whether a read failed because its view belongs to a store that was reopened since.
-fn is_lost<T>(result: &Result<T, Fault>) -> bool {
-    matches!(result, Err(Fault::Storage(StorageFault::Unavailable { .. })))
 }
 
 fn writer_stopped() -> Fault {

@@ -56,7 +56,7 @@ impl State {
         self.base.is_some()
     }
 
-    /// Takes a new view after a rest. Nothing was written meanwhile: this writer is the only one.
+    /// Takes a new view after a rest or a reopening. Nothing was written meanwhile: this writer is the only one.
     pub(crate) fn wake(&mut self, base: View) {
         self.base = Some(base);
     }

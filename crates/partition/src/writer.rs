@@ -2,7 +2,9 @@
 //!
 //! While a batch is on its way to the disk the next one gathers. An answer, a refusal included, is sent when the
 //! state it rests on is durable. If a batch fails, every later one of this writer fails too (the store's lane sees
-//! to that), the writer reads its head again and goes on from what is really there.
+//! to that), the writer reads its head again and goes on from what is really there. What is really there is known
+//! only when the store was reopened: until then the writer refuses, since a batch whose outcome is unknown may
+//! still come to light, with LSNs and numbers in it that must not be given twice.
 
 use crate::evaluate::{Outcomes, evaluate};
 use crate::head::Head;
@@ -35,8 +37,6 @@ const BATCHES_IN_FLIGHT_MAX: usize = 2;
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
 /// Log rows that one trim looks at.
 const TRIM_ROWS_MAX: usize = 4096;
-/// Pause before a writer looks again at a store that could not be read.
-const RECOVERY_PAUSE: Duration = Duration::from_millis(50);
 
 /// The state that readers take.
 #[derive(Debug)]
@@ -64,10 +64,6 @@ pub(crate) enum Command {
     Wake {
         reply: oneshot::Sender<Result<(View, Lsn), Fault>>,
     },
-    /// A reader found that the published state cannot be read any more.
-    Renew {
-        reply: oneshot::Sender<Result<(), Fault>>,
-    },
     SetConsumer {
         name: String,
         lsn: Lsn,
@@ -86,25 +82,6 @@ struct Decided {
     transaction: Transaction,
     verdict: Result<Outcomes, StepFault>,
     reply: oneshot::Sender<Result<Executed, StepFault>>,
-}
-
-/// A batch in the making.
-struct Gathering {
-    number: BatchNumber,
-    shape: Arc<ContainerShape>,
-    /// The second at which expiry is judged.
-    now: u64,
-    /// Why growing transactions are refused, while the disk is too full for them.
-    full: Option<Fault>,
-    rows: Rows,
-    bytes: usize,
-    decided: Vec<Decided>,
-}
-
-impl Gathering {
-    fn has_room(&self) -> bool {
-        self.decided.len() < BATCH_TRANSACTIONS_MAX && self.bytes < BATCH_BYTES_MAX
-    }
 }
 
 /// A batch on its way to the disk.
@@ -126,6 +103,8 @@ pub(crate) struct Writer {
     state: State,
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
+    /// A batch has failed and the state was not read again since.
+    doubtful: bool,
     batch_last: BatchNumber,
     /// Commands taken from the queue that must run again or wait for the batches in flight.
     backlog: VecDeque<Command>,
@@ -155,6 +134,7 @@ impl Writer {
             state: State::new(view, head),
             consumers,
             in_flight: VecDeque::new(),
+            doubtful: false,
             batch_last: 0,
             backlog: VecDeque::new(),
         })
@@ -177,7 +157,7 @@ impl Writer {
                     Some(command) => if self.handle(command, &mut queue).await.is_break() { return },
                     None => { self.drain().await; return }
                 },
-                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() => {
+                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && !self.doubtful => {
                     self.rest();
                 }
             }
@@ -192,7 +172,6 @@ impl Writer {
             }
             Command::Execute { .. } => None,
             Command::Wake { .. }
-            | Command::Renew { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Close { .. } => {
@@ -215,10 +194,7 @@ impl Writer {
             Command::Execute { transaction, reply } => self.gather(transaction, reply, queue).await,
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
             Command::Wake { reply } => {
-                let _ = reply.send(self.wake());
-            }
-            Command::Renew { reply } => {
-                let _ = reply.send(self.reload().await);
+                let _ = reply.send(self.wake().await);
             }
             Command::SetConsumer { name, lsn, reply } => {
                 let _ = reply.send(self.set_consumer(name, lsn).await);
@@ -241,62 +217,45 @@ impl Writer {
         reply: oneshot::Sender<Result<Executed, StepFault>>,
         queue: &mut mpsc::Receiver<Command>,
     ) {
-        if let Err(fault) = self.wake() {
-            let _ = reply.send(Err(refusal(fault)));
+        if let Err(fault) = self.wake().await {
+            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }));
             return;
         }
-        let mut gathering = Gathering {
-            number: self.batch_last + 1,
-            shape: self.shape.load_full(),
-            now: self.ambient.now_seconds(),
-            full: full_fault(&self.store),
-            rows: Rows::new(),
-            bytes: 0,
-            decided: Vec::new(),
-        };
+        let number = self.batch_last + 1;
+        let shape = self.shape.load_full();
+        let now = self.ambient.now_seconds();
+        let full = full_fault(&self.store);
+        let mut batch_rows = Rows::new();
+        let mut batch_bytes = 0;
+        let mut decided = Vec::new();
         let mut next = Some((transaction, reply));
         while let Some((transaction, reply)) = next {
-            let mut verdict = self.decide(&mut gathering, &transaction).await;
-            if self.may_have_lost_its_view(&gathering, &verdict) && self.reload().await.is_ok() {
-                verdict = self.decide(&mut gathering, &transaction).await;
-            }
-            gathering.decided.push(Decided { transaction, verdict, reply });
-            next = if gathering.has_room() { self.next_waiting(queue) } else { None };
+            let verdict = match &full {
+                Some(fault) if !is_shrinking(&transaction) => {
+                    Err(StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE })
+                }
+                Some(_) | None => {
+                    let context = Context {
+                        partition: self.id,
+                        shape: &shape,
+                        now,
+                        ts: now.max(self.state.head.ts),
+                        lsn_consumed: self.lsn_consumed(),
+                    };
+                    evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
+                        batch_bytes += rows_bytes(&accepted.rows);
+                        self.state.head = accepted.head;
+                        self.state.submitted(number, accepted.rows.clone());
+                        batch_rows.extend(accepted.rows);
+                        outcomes
+                    })
+                }
+            };
+            decided.push(Decided { transaction, verdict, reply });
+            let room = decided.len() < BATCH_TRANSACTIONS_MAX && batch_bytes < BATCH_BYTES_MAX;
+            next = if room { self.next_waiting(queue) } else { None };
         }
-        self.submit(gathering);
-    }
-
-    async fn decide(
-        &mut self,
-        gathering: &mut Gathering,
-        transaction: &Transaction,
-    ) -> Result<Outcomes, StepFault> {
-        if let Some(fault) = &gathering.full
-            && !is_shrinking(transaction)
-        {
-            return Err(refusal(fault.clone()));
-        }
-        let context = Context {
-            partition: self.id,
-            shape: &gathering.shape,
-            now: gathering.now,
-            ts: gathering.now.max(self.state.head.ts),
-            lsn_consumed: self.lsn_consumed(),
-        };
-        let (accepted, outcomes) = evaluate(context, &self.state, transaction).await?;
-        self.state.head = accepted.head;
-        self.state.submitted(gathering.number, accepted.rows.clone());
-        gathering.bytes += rows_bytes(&accepted.rows);
-        gathering.rows.extend(accepted.rows);
-        Ok(outcomes)
-    }
-
-    /// A store that was reopened on behalf of another partition leaves this writer with a view that cannot be read.
-    /// While nothing is uncommitted it may take a new one.
-    fn may_have_lost_its_view(&self, gathering: &Gathering, verdict: &Result<Outcomes, StepFault>) -> bool {
-        let unreadable =
-            matches!(verdict, Err(StepFault { fault: Fault::Storage(StorageFault::Unavailable { .. }), .. }));
-        unreadable && gathering.rows.is_empty() && self.in_flight.is_empty()
+        self.submit(number, batch_rows, decided);
     }
 
     /// The next transaction that waits, if nothing else stands before it.
@@ -311,7 +270,6 @@ impl Writer {
         match command {
             Command::Execute { transaction, reply } => Some((transaction, reply)),
             other @ (Command::Wake { .. }
-            | Command::Renew { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Close { .. }) => {
@@ -322,8 +280,7 @@ impl Writer {
     }
 
     /// Hands the batch to the store. Refusals without any row ride with the batch before, whose state they rest on.
-    fn submit(&mut self, gathering: Gathering) {
-        let Gathering { number, rows, decided, .. } = gathering;
+    fn submit(&mut self, number: BatchNumber, rows: Rows, decided: Vec<Decided>) {
         if rows.is_empty() {
             match self.in_flight.back_mut() {
                 Some(before) => before.decided.extend(decided),
@@ -334,13 +291,17 @@ impl Writer {
         self.batch_last = number;
         let reserved = self.state.head.reserve();
         let mut batch = Batch::default();
+        let mut grows = false;
         for ((space, key), row) in rows {
             match row {
                 Some(row) => batch.put(space, key, row),
                 None => batch.delete(space, key),
             }
         }
-        if decided.iter().all(|one| one.verdict.is_err() || is_shrinking(&one.transaction)) {
+        for one in &decided {
+            grows |= one.verdict.is_ok() && !is_shrinking(&one.transaction);
+        }
+        if !grows {
             batch.mark_shrinking();
         }
         batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
@@ -377,30 +338,47 @@ impl Writer {
             }
         }
         self.backlog.extend(again);
+        self.doubt().await;
+    }
+
+    /// The last batch may or may not be there. Reads the state again at once if that can be told now, and otherwise
+    /// before the next decision.
+    async fn doubt(&mut self) {
         self.lane = self.store.lane();
-        while let Err(fault) = self.reload().await {
+        self.doubtful = true;
+        if let Err(fault) = self.reload().await {
             tracing::warn!(partition = ?self.id, cause = %fault, "the partition waits for its store");
-            if self.store.health() == Health::Closed {
-                return;
-            }
-            tokio::time::sleep(RECOVERY_PAUSE).await;
         }
     }
 
     async fn reload(&mut self) -> Result<(), Fault> {
+        if let Health::Poisoned { cause } = self.store.health() {
+            let cause = cause.to_string();
+            return Err(StorageFault::Unavailable { cause }.into());
+        }
         let view = self.store.view().map_err(read_fault)?;
         let head = view.get(META, &keyspace::head_key(self.id)).await.map_err(read_fault)?;
         let head = Head::decode(&head.ok_or_else(|| damaged("partition without a head"))?)?.reopened();
         self.consumers = load_consumers(&view, self.id).await?;
         self.published.store(Arc::new(Published::new(view.clone(), &head)));
         self.state = State::new(view, head);
+        self.doubtful = false;
         Ok(())
     }
 
-    /// Makes sure that there is a view, and tells it.
-    fn wake(&mut self) -> Result<(View, Lsn), Fault> {
-        if let Some(view) = self.published.load().view.clone() {
-            return Ok((view, self.published.load().lsn));
+    /// Makes sure that there is a view to decide on, and tells it.
+    async fn wake(&mut self) -> Result<(View, Lsn), Fault> {
+        if self.doubtful {
+            self.reload().await?;
+        }
+        let published = self.published.load_full();
+        match &published.view {
+            // A batch in flight brings a new view with its answer.
+            Some(view) if view.is_live() || !self.in_flight.is_empty() => {
+                return Ok((view.clone(), published.lsn));
+            }
+            // The store was reopened because of others, or this writer rests: nothing of its own has changed.
+            Some(_) | None => {}
         }
         let view = self.store.view().map_err(read_fault)?;
         self.state.wake(view.clone());
@@ -424,16 +402,14 @@ impl Writer {
                 Ok(())
             }
             Err(fault) => {
-                let told = commit_fault(fault);
-                self.lane = self.store.lane();
-                self.reload().await?;
-                Err(told)
+                self.doubt().await;
+                Err(commit_fault(fault))
             }
         }
     }
 
     async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
-        self.wake()?;
+        self.wake().await?;
         let mut batch = Batch::default();
         batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
         self.commit_alone(batch).await?;
@@ -442,7 +418,7 @@ impl Writer {
     }
 
     async fn trim(&mut self) -> Result<bool, Fault> {
-        let (view, _) = self.wake()?;
+        let (view, _) = self.wake().await?;
         let end = self.lsn_consumed().min(self.state.head.lsn).next();
         let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
@@ -465,7 +441,7 @@ impl Writer {
 
     async fn close(&mut self) -> Result<(), Fault> {
         self.drain().await;
-        self.wake()?;
+        self.wake().await?;
         let mut batch = Batch::default();
         batch.mark_shrinking();
         batch.put(META, keyspace::head_key(self.id), self.state.head.clone().closed().encode());
@@ -538,10 +514,6 @@ fn full_fault(store: &Store) -> Option<Fault> {
 
 fn rows_bytes(rows: &Rows) -> usize {
     rows.iter().map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len)).sum()
-}
-
-fn refusal(fault: Fault) -> StepFault {
-    StepFault { index: 0, fault, charge: Charge::NONE }
 }
 
 fn answer(decided: Vec<Decided>, lsn: Lsn) {

@@ -7,6 +7,7 @@ use model::{
 };
 use partition::{ContainerShape, PhysicalPartition};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::OnceCell;
 
 /// When and by which catalog change something was written.
@@ -153,6 +154,12 @@ impl Container {
         Container { parts, expiry_pending, shape, map, rid, alt_path }
     }
 
+    /// This container, read from the store again, with the partitions that are in use.
+    pub(crate) fn with_partitions_of(&self, old: &Container) -> Container {
+        let (shape, map) = (Arc::clone(&old.shape), Arc::clone(&old.map));
+        Container::assemble(self.parts.clone(), self.expiry_pending, shape, map)
+    }
+
     /// Makes the partitions work by this definition.
     pub(crate) fn adopt_shape(&self) {
         self.shape.store(Arc::new(ContainerShape::from(&self.parts.definition)));
@@ -224,13 +231,29 @@ pub(crate) struct PartitionMap {
     pub(crate) entries: Vec<PartitionEntry>,
     /// When the map last changed.
     pub(crate) stamp: Stamp,
+    retired: AtomicBool,
 }
 
 impl PartitionMap {
+    pub(crate) fn new(entries: Vec<PartitionEntry>, stamp: Stamp) -> PartitionMap {
+        let retired = AtomicBool::new(false);
+        PartitionMap { entries, stamp, retired }
+    }
+
+    /// Ends the use of the partitions: the container was dropped, though some requests may still hold it.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the container was dropped.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn initial(definition: &PartitionKeyDefinition, count: u32, stamp: Stamp) -> PartitionMap {
         let entry = |(ordinal, range)| PartitionEntry::new(PartitionOrdinal(ordinal), range, Vec::new());
         let entries = (0..).zip(definition.initial_ranges(count)).map(entry).collect();
-        PartitionMap { entries, stamp }
+        PartitionMap::new(entries, stamp)
     }
 
     /// The partition that owns `key`.

@@ -10,7 +10,7 @@ pub use entries::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
 pub(crate) use entries::{PartitionEntry, PartitionMap};
-pub(crate) use state::Catalog;
+pub(crate) use state::{Catalog, Dropped};
 
 use crate::access::{AdminPass, CatalogPass};
 use crate::engine::Engine;
@@ -52,7 +52,7 @@ impl Engine {
         throughput: Option<Throughput>,
     ) -> Result<Arc<Database>, Fault> {
         let id = model::checked_name(id)?;
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         if change.state.find_database_by_name(id).is_some() {
             return Err(ConflictFault::Id.into());
         }
@@ -72,7 +72,7 @@ impl Engine {
         database: &Database,
         condition: &Condition,
     ) -> Result<(), Fault> {
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         let current = change.state.database(database.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         for container in change.state.containers_of(&current) {
@@ -102,7 +102,7 @@ impl Engine {
         definition: ContainerDefinition,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>, Fault> {
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         let database = change.state.database(database.number()).ok_or(MissingFault::Owner)?;
         if change.state.find_container_by_name(&database, &definition.id).is_some() {
             return Err(ConflictFault::Id.into());
@@ -132,7 +132,7 @@ impl Engine {
         body: &serde_json::Value,
         condition: &Condition,
     ) -> Result<Arc<Container>, Fault> {
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         let definition = current.definition().replaced_by(body)?;
@@ -154,7 +154,7 @@ impl Engine {
         container: &Container,
         condition: &Condition,
     ) -> Result<(), Fault> {
-        let mut change = self.catalog.begin(self).await;
+        let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         change.drop_container(&current);

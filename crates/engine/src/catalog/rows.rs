@@ -127,7 +127,7 @@ pub(crate) fn decode_container(
     let definition = ContainerDefinition::from_json(&row.definition)
         .map_err(|error| damaged("container", &error.to_string()))?;
     let entries = row.partitions.into_iter().map(decode_partition).collect::<Result<_, _>>()?;
-    let map = PartitionMap { entries, stamp: row.map_stamp.into() };
+    let map = PartitionMap::new(entries, row.map_stamp.into());
     let parts = ContainerParts { number, database, definition, stamp: row.stamp.into() };
     Ok(Container::new(parts, map).with_expiry_pending(row.expiry_pending))
 }

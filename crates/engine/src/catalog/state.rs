@@ -1,17 +1,18 @@
 //! The catalog's state and how it changes: a copy is altered, its rows are committed, then it is swapped in.
 
 use super::CONTAINERS_MAX;
-use super::entries::{Addressed, Container, Database, Offer, OfferOwner, Stamp};
+use super::entries::{Addressed, Container, Database, Offer, OfferOwner, PartitionMap, Stamp};
 use super::rows::{self, MetaRow, StoreSecrets};
 use crate::engine::Engine;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Store, View};
+use kv::{Batch, CommitFault, Direction, Durability, KeyRange, ScanLimit, Store, View};
 use model::{ContainerNumber, DatabaseNumber, Fault, LimitFault, OfferNumber, Rid, StorageFault, Throughput};
 use partition::keyspace::{self, CATALOG, PartitionId};
 use partition::{commit_fault, new_partition_rows, read_fault};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// Most offers: their number has 24 bits.
@@ -28,7 +29,15 @@ pub(crate) struct CatalogState {
     containers: BTreeMap<ContainerNumber, Arc<Container>>,
     container_names: HashMap<DatabaseNumber, HashMap<String, ContainerNumber>>,
     offers: BTreeMap<OfferNumber, Arc<Offer>>,
-    dropped: Vec<ContainerNumber>,
+    dropped: Vec<Dropped>,
+}
+
+/// A container whose rows are still to be deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct Dropped {
+    pub(crate) number: ContainerNumber,
+    /// Its partitions, if it was in use since the start: their writers must have ended before the rows go.
+    pub(crate) map: Option<Arc<PartitionMap>>,
 }
 
 /// The catalog of a store.
@@ -36,6 +45,8 @@ pub(crate) struct CatalogState {
 pub(crate) struct Catalog {
     state: ArcSwap<CatalogState>,
     changing: Mutex<()>,
+    /// A change has failed in a way that leaves open whether it is in the store.
+    doubtful: AtomicBool,
 }
 
 impl Catalog {
@@ -49,7 +60,11 @@ impl Catalog {
             batch.put(CATALOG, keyspace::catalog_meta_key(), rows::encode_meta(&state.meta));
             store.submit(&store.lane(), batch, Durability::Sync).await.map_err(commit_fault)?;
         }
-        Ok(Catalog { state: ArcSwap::from_pointee(state), changing: Mutex::new(()) })
+        Ok(Catalog {
+            state: ArcSwap::from_pointee(state),
+            changing: Mutex::new(()),
+            doubtful: AtomicBool::new(false),
+        })
     }
 
     /// The entries now.
@@ -61,13 +76,38 @@ impl Catalog {
         self.state.load().meta.secrets.clone()
     }
 
+    /// Finds out what came of a change whose outcome was unknown: nothing may rest on either answer before.
+    pub(crate) async fn settle(&self, store: &Store) -> Result<(), Fault> {
+        if !self.doubtful.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let _turn = self.changing.lock().await;
+        self.settle_in_turn(store).await
+    }
+
+    async fn settle_in_turn(&self, store: &Store) -> Result<(), Fault> {
+        if !self.doubtful.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // An empty batch behind all others: its answer says that the change is decided, and fails as long as the
+        // store must be reopened.
+        let view =
+            store.submit(&store.lane(), Batch::default(), Durability::Sync).await.map_err(commit_fault)?;
+        let mut found = CatalogState::load(&view).await?;
+        found.take_over(&self.state.load());
+        self.state.store(Arc::new(found));
+        self.doubtful.store(false, Ordering::Release);
+        Ok(())
+    }
+
     /// Begins a change; others wait until it is committed or dropped.
-    pub(crate) async fn begin<'a>(&'a self, engine: &'a Engine) -> Change<'a> {
+    pub(crate) async fn begin<'a>(&'a self, engine: &'a Engine) -> Result<Change<'a>, Fault> {
         let turn = self.changing.lock().await;
+        self.settle_in_turn(engine.store()).await?;
         let state = CatalogState::clone(&self.state.load());
         let change = state.meta.change_last + 1;
         let stamp = Stamp { change, ts: engine.ambient().now_seconds() };
-        Change {
+        Ok(Change {
             catalog: self,
             store: engine.store(),
             state,
@@ -75,7 +115,7 @@ impl Catalog {
             stamp,
             shrinking: true,
             _turn: turn,
-        }
+        })
     }
 }
 
@@ -151,13 +191,13 @@ impl Change<'_> {
         if let Some(names) = self.state.container_names.get_mut(&container.database().number()) {
             names.remove(container.id());
         }
-        self.state.dropped.push(number);
+        self.state.dropped.push(Dropped { number, map: Some(Arc::clone(&container.map)) });
     }
 
     /// The rows of a dropped container are gone.
     pub(crate) fn forget_dropped(&mut self, number: ContainerNumber) {
         self.batch.delete(CATALOG, keyspace::dropped_key(number));
-        self.state.dropped.retain(|dropped| *dropped != number);
+        self.state.dropped.retain(|dropped| dropped.number != number);
     }
 
     pub(crate) fn put_offer(&mut self, owner: OfferOwner, throughput: Throughput) -> Result<(), Fault> {
@@ -184,9 +224,28 @@ impl Change<'_> {
         if self.shrinking {
             self.batch.mark_shrinking();
         }
-        self.store.submit(&self.store.lane(), self.batch, Durability::Sync).await.map_err(commit_fault)?;
+        // Also for a caller who goes away while the batch is under way.
+        let mut doubt = Doubt { catalog: self.catalog, is_open: true };
+        let committed = self.store.submit(&self.store.lane(), self.batch, Durability::Sync).await;
+        doubt.is_open = matches!(committed, Err(CommitFault::Uncertain { .. }));
+        committed.map_err(commit_fault)?;
+        self.state.retire_dropped();
         self.catalog.state.store(Arc::new(self.state));
         Ok(())
+    }
+}
+
+/// Notes that the catalog is in doubt, unless the question was answered before.
+struct Doubt<'a> {
+    catalog: &'a Catalog,
+    is_open: bool,
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.catalog.doubtful.store(true, Ordering::Release);
+        }
     }
 }
 
@@ -269,8 +328,34 @@ impl CatalogState {
         self.offers.values().find(|offer| offer.owner().rid == *owner).cloned()
     }
 
-    pub(crate) fn dropped(&self) -> &[ContainerNumber] {
+    pub(crate) fn dropped(&self) -> &[Dropped] {
         &self.dropped
+    }
+
+    /// Makes a state that was read from the store go on with the partitions of the one before: a partition must
+    /// never have two writers.
+    fn take_over(&mut self, before: &CatalogState) {
+        for container in self.containers.values_mut() {
+            if let Some(old) = before.containers.get(&container.number()) {
+                *container = Arc::new(container.with_partitions_of(old));
+                container.adopt_shape();
+            }
+        }
+        for dropped in &mut self.dropped {
+            let still_known = before.dropped.iter().find(|old| old.number == dropped.number);
+            let known = before.containers.get(&dropped.number);
+            dropped.map = known
+                .map(|container| Arc::clone(&container.map))
+                .or_else(|| still_known.and_then(|old| old.map.clone()));
+        }
+        self.retire_dropped();
+    }
+
+    /// Ends the use of the partitions of dropped containers.
+    fn retire_dropped(&self) {
+        for map in self.dropped.iter().filter_map(|dropped| dropped.map.as_ref()) {
+            map.retire();
+        }
     }
 
     fn insert_database(&mut self, database: Arc<Database>) {
@@ -302,7 +387,7 @@ impl CatalogState {
             state.offers.insert(offer.number(), Arc::new(offer));
         }
         for (number, _) in load_rows(view, keyspace::dropped_range()).await? {
-            state.dropped.push(ContainerNumber(number));
+            state.dropped.push(Dropped { number: ContainerNumber(number), map: None });
         }
         Ok(state)
     }

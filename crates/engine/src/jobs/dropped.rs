@@ -1,5 +1,6 @@
 //! Deletes the rows of dropped containers. The store has no deletion of ranges, so it goes in bounded steps.
 
+use crate::catalog::Dropped;
 use crate::engine::Engine;
 use kv::{Batch, Direction, Durability, ScanLimit, Space};
 use model::{ContainerNumber, Fault};
@@ -14,7 +15,13 @@ const BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
 impl Engine {
     pub(super) async fn delete_dropped_rows(&self) -> Result<(), Fault> {
         let dropped = self.catalog.state().dropped().to_vec();
-        for number in dropped {
+        for Dropped { number, map } in dropped {
+            // A writer that is still at work would put rows where nobody looks for them any more.
+            let entries = map.iter().flat_map(|map| &map.entries);
+            for partition in entries.filter_map(|entry| entry.opened.get()) {
+                // Whatever the answer, the writer has ended then.
+                partition.close().await.ok();
+            }
             for space in CONTAINER_SPACES {
                 while self.delete_some_rows(space, number).await? {
                     if self.jobs.is_stopping() {
@@ -22,7 +29,7 @@ impl Engine {
                     }
                 }
             }
-            let mut change = self.catalog.begin(self).await;
+            let mut change = self.catalog.begin(self).await?;
             change.forget_dropped(number);
             change.commit().await?;
         }

@@ -7,10 +7,10 @@ use crate::engine::Engine;
 use bytes::Bytes;
 use kv::{Direction, ScanLimit};
 use model::limits::PAGE_BYTES_MAX;
-use model::{DefaultTtl, DocumentNumber, EffectiveRange, Fault};
+use model::{DefaultTtl, DocumentNumber, EffectiveRange, Fault, PartitionKey};
 use partition::keyspace::{self, EXPIRY, NUMBERS, RECORDS};
-use partition::{RecordScan, read_fault, stored_document};
-use plan::{Mutation, Operation, Transaction};
+use partition::{PhysicalPartition, read_fault, stored_document};
+use plan::{LogicalKey, Mutation, Operation, Transaction};
 use std::sync::Arc;
 
 /// Documents that one step looks at.
@@ -52,7 +52,7 @@ impl Engine {
             self.catalog.state().containers().filter(pending).cloned().collect();
         for container in containers {
             if self.reschedule_all(&container).await? {
-                let mut change = self.catalog.begin(self).await;
+                let mut change = self.catalog.begin(self).await?;
                 // Only if no other change of the definition came in between.
                 let current = change.state.container(container.number());
                 if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
@@ -66,24 +66,28 @@ impl Engine {
 
     /// Tells whether all documents were seen.
     async fn reschedule_all(&self, container: &Container) -> Result<bool, Fault> {
+        container.adopt_shape();
         let whole = EffectiveRange::full();
         for entry in container.map.owners(&whole) {
             let partition = self.opened(container, entry).await?;
+            pass_writer(container, &partition).await?;
             let mut range = keyspace::effective_range(container.number(), &entry.range);
             loop {
                 if self.jobs.is_stopping() {
                     return Ok(false);
                 }
-                let scan =
-                    RecordScan { range: range.clone(), items_max: AT_A_TIME, bytes_max: PAGE_BYTES_MAX };
-                let page = partition.page(&scan).await?;
-                for stored in page.documents {
-                    let number = stored.number;
+                // Not through the partition's view: what the new default lets expire at once needs its row too.
+                let view = self.store().view().map_err(read_fault)?;
+                let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
+                let chunk =
+                    view.scan(RECORDS, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
+                for (_, row) in &chunk.rows {
+                    let number = stored_document(row)?.number;
                     self.to_writer(container, number, Mutation::Reschedule { number }).await?;
                 }
-                match page.resume_after {
-                    Some(last) => range = keyspace::after(&range, &last),
-                    None => break,
+                match chunk.rows.last() {
+                    Some((last, _)) if chunk.more => range = keyspace::after(&range, last),
+                    Some(_) | None => break,
                 }
             }
         }
@@ -107,16 +111,30 @@ impl Engine {
         let key = match record {
             Some(row) => container.definition().partition_key.extract(&stored_document(&row)?.document)?,
             // The document is gone; any writer may drop the stale expiry row.
-            None => container
-                .definition()
-                .partition_key
-                .parse_header(ANY_KEY[container.definition().partition_key.paths().len() - 1])?,
+            None => any_key(container)?,
         };
         let (key, partition) = self.route(container, key).await?;
         let operations = vec![Operation::Write(mutation)];
         partition.execute(Transaction { key, operations }).await.map_err(|refusal| refusal.fault)?;
         Ok(())
     }
+}
+
+/// Waits until everything that `partition` decided by an earlier definition is in the store. A transaction without
+/// steps is answered behind all before it.
+async fn pass_writer(container: &Container, partition: &PhysicalPartition) -> Result<(), Fault> {
+    let partition_key = any_key(container)?;
+    let effective = container.definition().partition_key.effective_key(&partition_key);
+    let key = LogicalKey { partition_key, effective };
+    let nothing = Transaction { key, operations: Vec::new() };
+    let passed = partition.execute(nothing).await;
+    passed.map(drop).map_err(|refusal| refusal.fault)
+}
+
+/// Some complete key of the container.
+fn any_key(container: &Container) -> Result<PartitionKey, Fault> {
+    let definition = &container.definition().partition_key;
+    Ok(definition.parse_header(ANY_KEY[definition.paths().len() - 1])?)
 }
 
 /// A key with as many components as the container has paths.

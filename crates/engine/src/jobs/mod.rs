@@ -76,6 +76,7 @@ async fn run(engine: Weak<Engine>, wake: Arc<Notify>, done: mpsc::Sender<()>) {
         }
         round += 1;
         let results = [
+            ("settle the catalog", engine.catalog.settle(engine.store()).await),
             ("drop containers", engine.delete_dropped_rows().await),
             ("reschedule expiry", engine.reschedule_expiry().await),
             ("sweep expired documents", engine.sweep_expired().await),

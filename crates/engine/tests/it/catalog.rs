@@ -104,3 +104,21 @@ async fn the_rows_of_a_dropped_container_go() {
         }
     }
 }
+
+/// A request that found the container before it was dropped had its row written behind the job that deletes rows:
+/// nobody would ever have looked for it again.
+#[tokio::test(start_paused = true)]
+async fn a_late_write_to_a_dropped_container_is_refused() {
+    let harness = Harness::new().await;
+    let container = harness.container(json!({}), 400).await;
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    harness.engine.delete_container(pass, &container, &Condition::None).await.unwrap();
+    let late = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
+    assert_eq!(late.unwrap_err(), Fault::Missing(MissingFault::Owner));
+    for _ in 0..5 {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+    let view = harness.store.view().unwrap();
+    assert_eq!(partition::stray_containers(&view).await.unwrap(), []);
+}

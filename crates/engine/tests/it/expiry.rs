@@ -76,3 +76,20 @@ async fn time_never_goes_back_for_a_partition() {
     harness.write(&container, upsert).await.unwrap();
     assert!(harness.read(&container, r#"["a"]"#, "2").await.unwrap().ts >= first.ts);
 }
+
+/// The job that notes expiry anew passed over documents that the new default had let expire already: they were
+/// absent for everybody and stayed in the store for ever.
+#[tokio::test(start_paused = true)]
+async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
+    let harness = Harness::new().await;
+    let container = harness.container(json!({}), 400).await;
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    harness.ambient.advance_seconds(100);
+    let mut body = serde_json::Value::Object(container.definition().to_json());
+    body["defaultTtl"] = 50.into();
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    harness.engine.replace_container(pass, &container, &body, &Condition::None).await.unwrap();
+    while rows(&harness, RECORDS).await > 0 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}

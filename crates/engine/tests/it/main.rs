@@ -4,6 +4,7 @@
 
 mod catalog;
 mod documents;
+mod doubt;
 mod expiry;
 mod feed;
 mod harness;

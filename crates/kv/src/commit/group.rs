@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::judge::Judge;
-use super::{Waiting, block_on};
+use super::{CommitMode, Waiting, block_on};
 use crate::backend::{AnyBackend, Backend, Room};
 use crate::batch::{Durability, Operation};
 use crate::fault::{Cause, CommitFault, Health};
@@ -53,6 +53,7 @@ pub(crate) struct Committer {
     backend: Arc<AnyBackend>,
     status: Arc<Status>,
     space_count: usize,
+    mode: CommitMode,
     poison: Option<Poison>,
     closed: bool,
     /// When the oldest buffered commit that waits for a sync was made.
@@ -69,11 +70,17 @@ struct Poison {
 }
 
 impl Committer {
-    pub(crate) fn new(backend: Arc<AnyBackend>, status: Arc<Status>, space_count: usize) -> Committer {
+    pub(crate) fn new(
+        backend: Arc<AnyBackend>,
+        status: Arc<Status>,
+        space_count: usize,
+        mode: CommitMode,
+    ) -> Committer {
         Committer {
             backend,
             status,
             space_count,
+            mode,
             poison: None,
             closed: false,
             unsynced_since: None,
@@ -101,12 +108,21 @@ impl Committer {
             }
             verdicts.push(verdict);
         }
-        // Under a steady stream of buffered commits there is never the time to tend to them.
-        let is_overdue = self.unsynced_since.is_some_and(|since| since.elapsed() >= BUFFERED_SYNC_DELAY);
-        let wants_sync = is_overdue || group.iter().any(|waiting| waiting.durability == Durability::Sync);
+        let wants_sync =
+            self.is_sync_overdue() || group.iter().any(|waiting| waiting.durability == Durability::Sync);
         let durability = if wants_sync { Durability::Sync } else { Durability::Buffered };
         let outcome = self.write(batches, durability);
         self.answer(group, verdicts, outcome);
+    }
+
+    /// Under a steady stream of buffered commits there is never the time to tend to them. A simulation must not
+    /// depend on how fast the machine is, and nobody tends to its commits either.
+    fn is_sync_overdue(&self) -> bool {
+        let is_old = |since: Instant| since.elapsed() >= BUFFERED_SYNC_DELAY;
+        match self.mode {
+            CommitMode::Thread => self.unsynced_since.is_some_and(is_old),
+            CommitMode::Inline => false,
+        }
     }
 
     /// Why no batch is taken at all, if so.

@@ -227,6 +227,11 @@ impl Opened {
 }
 
 impl EmbeddedPoint {
+    /// Whether the engine it was taken from is still there.
+    pub(crate) fn is_live(&self) -> bool {
+        self.held.opened.engine.load().is_some()
+    }
+
     /// Runs a read on the engine if it is still there. A space without a keyspace holds nothing.
     fn read<T: Default>(
         &self,

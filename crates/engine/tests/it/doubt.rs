@@ -1,0 +1,97 @@
+//! Commits whose outcome is unknown: what came of them is found out before anything rests on it.
+
+use crate::harness::{Harness, TestAmbient};
+use engine::Container;
+use kv::{CommitMode, FaultKind, FaultScript, StorageCall, Store};
+use model::{ConflictFault, Fault, MissingFault, StorageFault};
+use partition::keyspace::SPACES;
+use plan::Condition;
+use serde_json::json;
+use std::sync::Arc;
+
+async fn scripted() -> (Harness, FaultScript) {
+    let script = FaultScript::seeded(1);
+    let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
+    (Harness::on(store, TestAmbient::new()).await, script)
+}
+
+async fn create_in_doubt(harness: &Harness, script: &FaultScript, container: &Arc<Container>, json: &str) {
+    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    let doubtful = harness.create(container, json).await;
+    assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
+}
+
+/// The writer went on from the state before the doubtful batch: it stored a second document under the same id, and
+/// gave it the number and ETag of the first.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_came_to_light_is_seen_by_the_next() {
+    let (harness, script) = scripted().await;
+    let container = harness.container(json!({}), 400).await;
+    create_in_doubt(&harness, &script, &container, r#"{"id":"1","pk":"a","n":1}"#).await;
+    let waiting = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
+    assert!(matches!(waiting, Err(Fault::Storage(StorageFault::Unavailable { .. }))), "{waiting:?}");
+    harness.store.reopen().await.unwrap();
+    let first = harness.read(&container, r#"["a"]"#, "1").await.unwrap();
+    let again = harness.create(&container, r#"{"id":"1","pk":"a","n":2}"#).await;
+    assert_eq!(again.unwrap_err(), Fault::Conflict(ConflictFault::Id));
+    let second = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
+    assert!(second.lsn > first.lsn && second.number > first.number);
+}
+
+/// Partitions that had no part in the failure held views of the engine that was closed, and every request that kept
+/// them awake was refused on their account.
+#[tokio::test(start_paused = true)]
+async fn partitions_without_a_part_in_it_go_on_after_a_reopening() {
+    let (harness, script) = scripted().await;
+    let container = harness.container(json!({}), 30_000).await;
+    for number in 0..30 {
+        let json = format!(r#"{{"id":"1","pk":"{number}"}}"#);
+        harness.create(&container, &json).await.unwrap();
+    }
+    create_in_doubt(&harness, &script, &container, r#"{"id":"2","pk":"0"}"#).await;
+    harness.store.reopen().await.unwrap();
+    for number in 0..30 {
+        let key = format!(r#"["{number}"]"#);
+        harness.read(&container, &key, "1").await.unwrap();
+        let json = format!(r#"{{"id":"3","pk":"{number}"}}"#);
+        harness.create(&container, &json).await.unwrap();
+    }
+}
+
+/// The catalog in memory kept the container, so writes to it were acknowledged; the next start found it dropped.
+#[tokio::test(start_paused = true)]
+async fn a_drop_that_came_to_light_counts_before_the_next_write() {
+    let (harness, script) = scripted().await;
+    let container = harness.container(json!({}), 400).await;
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let doubtful = harness.engine.delete_container(pass, &container, &Condition::None).await;
+    assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
+    harness.store.reopen().await.unwrap();
+    let late = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
+    assert_eq!(late.unwrap_err(), Fault::Missing(MissingFault::Owner));
+    assert!(harness.engine.find_container("d", "c").is_err());
+}
+
+/// A definition that the store has and the catalog in memory had not: documents expired by one and not by the other.
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
+    let (harness, script) = scripted().await;
+    let container = harness.container(json!({}), 400).await;
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    let mut body = serde_json::Value::Object(container.definition().to_json());
+    body["defaultTtl"] = 10.into();
+    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let doubtful = harness.engine.replace_container(pass, &container, &body, &Condition::None).await;
+    assert!(doubtful.is_err());
+    harness.store.reopen().await.unwrap();
+    harness.ambient.advance_seconds(20);
+    let expired = harness.read(&container, r#"["a"]"#, "1").await;
+    assert_eq!(expired.unwrap_err(), Fault::Missing(MissingFault::Resource));
+    let found = harness.engine.find_container("d", "c").unwrap().resource;
+    let one = harness.create(&found, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    let other = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
+    assert!(other.lsn > one.lsn && other.number > one.number);
+}
