@@ -101,7 +101,7 @@ class Test:
             if answer.status != 201:
                 break
         message = answer.json.get("message", "") if answer.body else ""
-        self.check("a write is refused with 503 in the end", answer.status == 503, f"{answer.status} {message}")
+        self.check("a write is refused with 507 in the end", answer.status == 507, f"{answer.status} {message}")
         self.check("the refusal says why", "disk is nearly full" in message, message)
         self.check("the disk is not full to the last byte", self.volume.free_bytes() > MIB, self.volume.free_bytes())
         self.check("items were written before", len(self.stored) > 50, len(self.stored))
@@ -113,16 +113,16 @@ class Test:
         self.check("a refused item is absent", answer.status == 404, answer.status)
         old = next(iter(self.stored))
         answer = self.wire.item("PUT", CONTAINER, ["a"], old, {"id": old, "pk": "a", "t": "x" * ITEM_BYTES})
-        self.check("a replace is refused too", answer.status == 503, answer.status)
+        self.check("a replace is refused too", answer.status == 507, answer.status)
         steps = [{"operationType": "Create", "resourceBody": {"id": f"b{number}", "pk": "a"}} for number in range(3)]
         answer = self.wire.batch(CONTAINER, ["a"], steps)
-        self.check("a batch is refused too", answer.status in (207, 503), answer.status)
+        self.check("a batch is refused too", answer.status in (207, 507), answer.status)
         container = CosmosClient(self.server.endpoint(), EMULATOR_KEY).get_database_client("db").get_container_client("c")
         try:
             container.create_item({"id": "sdk", "pk": "a", "t": "x" * ITEM_BYTES})
             self.check("the SDK sees the refusal", False, "the item was created")
         except CosmosHttpResponseError as error:
-            right = error.status_code == 503 and "disk is nearly full" in str(error)
+            right = error.status_code == 507 and "disk is nearly full" in str(error)
             self.check("the SDK sees the refusal", right, error)
         answer = requests.get(f"{self.server.endpoint()}health/live")
         self.check("the server says that it lives", answer.status_code == 200, answer.status_code)
