@@ -1,9 +1,10 @@
 //! What a drained feed must have shown: everything that was there all along, and nothing twice.
 
+use crate::desk::OpenFeed;
 use crate::history::{Moment, Stored, shows};
 use crate::naive::Rules;
 use crate::scenario::Scope;
-use crate::world::{Complaint, OpenFeed, key_of};
+use crate::world::{Complaint, key_of};
 use engine::FeedPage;
 use std::collections::BTreeSet;
 

@@ -8,6 +8,7 @@
 //! Knows the product from outside, through its façade; the only inner thing it looks at are the rows of the store.
 
 pub mod ambient;
+pub mod desk;
 pub mod feeds;
 pub mod history;
 pub mod identity;
@@ -16,4 +17,5 @@ pub mod random;
 pub mod scenario;
 pub mod shrink;
 pub mod simulation;
+mod trace;
 pub mod world;

@@ -63,14 +63,19 @@ pub enum Wave {
     Rest(u64),
     /// The container's default changes.
     Default(DefaultTtl, Vec<(u64, FaultKind)>),
-    /// The container is dropped and created again.
-    Recreate(Vec<(u64, FaultKind)>),
+    /// The container is dropped, while clients are at work, and created again.
+    Recreate {
+        /// What the clients do.
+        lanes: Vec<Vec<Request>>,
+        /// Storage calls that fail.
+        faults: Vec<(u64, FaultKind)>,
+    },
     /// All documents of a partition key are deleted.
     Empty(usize, Vec<(u64, FaultKind)>),
     /// The engine is closed in order and opened again.
     Restart,
-    /// The power fails while nothing is under way.
-    Crash(Survivors),
+    /// The power fails while nothing is under way; these storage calls fail at the start behind it.
+    Crash(Survivors, Vec<(u64, FaultKind)>),
     /// The disk becomes full, or gets room again.
     Disk(bool),
 }
@@ -195,10 +200,15 @@ impl Drawing {
             0..=8 => Wave::Clock(self.jump()),
             9..=18 => Wave::Rest(*self.random.pick(&[60, 1_200, 5_000, 130_000])),
             19..=22 if changes_default => Wave::Default(self.default_ttl(), self.faults(20)),
-            23 => Wave::Recreate(self.faults(20)),
+            23 => {
+                let lane_count = self.random.below(LANES_MAX as u64 + 1);
+                let lanes = (0..lane_count).map(|_| self.lane(partitions)).collect();
+                let faults = self.faults(30);
+                Wave::Recreate { lanes, faults }
+            }
             24..=25 => Wave::Empty(self.random.index(self.keys), self.faults(30)),
             26..=27 => Wave::Restart,
-            28..=31 => Wave::Crash(self.survivors()),
+            28..=31 => Wave::Crash(self.survivors(), self.faults(10)),
             32 => Wave::Disk(true),
             33..=35 => Wave::Disk(false),
             _ => self.clients(partitions),

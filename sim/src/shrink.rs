@@ -83,14 +83,17 @@ fn smaller_inside(scenario: &Scenario, index: usize) -> Option<Scenario> {
                     left -= 1;
                 }
             }
-            Wave::Default(_, faults) | Wave::Recreate(faults) | Wave::Empty(_, faults) => {
+            Wave::Default(_, faults)
+            | Wave::Recreate { faults, .. }
+            | Wave::Empty(_, faults)
+            | Wave::Crash(_, faults) => {
                 if left < faults.len() {
                     faults.remove(left);
                     return Some(candidate);
                 }
                 left -= faults.len();
             }
-            Wave::Clock(_) | Wave::Rest(_) | Wave::Restart | Wave::Crash(_) | Wave::Disk(_) => {}
+            Wave::Clock(_) | Wave::Rest(_) | Wave::Restart | Wave::Disk(_) => {}
         }
     }
     None

@@ -4,28 +4,24 @@
 //! to call and to look; what is right is judged elsewhere.
 
 use crate::ambient::SeededAmbient;
-use crate::history::{Seen, Stored};
-use crate::naive::{Aim, Body, Demand, Edit, Step};
-use crate::scenario::{KEYS, Scenario, Scope};
+use crate::desk::{Desk, Lane, Record, stored_of};
+use crate::history::Stored;
+use crate::naive::{Body, DefaultTtl};
+use crate::scenario::{KEYS, Scenario};
 use bytes::Bytes;
-use engine::{
-    AccountKey, Container, DocumentAddress, Engine, EngineOptions, FeedPage, FeedRequest, FeedScope,
-    Principal, ReadOptions,
-};
+use engine::{AccountKey, Container, Engine, EngineOptions, Principal};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Direction, Durability, FaultScript, Health, ScanLimit, Store, Survivors};
-use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
+use model::{Fault, PartitionKey};
 use partition::keyspace::{self, CATALOG, PartitionId, RECORDS, SPACES};
 use partition::{AuditReport, AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
-use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
+use plan::Condition;
 use serde_json::{Value as Json, json};
 use sha2::Sha256;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use value::{Document, PatchOperation, ValueRef};
 
 /// Timers may move so far in one wave before it counts as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(3600);
@@ -54,79 +50,6 @@ pub struct World {
     runtime: Option<Runtime>,
 }
 
-/// What a client sent and what it was told.
-#[derive(Clone, Debug)]
-pub struct Record {
-    /// Whose it is.
-    pub lane: usize,
-    /// When it was sent.
-    pub invoked: u64,
-    /// When the answer came; `None` if the client waits in vain.
-    pub answered: Option<u64>,
-    /// What was sent.
-    pub call: Call,
-    /// What was told.
-    pub answer: Option<Answer>,
-}
-
-/// What a client sends.
-#[derive(Clone, Debug)]
-pub enum Call {
-    /// Steps that are carried out together.
-    Steps {
-        /// Index of the partition key.
-        key: usize,
-        /// The steps.
-        steps: Vec<Step>,
-    },
-    /// The next page of a feed.
-    Page {
-        /// Of what.
-        scope: Scope,
-        /// Most documents.
-        items_max: usize,
-        /// Where to go on.
-        continuation: Option<String>,
-    },
-}
-
-/// What a client is told.
-#[derive(Clone, Debug)]
-pub enum Answer {
-    /// Of steps: what each showed, or which failed and why.
-    Steps(Result<Vec<Seen>, (usize, Fault)>),
-    /// Of a page.
-    Page(Result<FeedPage, Fault>),
-}
-
-/// What a lane sends next.
-#[derive(Clone, Debug)]
-pub struct Errand {
-    /// Turns of the scheduler to let pass first.
-    pub pause: u64,
-    /// What to send.
-    pub kind: ErrandKind,
-}
-
-/// What to send.
-#[derive(Clone, Debug)]
-#[allow(missing_docs)] // The names say it.
-pub enum ErrandKind {
-    Single(usize, Step),
-    Batch(usize, Vec<Step>),
-    Bulk(Vec<(usize, Step)>),
-    Page { scope: Scope, items_max: usize },
-}
-
-/// A feed that a lane has open.
-#[derive(Clone, Debug)]
-pub struct OpenFeed {
-    /// Of what.
-    pub scope: Scope,
-    /// Where to go on.
-    pub continuation: String,
-}
-
 /// All documents by index of their partition key and id.
 pub type Found = Vec<BTreeMap<String, Stored>>;
 
@@ -135,11 +58,14 @@ pub type Complaint = String;
 
 impl World {
     /// A new store with an engine and an empty container on it.
-    pub fn new(scenario: &Scenario) -> Result<World, Complaint> {
+    pub fn new(scenario: &Scenario, durability: Durability) -> Result<World, Complaint> {
         let script = FaultScript::seeded(scenario.seed);
         let ambient = Arc::new(SeededAmbient::seeded(scenario.seed));
         let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
+<<<<<<< HEAD
         let durability = if scenario.buffered { Durability::Buffered } else { Durability::Sync };
+=======
+>>>>>>> sim
         let runtime = runtime()?;
         let (engine, principal) = open(&runtime, store.clone(), durability, &ambient)?;
         let created = runtime.block_on(async {
@@ -217,20 +143,38 @@ impl World {
         self.run(async move { create_container(&engine, &principal, &scenario).await })
     }
 
-    /// Drops the container.
-    pub fn drop_container(&self) -> Result<Result<(), Fault>, Complaint> {
-        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
-        let container = Arc::clone(&self.container);
-        self.run(async move {
-            let pass = engine.access().change_catalog(&principal)?;
-            engine.delete_container(pass, &container, &Condition::None).await
-        })
+    /// Drops the container while the lanes are at work on it.
+    pub fn drop_container(&self, lanes: Vec<Lane>) -> Result<(Result<(), Fault>, Vec<Record>), Complaint> {
+        let desk = self.desk();
+        let at_work = Arc::clone(&desk);
+        let dropped = self.run(async move {
+            let drop = Arc::clone(&at_work);
+            let drop = tokio::spawn(async move {
+                tokio::task::yield_now().await;
+                let pass = drop.engine.access().change_catalog(&drop.principal)?;
+                drop.engine
+                    .delete_container(pass, &drop.container, &Condition::None)
+                    .await
+            });
+            at_work.play(lanes).await?;
+            drop.await.map_err(|panic| format!("a drop panicked: {panic}"))
+        })??;
+        let records = desk.records().clone();
+        Ok((dropped, records))
+    }
+
+    fn desk(&self) -> Arc<Desk> {
+        Arc::new(Desk::new(
+            Arc::clone(&self.engine),
+            self.principal,
+            Arc::clone(&self.container),
+        ))
     }
 
     /// Changes the container's default.
     pub fn replace_default(
         &self,
-        default_ttl: crate::naive::DefaultTtl,
+        default_ttl: DefaultTtl,
     ) -> Result<Result<Arc<Container>, Fault>, Complaint> {
         let (engine, principal) = (Arc::clone(&self.engine), self.principal);
         let container = Arc::clone(&self.container);
@@ -276,40 +220,22 @@ impl World {
     }
 
     /// Plays the lanes; with a `crash_after` only so many turns of the scheduler. Tells all that was sent.
-    pub fn play(
-        &self,
-        lanes: Vec<(Vec<Errand>, Option<OpenFeed>)>,
-        crash_after: Option<u64>,
-    ) -> Result<Vec<Record>, Complaint> {
-        let desk = Arc::new(Desk {
-            engine: Arc::clone(&self.engine),
-            principal: self.principal,
-            container: Arc::clone(&self.container),
-            records: Mutex::default(),
-            events: AtomicU64::new(1),
-        });
-        let tasks = Arc::clone(&desk);
+    pub fn play(&self, lanes: Vec<Lane>, crash_after: Option<u64>) -> Result<Vec<Record>, Complaint> {
+        let desk = self.desk();
+        let at_work = Arc::clone(&desk);
         self.run(async move {
-            let lanes: Vec<_> = lanes
-                .into_iter()
-                .enumerate()
-                .map(|(lane, (errands, feed))| tokio::spawn(Arc::clone(&tasks).walk(lane, errands, feed)))
-                .collect();
             match crash_after {
+                None => at_work.play(lanes).await,
                 Some(turns) => {
+                    let play = tokio::spawn(at_work.play(lanes));
                     for _ in 0..turns {
                         tokio::task::yield_now().await;
                     }
-                }
-                None => {
-                    for lane in lanes {
-                        if let Err(panic) = lane.await {
-                            return Err(format!("a call panicked: {panic}"));
-                        }
-                    }
+                    // Whatever is not answered by now will never be.
+                    drop(play);
+                    Ok(())
                 }
             }
-            Ok(())
         })??;
         let records = desk.records().clone();
         Ok(records)
@@ -454,15 +380,16 @@ async fn create_container(
     engine.create_container(pass, &database, definition, Some(throughput)).await
 }
 
-fn wire_ttl(default_ttl: crate::naive::DefaultTtl) -> Option<Json> {
+fn wire_ttl(default_ttl: DefaultTtl) -> Option<Json> {
     match default_ttl {
-        crate::naive::DefaultTtl::Off => None,
-        crate::naive::DefaultTtl::OnDemand => Some((-1).into()),
-        crate::naive::DefaultTtl::Seconds(seconds) => Some(seconds.into()),
+        DefaultTtl::Off => None,
+        DefaultTtl::OnDemand => Some((-1).into()),
+        DefaultTtl::Seconds(seconds) => Some(seconds.into()),
     }
 }
 
-fn partition_key(container: &Container, key: usize) -> PartitionKey {
+/// The partition key with an index.
+pub(crate) fn partition_key(container: &Container, key: usize) -> PartitionKey {
     let definition = &container.definition().partition_key;
     definition.parse_header(KEYS[key].1).expect("the keys of the simulation are headers")
 }
@@ -472,6 +399,7 @@ pub fn key_of(body: &Body) -> Option<usize> {
     let text = body.get("pk").map(ToString::to_string);
     KEYS.iter().position(|(value, _)| *value == text.as_deref())
 }
+<<<<<<< HEAD
 
 /// A stored document in the words of the checker.
 pub fn stored_of(stored: &StoredDocument) -> Result<Stored, Complaint> {
@@ -704,3 +632,5 @@ fn patch(edits: &[Edit]) -> Result<Vec<PatchOperation>, Fault> {
     let list = value::Value::from_json(text.as_bytes()).map_err(|error| internal(error.to_string()))?;
     PatchOperation::list_from_json(ValueRef::from(&list)).map_err(|error| internal(error.to_string()))
 }
+=======
+>>>>>>> sim

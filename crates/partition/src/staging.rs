@@ -15,6 +15,7 @@ use bytes::Bytes;
 use kv::Space;
 use model::{ConflictFault, DocumentNumber, Fault, LimitFault, Lsn};
 use plan::Item;
+use value::Document;
 
 /// What is fixed while a batch is gathered.
 #[derive(Clone, Copy)]
@@ -99,11 +100,27 @@ impl<'a> Staging<'a> {
             self.remove(&key, &expired, LogKind::Expire)?;
         }
         self.head.counter += 1;
+<<<<<<< HEAD
         let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter)
             .ok_or(LimitFault::Exhausted { what: "document numbers" })?;
         let record = self.stamp(number, item);
         self.claim_unique(&record, &[]).await?;
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
+=======
+        let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter).ok_or(
+            LimitFault::Exhausted {
+                what: "document numbers",
+            },
+        )?;
+        // Before the LSN is taken: an expired holder that has to go for it takes one of its own.
+        self.claim_unique(number, item.document(), &[]).await?;
+        let record = self.stamp(number, item);
+        self.put(
+            NUMBERS,
+            keyspace::number_key(self.context.partition.container, number),
+            key.clone(),
+        );
+>>>>>>> sim
         self.head.documents += 1;
         self.write(key, LogKind::Create, &record);
         Ok(record)
@@ -111,12 +128,12 @@ impl<'a> Staging<'a> {
 
     /// Stores a new version of `old`.
     pub(crate) async fn replace(&mut self, key: Bytes, old: &Record, item: &Item) -> Result<Record, Fault> {
-        let record = self.stamp(old.number, item);
-        let held = self.unique_rows(old);
-        let kept = self.claim_unique(&record, &held).await?;
+        let held = self.unique_rows(&old.document);
+        let kept = self.claim_unique(old.number, item.document(), &held).await?;
         for row in held.into_iter().filter(|row| !kept.contains(row)) {
             self.delete(UNIQUE, row);
         }
+        let record = self.stamp(old.number, item);
         self.forget(&key, old);
         self.write(key, LogKind::Replace, &record);
         Ok(record)
@@ -126,7 +143,7 @@ impl<'a> Staging<'a> {
     pub(crate) fn remove(&mut self, key: &Bytes, old: &Record, kind: LogKind) -> Result<(), Fault> {
         let container = self.context.partition.container;
         self.forget(key, old);
-        for row in self.unique_rows(old) {
+        for row in self.unique_rows(&old.document) {
             self.delete(UNIQUE, row);
         }
         self.delete(RECORDS, key.clone());
@@ -195,13 +212,23 @@ impl<'a> Staging<'a> {
         self.log.push((lsn, LogEntry { kind, number, ts: self.context.ts, lsn_last: lsn }));
     }
 
+<<<<<<< HEAD
     fn unique_rows(&self, record: &Record) -> Vec<Bytes> {
         unique::rows(&self.context.shape.unique_keys, &self.logical_prefix, &record.document)
+=======
+    fn unique_rows(&self, document: &Document) -> Vec<Bytes> {
+        unique::rows(&self.context.shape.unique_keys, &self.logical_prefix, document)
+>>>>>>> sim
     }
 
-    /// Takes the rows of all constraints for `record`, except those in `held`, which it has already; tells all.
-    async fn claim_unique(&mut self, record: &Record, held: &[Bytes]) -> Result<Vec<Bytes>, Fault> {
-        let rows = self.unique_rows(record);
+    /// Takes the rows of all constraints for a document, except those in `held`, which it has already; tells all.
+    async fn claim_unique(
+        &mut self,
+        number: DocumentNumber,
+        document: &Document,
+        held: &[Bytes],
+    ) -> Result<Vec<Bytes>, Fault> {
+        let rows = self.unique_rows(document);
         for (constraint, row) in rows.iter().enumerate() {
             if held.contains(row) {
                 continue;
@@ -209,7 +236,15 @@ impl<'a> Staging<'a> {
             if let Some(holder) = self.get(UNIQUE, row).await? {
                 self.evict_expired_holder(&holder, constraint).await?;
             }
+<<<<<<< HEAD
             self.put(UNIQUE, row.clone(), Bytes::copy_from_slice(&record.number.raw().to_be_bytes()));
+=======
+            self.put(
+                UNIQUE,
+                row.clone(),
+                Bytes::copy_from_slice(&number.raw().to_be_bytes()),
+            );
+>>>>>>> sim
         }
         Ok(rows)
     }

@@ -2,7 +2,8 @@
 
 use crate::harness::{Harness, item};
 use kv::{Direction, KeyRange, ScanLimit};
-use partition::keyspace::{EXPIRY, RECORDS};
+use partition::keyspace::{EXPIRY, LOG, RECORDS, parse_log_key};
+use partition::{LogEntry, LogKind};
 use plan::{Condition, Mutation};
 use serde_json::json;
 use std::time::Duration;
@@ -92,4 +93,34 @@ async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
     while rows(&harness, RECORDS).await > 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
+}
+
+/// The new document took its LSN first and its log entry was then written under the LSN of the evicted one: the log
+/// had lost the eviction and had no entry for the version.
+#[tokio::test(start_paused = true)]
+async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
+    let harness = Harness::new().await;
+    let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
+    let container = harness.container(json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique }), 400).await;
+    let old = harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
+    harness.ambient.advance_seconds(20);
+    let new = harness.create(&container, r#"{"id":"2","pk":"a","mail":"x"}"#).await.unwrap();
+    let everything = ScanLimit { rows: 1000, bytes: usize::MAX };
+    let log = harness
+        .store
+        .view()
+        .unwrap()
+        .scan(LOG, KeyRange::all(), Direction::Forward, everything)
+        .await
+        .unwrap();
+    let entries: Vec<_> = log
+        .rows
+        .iter()
+        .map(|(key, row)| {
+            let entry = LogEntry::decode(row).unwrap();
+            (parse_log_key(key).unwrap(), entry.kind, entry.number)
+        })
+        .collect();
+    let evicted = (old.lsn.next(), LogKind::Expire, old.number);
+    assert_eq!(entries, [evicted, (new.lsn, LogKind::Create, new.number)]);
 }

@@ -1,0 +1,373 @@
+//! Where simulated clients call the engine, and where what they sent and were told is written down.
+//!
+//! Translates between the words of the checker and those of the product. Judges nothing.
+
+use crate::history::{Seen, Stored};
+use crate::naive::{Aim, Body, Demand, Edit, Step};
+use crate::scenario::Scope;
+use crate::world::{Complaint, partition_key};
+use engine::{Container, DocumentAddress, Engine, FeedPage, FeedRequest, FeedScope, Principal, ReadOptions};
+use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
+use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
+use serde_json::{Value as Json, json};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use value::{Document, PatchOperation, ValueRef};
+
+/// What a client sent and what it was told.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Whose it is.
+    pub lane: usize,
+    /// When it was sent.
+    pub invoked: u64,
+    /// When the answer came; `None` if the client waits in vain.
+    pub answered: Option<u64>,
+    /// What was sent.
+    pub call: Call,
+    /// What was told.
+    pub answer: Option<Answer>,
+}
+
+/// What a client sends.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// Steps that are carried out together.
+    Steps {
+        /// Index of the partition key.
+        key: usize,
+        /// The steps.
+        steps: Vec<Step>,
+    },
+    /// The next page of a feed.
+    Page {
+        /// Of what.
+        scope: Scope,
+        /// Most documents.
+        items_max: usize,
+        /// Where to go on.
+        continuation: Option<String>,
+    },
+}
+
+/// What a client is told.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Of steps: what each showed, or which failed and why.
+    Steps(Result<Vec<Seen>, (usize, Fault)>),
+    /// Of a page.
+    Page(Result<FeedPage, Fault>),
+}
+
+/// What a lane sends next.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// Turns of the scheduler to let pass first.
+    pub pause: u64,
+    /// What to send.
+    pub kind: ErrandKind,
+}
+
+/// What to send.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)] // The names say it.
+pub enum ErrandKind {
+    Single(usize, Step),
+    Batch(usize, Vec<Step>),
+    Bulk(Vec<(usize, Step)>),
+    Page { scope: Scope, items_max: usize },
+}
+
+/// A feed that a lane has open.
+#[derive(Clone, Debug)]
+pub struct OpenFeed {
+    /// Of what.
+    pub scope: Scope,
+    /// Where to go on.
+    pub continuation: String,
+}
+
+/// What a lane does, and the feed it has open.
+pub type Lane = (Vec<Errand>, Option<OpenFeed>);
+
+/// A stored document in the words of the checker.
+pub fn stored_of(stored: &StoredDocument) -> Result<Stored, Complaint> {
+    let mut text = Vec::new();
+    stored.document.root().write_json(&mut text);
+    let body: Body = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    Ok(Stored {
+        number: stored.number.raw(),
+        ordinal: stored.etag.ordinal.0,
+        lsn: stored.lsn.0,
+        etag: stored.etag.to_string(),
+        ts: stored.ts,
+        body,
+    })
+}
+
+/// Where clients call and what they are told is written down.
+pub(crate) struct Desk {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) principal: Principal,
+    pub(crate) container: Arc<Container>,
+    records: Mutex<Vec<Record>>,
+    events: AtomicU64,
+}
+
+impl Desk {
+    pub(crate) fn new(engine: Arc<Engine>, principal: Principal, container: Arc<Container>) -> Desk {
+        Desk {
+            engine,
+            principal,
+            container,
+            records: Mutex::default(),
+            events: AtomicU64::new(1),
+        }
+    }
+
+    pub(crate) fn records(&self) -> MutexGuard<'_, Vec<Record>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn event(&self) -> u64 {
+        self.events.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn invoke(&self, lane: usize, invoked: u64, call: Call) -> usize {
+        let mut records = self.records();
+        records.push(Record {
+            lane,
+            invoked,
+            answered: None,
+            call,
+            answer: None,
+        });
+        records.len() - 1
+    }
+
+    fn answer(&self, record: usize, answered: u64, answer: Answer) {
+        if let Some(record) = self.records().get_mut(record) {
+            record.answered = Some(answered);
+            record.answer = Some(answer);
+        }
+    }
+
+    /// Walks all lanes at the same time.
+    pub(crate) async fn play(self: Arc<Desk>, lanes: Vec<Lane>) -> Result<(), Complaint> {
+        let walk = |(lane, (errands, feed))| tokio::spawn(Arc::clone(&self).walk(lane, errands, feed));
+        let lanes: Vec<_> = lanes.into_iter().enumerate().map(walk).collect();
+        for lane in lanes {
+            lane.await.map_err(|panic| format!("a call panicked: {panic}"))?;
+        }
+        Ok(())
+    }
+
+    async fn walk(self: Arc<Desk>, lane: usize, errands: Vec<Errand>, mut feed: Option<OpenFeed>) {
+        for errand in errands {
+            for _ in 0..errand.pause {
+                tokio::task::yield_now().await;
+            }
+            match errand.kind {
+                ErrandKind::Single(key, step) => self.single(lane, key, step).await,
+                ErrandKind::Batch(key, steps) => self.batch(lane, key, steps).await,
+                ErrandKind::Bulk(parts) => self.bulk(lane, parts).await,
+                ErrandKind::Page { scope, items_max } => self.page(lane, scope, items_max, &mut feed).await,
+            }
+        }
+    }
+
+    async fn single(&self, lane: usize, key: usize, step: Step) {
+        let steps = vec![step.clone()];
+        let record = self.invoke(lane, self.event(), Call::Steps { key, steps });
+        let key = partition_key(&self.container, key);
+        let outcome = match operation(&step) {
+            Ok(Operation::Read { target, condition }) => self.read(key, target, condition).await,
+            Ok(Operation::Write(mutation)) => self.write(key, mutation).await,
+            Err(fault) => Err(fault),
+        };
+        let seen = outcome.and_then(|outcome| seen_of(&outcome));
+        let answer = Answer::Steps(seen.map(|seen| vec![seen]).map_err(|fault| (0, fault)));
+        self.answer(record, self.event(), answer);
+    }
+
+    async fn read(&self, key: PartitionKey, target: Target, condition: Condition) -> Result<Outcome, Fault> {
+        let pass = self.engine.access().read(&self.principal, &self.container)?;
+        let address = DocumentAddress {
+            key: Some(key),
+            target,
+        };
+        let options = ReadOptions {
+            condition,
+            session: Vec::new(),
+        };
+        let receipt = self.engine.read(pass, &address, &options).await?;
+        Ok(receipt.outcome)
+    }
+
+    async fn write(&self, key: PartitionKey, mutation: Mutation) -> Result<Outcome, Fault> {
+        let pass = self.engine.access().write(&self.principal, &self.container)?;
+        let receipt = self.engine.write(pass, Some(key), mutation).await?;
+        Ok(receipt.outcome)
+    }
+
+    async fn batch(&self, lane: usize, key: usize, steps: Vec<Step>) {
+        let operations: Result<Vec<_>, _> = steps.iter().map(operation).collect();
+        let record = self.invoke(lane, self.event(), Call::Steps { key, steps });
+        let key = partition_key(&self.container, key);
+        let result = async {
+            let operations = operations.map_err(|fault| (0, fault))?;
+            let pass = self.engine.access().write(&self.principal, &self.container);
+            let pass = pass.map_err(|fault| (0, fault.into()))?;
+            let receipt = self.engine.batch(pass, key, operations).await;
+            let receipt = receipt.map_err(|fault| (0, fault))?;
+            let steps = receipt.result.map_err(|refusal| (refusal.index, refusal.fault))?;
+            let seen = steps.iter().map(|step| seen_of(&step.outcome));
+            seen.collect::<Result<Vec<_>, _>>().map_err(|fault| (0, fault))
+        };
+        let result = result.await;
+        self.answer(record, self.event(), Answer::Steps(result));
+    }
+
+    async fn bulk(&self, lane: usize, parts: Vec<(usize, Step)>) {
+        let invoked = self.event();
+        let mut records = Vec::with_capacity(parts.len());
+        let mut operations = Vec::with_capacity(parts.len());
+        for (key, step) in parts {
+            let Ok(operation) = operation(&step) else { continue };
+            operations.push((Some(partition_key(&self.container, key)), operation));
+            let steps = vec![step];
+            records.push(self.invoke(lane, invoked, Call::Steps { key, steps }));
+        }
+        let Ok(pass) = self.engine.access().write(&self.principal, &self.container) else {
+            return;
+        };
+        let results = self.engine.bulk(pass, operations).await;
+        let answered = self.event();
+        for (record, result) in records.into_iter().zip(results) {
+            let seen = result.and_then(|receipt| seen_of(&receipt.outcome));
+            let answer = Answer::Steps(seen.map(|seen| vec![seen]).map_err(|fault| (0, fault)));
+            self.answer(record, answered, answer);
+        }
+    }
+
+    async fn page(&self, lane: usize, scope: Scope, items_max: usize, feed: &mut Option<OpenFeed>) {
+        let scope = feed.as_ref().map_or(scope, |feed| feed.scope);
+        let continuation = feed.as_ref().map(|feed| feed.continuation.clone());
+        let call = Call::Page {
+            scope,
+            items_max,
+            continuation: continuation.clone(),
+        };
+        let record = self.invoke(lane, self.event(), call);
+        let request = FeedRequest {
+            scope: match scope {
+                Scope::Container => FeedScope::Container,
+                Scope::Partition(ordinal) => FeedScope::Range(PartitionOrdinal(ordinal), None),
+                Scope::Key(key) => FeedScope::Key(partition_key(&self.container, key)),
+            },
+            items_max,
+            continuation,
+            session: Vec::new(),
+        };
+        let page = match self.engine.access().read(&self.principal, &self.container) {
+            Ok(pass) => self.engine.feed(pass, &request).await,
+            Err(fault) => Err(fault.into()),
+        };
+        match &page {
+            Ok(page) => {
+                let open = |continuation| OpenFeed { scope, continuation };
+                *feed = page.continuation.clone().map(open);
+            }
+            Err(Fault::Request(_)) => *feed = None,
+            Err(_) => {}
+        }
+        self.answer(record, self.event(), Answer::Page(page));
+    }
+}
+
+fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
+    let stored = |stored: &StoredDocument| stored_of(stored).map_err(Fault::Internal);
+    match outcome {
+        Outcome::Created(document) => stored(document).map(Seen::Created),
+        Outcome::Replaced(document) => stored(document).map(Seen::Replaced),
+        Outcome::Deleted => Ok(Seen::Deleted),
+        Outcome::Read(document) => stored(document).map(Seen::Read),
+        Outcome::NotModified(etag) => Ok(Seen::NotModified(etag.to_string())),
+        Outcome::Nothing => Err(Fault::Internal("a client's step did nothing".to_owned())),
+    }
+}
+
+/// A step in the words of the product.
+fn operation(step: &Step) -> Result<Operation, Fault> {
+    Ok(Operation::Write(match step {
+        Step::Create { body } => Mutation::Create {
+            item: item(body)?,
+            condition: Condition::None,
+        },
+        Step::Upsert { body, demand } => Mutation::Upsert {
+            item: item(body)?,
+            condition: condition(demand),
+        },
+        Step::Replace { aim, body, demand } => Mutation::Replace {
+            target: target(aim)?,
+            item: item(body)?,
+            condition: condition(demand),
+        },
+        Step::Patch { aim, edits, demand } => Mutation::Patch {
+            target: target(aim)?,
+            operations: patch(edits)?,
+            condition: condition(demand),
+        },
+        Step::Delete { aim, demand } => Mutation::Delete {
+            target: target(aim)?,
+            condition: condition(demand),
+        },
+        Step::Read { aim, demand } => {
+            return Ok(Operation::Read {
+                target: target(aim)?,
+                condition: condition(demand),
+            });
+        }
+    }))
+}
+
+fn item(body: &Body) -> Result<Item, Fault> {
+    let text = Json::Object(body.clone()).to_string();
+    let document = Document::from_json(text.as_bytes());
+    let document = document.map_err(|error| Fault::Internal(error.to_string()))?;
+    Ok(Item::new(document)?)
+}
+
+fn target(aim: &Aim) -> Result<Target, Fault> {
+    match aim {
+        Aim::Id(id) => Ok(Target::Id(id.clone())),
+        Aim::Number(number) => {
+            let number = DocumentNumber::from_raw(*number);
+            let number = number.ok_or_else(|| Fault::Internal("no document number".to_owned()))?;
+            Ok(Target::Number(number))
+        }
+    }
+}
+
+fn condition(demand: &Demand) -> Condition {
+    match demand {
+        Demand::None => Condition::None,
+        Demand::Match(etag) => Condition::IfMatch(etag.clone()),
+        Demand::Exists => Condition::IfExists,
+        Demand::NoneMatch(etag) => Condition::IfNoneMatch(etag.clone()),
+        Demand::Absent => Condition::IfAbsent,
+    }
+}
+
+fn patch(edits: &[Edit]) -> Result<Vec<PatchOperation>, Fault> {
+    let wire = |edit: &Edit| match edit {
+        Edit::Set(name, value) => json!({ "op": "set", "path": format!("/{name}"), "value": value }),
+        Edit::Replace(name, value) => json!({ "op": "replace", "path": format!("/{name}"), "value": value }),
+        Edit::Remove(name) => json!({ "op": "remove", "path": format!("/{name}") }),
+        Edit::Increment(name, by) => json!({ "op": "incr", "path": format!("/{name}"), "value": by }),
+    };
+    let text = Json::Array(edits.iter().map(wire).collect()).to_string();
+    let internal = |error: String| Fault::Internal(error);
+    let list = value::Value::from_json(text.as_bytes()).map_err(|error| internal(error.to_string()))?;
+    PatchOperation::list_from_json(ValueRef::from(&list)).map_err(|error| internal(error.to_string()))
+}

@@ -1,0 +1,262 @@
+//! The verdict on a wave: answers, records, identities and feeds against the model.
+
+use super::{End, Simulation};
+use crate::desk::{Answer, Call, Record, stored_of};
+use crate::feeds::Feed;
+use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, settled};
+use crate::identity::Shown;
+use crate::naive::{Refusal, Version};
+use crate::scenario::KEYS;
+use crate::trace::brief;
+use crate::world::{Complaint, Found};
+use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault, StorageFault};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+impl Simulation<'_> {
+    /// Holds a wave's answers and what it left behind against the model.
+    pub(super) fn judge(&mut self, records: &[Record], end: &End) -> Result<(), Complaint> {
+        let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); KEYS.len()];
+        for record in records {
+            if let Call::Steps { key, steps } = &record.call
+                && let Some(verdict) = self.verdict(record)?
+            {
+                operations[*key].push(Operation {
+                    invoked: self.events + record.invoked,
+                    answered: record.answered.map(|event| self.events + event),
+                    steps: steps.clone(),
+                    verdict,
+                });
+            }
+        }
+        self.events += records.len() as u64 * 2 + 2;
+        self.check_identities(&operations)?;
+        let found = self.world.look()?;
+        let mut moments = Vec::with_capacity(KEYS.len());
+        for (key, operations) in operations.iter().enumerate() {
+            moments.push(self.explain(key, operations, &found, end)?);
+        }
+        if let End::Crashed(survived) = end {
+            self.check_prefix(&moments, survived)?;
+        }
+        self.judge_feeds(records, &moments)?;
+        match end {
+            End::Quiet => {
+                for (past, moments) in self.past.iter_mut().zip(moments) {
+                    past.extend(moments.into_iter().skip(1));
+                }
+            }
+            End::Crashed(_) => self.all_is_durable(),
+        }
+        Ok(())
+    }
+
+    /// Finds an order for the operations of one partition key and makes the found state the model's.
+    fn explain(
+        &mut self,
+        key: usize,
+        operations: &[Operation],
+        found: &Found,
+        end: &End,
+    ) -> Result<Vec<Moment>, Complaint> {
+        let (rules, past, found) = (&self.rules, &self.past[key], &found[key]);
+        let may_be_gone = |version: &Version| rules.is_expired(version);
+        let lsn_survived = match end {
+            End::Quiet => None,
+            End::Crashed(survived) => {
+                let ordinal = self.world.ordinal_of(key).ok_or("nobody owns a key")?;
+                Some(survived.get(&ordinal).copied().unwrap_or(0))
+            }
+        };
+        let buffered = self.scenario.buffered;
+        let accept = |moments: &[Moment]| match lsn_survived {
+            None => settled(&moments.last()?.state, found, may_be_gone),
+            Some(_) if !buffered => settled(&moments.last()?.state, found, may_be_gone),
+            Some(lsn) => {
+                let all: Vec<&Moment> = past.iter().chain(moments.iter().skip(1)).collect();
+                (1..=all.len()).rev().find_map(|cut| {
+                    let kept = all[..cut]
+                        .iter()
+                        .all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
+                    let lost = all[cut..]
+                        .iter()
+                        .all(|moment| moment.lsn.is_none_or(|at| at > lsn));
+                    (kept && lost).then(|| settled(&all[cut - 1].state, found, may_be_gone))?
+                })
+            }
+        };
+        let explained = explain(rules, &self.logicals[key], operations, accept);
+        let (mut moments, state) = explained.map_err(|unexplained| {
+            let mut text = format!("key {key}: ");
+            if unexplained.gave_up {
+                text.push_str("the search for an order gave up");
+            } else if unexplained.stuck_on.is_empty() {
+                text.push_str("the records are not what the answers say");
+            } else {
+                text.push_str("no order explains the answers");
+            }
+            for index in &unexplained.stuck_on {
+                let _ = write!(text, "\n    {:?}", operations[*index]);
+            }
+            let _ = write!(text, "\n  model before: {:?}", brief(&self.logicals[key]));
+            let records: Vec<_> = found
+                .iter()
+                .map(|(id, stored)| {
+                    (
+                        id,
+                        &stored.etag,
+                        stored.ts,
+                        stored.body.get("w").map(ToString::to_string),
+                    )
+                })
+                .collect();
+            let _ = write!(
+                text,
+                "\n  records after: {records:?}\n  now {}, {:?}",
+                rules.now, rules.default_ttl
+            );
+            text
+        })?;
+        moments.push(Moment {
+            lsn: None,
+            acknowledged: true,
+            span: (self.events, Some(self.events)),
+            state: state.clone(),
+        });
+        self.logicals[key] = state;
+        Ok(moments)
+    }
+
+    /// With buffered writes a crash takes the end of the store's history, whichever partition it belongs to.
+    fn check_prefix(&self, moments: &[Vec<Moment>], survived: &BTreeMap<u32, u64>) -> Result<(), Complaint> {
+        let mut last_kept = 0;
+        let mut lost = Vec::new();
+        for (key, moments) in moments.iter().enumerate() {
+            let ordinal = self.world.ordinal_of(key).ok_or("nobody owns a key")?;
+            let lsn_survived = survived.get(&ordinal).copied().unwrap_or(0);
+            for moment in self.past[key].iter().chain(moments.iter().skip(1)) {
+                match moment.lsn {
+                    Some(lsn) if lsn <= lsn_survived => last_kept = last_kept.max(moment.span.0),
+                    Some(lsn) => lost.push((key, lsn, moment.span.1)),
+                    None => {}
+                }
+            }
+        }
+        for (key, lsn, answered) in lost {
+            if !self.scenario.buffered {
+                return Err(format!("key {key}: the acknowledged write {lsn} is lost"));
+            }
+            if answered.is_some_and(|answered| answered < last_kept) {
+                return Err(format!(
+                    "key {key}: the write {lsn} is lost and a later one is not"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_identities(&mut self, operations: &[Vec<Operation>]) -> Result<(), Complaint> {
+        let mut shown = Shown {
+            container: self.world.container.number().0,
+            written: Vec::new(),
+            read: Vec::new(),
+            now: self.rules.now,
+            now_max: self.now_max,
+        };
+        for operation in operations.iter().flatten() {
+            let Verdict::Done(seen) = &operation.verdict else {
+                continue;
+            };
+            for seen in seen {
+                match seen {
+                    Seen::Created(stored) => shown.written.push((stored, true)),
+                    Seen::Replaced(stored) => shown.written.push((stored, false)),
+                    Seen::Read(stored) => shown.read.push(stored),
+                    Seen::Deleted | Seen::NotModified(_) => {}
+                }
+            }
+        }
+        self.identities.check(shown)
+    }
+
+    fn judge_feeds(&mut self, records: &[Record], moments: &[Vec<Moment>]) -> Result<(), Complaint> {
+        let container = self.world.container.number().0;
+        let may_fail = self.may_fail();
+        for record in records {
+            let Call::Page { scope, items_max, .. } = &record.call else {
+                continue;
+            };
+            let Some(Answer::Page(page)) = &record.answer else {
+                continue;
+            };
+            let place = &mut self.feeds[record.lane];
+            let feed = place.get_or_insert_with(|| Feed::new(*scope, container));
+            match page {
+                Ok(page) if feed.container == container => {
+                    let stored: Result<Vec<Stored>, _> = page.documents.iter().map(stored_of).collect();
+                    feed.take(&self.rules, page, &stored?, *items_max, moments)?;
+                    if page.continuation.is_none() {
+                        let ended = feed.settle(&self.rules, moments, |key| self.world.ordinal_of(key))?;
+                        debug_assert!(ended);
+                        *place = None;
+                    }
+                }
+                Ok(_) => return Err("a continuation of a dropped container was accepted".to_owned()),
+                Err(Fault::Request(RequestFault::BadContinuation { .. })) if feed.container != container => {
+                    *place = None;
+                }
+                // A feed whose first page failed was never opened.
+                Err(Fault::Storage(_)) if may_fail => {
+                    if feed.continuation.is_none() {
+                        *place = None;
+                    }
+                }
+                Err(fault) => return Err(format!("a page was refused: {fault}")),
+            }
+        }
+        self.settle_feeds(moments)
+    }
+
+    pub(super) fn settle_feeds(&mut self, moments: &[Vec<Moment>]) -> Result<(), Complaint> {
+        let container = self.world.container.number().0;
+        for feed in self.feeds.iter_mut().flatten() {
+            if feed.container == container {
+                feed.settle(&self.rules, moments, |key| self.world.ordinal_of(key))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a client learned; `None` if it is certain that nothing happened.
+    fn verdict(&self, record: &Record) -> Result<Option<Verdict>, Complaint> {
+        let (index, fault) = match &record.answer {
+            None => return Ok(Some(Verdict::Unknown)),
+            Some(Answer::Steps(Ok(seen))) => return Ok(Some(Verdict::Done(seen.clone()))),
+            Some(Answer::Steps(Err((index, fault)))) => (*index, fault),
+            Some(Answer::Page(_)) => return Ok(None),
+        };
+        let refusal = match fault {
+            Fault::Conflict(ConflictFault::Id) => Refusal::IdTaken,
+            Fault::Conflict(ConflictFault::UniqueKey { constraint }) => Refusal::Unique(*constraint),
+            Fault::Missing(MissingFault::Resource) => Refusal::Missing,
+            Fault::Precondition(PreconditionFault::EtagMismatch { current }) => {
+                Refusal::Mismatch(Some(current.to_string()))
+            }
+            Fault::Precondition(PreconditionFault::Exists) => Refusal::Exists,
+            Fault::Precondition(PreconditionFault::Absent) => Refusal::Absent,
+            Fault::Request(RequestFault::ImmutableProperty { .. }) => Refusal::Immutable,
+            Fault::Request(RequestFault::BadPatch { .. }) => Refusal::BadPatch,
+            Fault::Storage(StorageFault::Uncertain { .. }) if self.may_fail() => {
+                return Ok(Some(Verdict::Unknown));
+            }
+            Fault::Storage(StorageFault::Full { .. }) if self.is_full => return Ok(None),
+            Fault::Storage(StorageFault::Unavailable { .. } | StorageFault::Damaged { .. })
+                if self.may_fail() =>
+            {
+                return Ok(None);
+            }
+            other => return Err(format!("an unexpected refusal: {other}")),
+        };
+        Ok(Some(Verdict::Refused(index, refusal)))
+    }
+}

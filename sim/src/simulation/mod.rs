@@ -1,0 +1,459 @@
+//! Plays the course of a seed and holds the product against the naive model at every quiet moment.
+//!
+//! What is checked, and when:
+//! * after each wave: all answers have an order that explains them (`history`), and the records in the store are
+//!   exactly the documents of the model; nothing repeats or goes back (`identity`); feeds are complete (`feeds`);
+//! * after a crash: what was acknowledged is there, with buffered writes a prefix of it; writes of unknown outcome
+//!   are wholly there or wholly absent; and the container has the definition it had;
+//! * now and then: every row of every space agrees with the records (`partition::audit`).
+
+mod changes;
+mod judge;
+
+use crate::desk::{Errand, ErrandKind, Lane};
+use crate::feeds::Feed;
+use crate::history::{Moment, settled};
+use crate::identity::Identities;
+use crate::naive::{Aim, DefaultTtl, Demand, Logical, Rules, Step, Version};
+use crate::scenario::{DemandWish, KEYS, LANES_MAX, Request, Scenario, Want, Wave, Wish, WishKind, id_text};
+use crate::trace::{shown, title};
+use crate::world::{Complaint, World};
+use kv::{Durability, FaultKind, Survivors};
+use model::Ambient;
+use partition::{ContainerShape, ExpiryRule};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Waves between two audits when nothing asks for one earlier.
+const WAVES_PER_AUDIT: usize = 8;
+
+/// A course that went well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Digest of everything that was sent and told, in order.
+    pub trace_hash: u64,
+    /// Operations sent.
+    pub operations: usize,
+    /// Storage calls that were made to fail.
+    pub faults: u64,
+    /// Crashes.
+    pub crashes: usize,
+    /// Storage calls in all.
+    pub calls: u64,
+}
+
+/// A course on which something happened that must not.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// The wave in which it was noticed, from 0; the number of waves if at the end.
+    pub wave: usize,
+    /// What happened.
+    pub complaint: Complaint,
+    /// What was sent and told up to then.
+    pub trace: Vec<String>,
+}
+
+/// What is wrong with the product on purpose, to see whether the judges notice.
+#[derive(Clone, Copy, Default)]
+pub struct Planted<'a> {
+    /// How durable acknowledged writes are, whatever the scenario says.
+    pub durability: Option<Durability>,
+    /// Done to the world at the end of each wave with clients, before it is judged.
+    pub sabotage: Option<&'a dyn Fn(&World)>,
+}
+
+/// Plays a course.
+pub fn run(scenario: &Scenario) -> Result<Summary, Violation> {
+    run_planted(scenario, Planted::default())
+}
+
+/// Plays a course with something wrong on purpose.
+pub fn run_planted(scenario: &Scenario, planted: Planted<'_>) -> Result<Summary, Violation> {
+    let at_start = |complaint| Violation {
+        wave: 0,
+        complaint,
+        trace: Vec::new(),
+    };
+    let mut simulation = Simulation::new(scenario, planted).map_err(at_start)?;
+    for (index, wave) in scenario.waves.iter().enumerate() {
+        simulation.note(|trace| write!(trace, "wave {index}: {}", title(wave)));
+        simulation
+            .play(index, wave)
+            .map_err(|complaint| simulation.violation(index, complaint))?;
+    }
+    let index = scenario.waves.len();
+    simulation
+        .finish()
+        .map_err(|complaint| simulation.violation(index, complaint))?;
+    Ok(Summary {
+        trace_hash: simulation.trace_hash,
+        operations: simulation.operations,
+        faults: simulation.world.script.struck_count(),
+        crashes: simulation.crashes,
+        calls: simulation.world.script.call_count(),
+    })
+}
+
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    planted: Planted<'a>,
+    world: World,
+    rules: Rules,
+    /// The documents of each partition key.
+    logicals: Vec<Logical>,
+    /// What each partition key went through since the last moment at which all was durable.
+    past: Vec<Vec<Moment>>,
+    identities: Identities,
+    feeds: Vec<Option<Feed>>,
+    now_max: u64,
+    is_full: bool,
+    default_changed: bool,
+    /// The last second up to which stale expiry rows must be gone.
+    swept_second: u64,
+    events: u64,
+    trace: Vec<String>,
+    trace_hash: u64,
+    operations: usize,
+    crashes: usize,
+}
+
+/// How a wave ended.
+enum End {
+    /// All answers came.
+    Quiet,
+    /// The power failed. The last LSN of each partition that survived.
+    Crashed(BTreeMap<u32, u64>),
+}
+
+impl<'a> Simulation<'a> {
+    fn new(scenario: &'a Scenario, planted: Planted<'a>) -> Result<Simulation<'a>, Complaint> {
+        let durability = if scenario.buffered {
+            Durability::Buffered
+        } else {
+            Durability::Sync
+        };
+        let world = World::new(scenario, planted.durability.unwrap_or(durability))?;
+        let now = world.ambient.now_seconds();
+        let rules = Rules {
+            unique: scenario.unique.clone(),
+            default_ttl: scenario.default_ttl,
+            now,
+        };
+        let mut simulation = Simulation {
+            scenario,
+            planted,
+            world,
+            rules,
+            logicals: vec![Logical::new(); KEYS.len()],
+            past: Vec::new(),
+            identities: Identities::default(),
+            feeds: vec![None; LANES_MAX],
+            now_max: now,
+            is_full: false,
+            default_changed: false,
+            swept_second: 0,
+            events: 0,
+            trace: Vec::new(),
+            trace_hash: 0xcbf2_9ce4_8422_2325,
+            operations: 0,
+            crashes: 0,
+        };
+        simulation.all_is_durable();
+        Ok(simulation)
+    }
+
+    fn play(&mut self, index: usize, wave: &Wave) -> Result<(), Complaint> {
+        match wave {
+            Wave::Clients { lanes, faults, crash } => self.clients(lanes, faults, *crash)?,
+            Wave::Clock(seconds) => {
+                self.world.ambient.jump_seconds(*seconds);
+                self.rules.now = self.world.ambient.now_seconds();
+                self.now_max = self.now_max.max(self.rules.now);
+                self.settle(&[])?;
+            }
+            Wave::Rest(milliseconds) => {
+                self.world.rest(*milliseconds)?;
+                self.settle(&[])?;
+                if *milliseconds > 1_000 && self.rules.default_ttl != DefaultTtl::Off {
+                    self.swept_second = self.swept_second.max(self.rules.now);
+                }
+            }
+            Wave::Default(default_ttl, faults) => self.change_default(*default_ttl, faults)?,
+            Wave::Recreate { lanes, faults } => self.recreate(lanes, faults)?,
+            Wave::Empty(key, faults) => self.empty(*key, faults)?,
+            Wave::Restart => self.restart()?,
+            Wave::Crash(survivors, faults) => {
+                let end = self.crash(*survivors)?;
+                self.judge(&[], &end)?;
+                self.revive(faults)?;
+            }
+            Wave::Disk(full) => {
+                self.is_full = *full;
+                self.world.script.set_disk_full(*full);
+            }
+        }
+        if index % WAVES_PER_AUDIT == WAVES_PER_AUDIT - 1 {
+            self.audit()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Complaint> {
+        self.audit()?;
+        self.restart()?;
+        self.is_full = false;
+        self.world.script.set_disk_full(false);
+        // Two rounds of the jobs: what a dropped container left must be gone, and noted as gone.
+        self.world.rest(2_500)?;
+        self.settle(&[])?;
+        match self.world.strays()? {
+            0 => Ok(()),
+            count => Err(format!("{count} dropped containers have left rows behind")),
+        }
+    }
+
+    fn clients(
+        &mut self,
+        lanes: &[Vec<Request>],
+        faults: &[(u64, FaultKind)],
+        crash: Option<(u64, Survivors)>,
+    ) -> Result<(), Complaint> {
+        let lanes = self.lanes(lanes);
+        self.plan(faults);
+        let records = self.world.play(lanes, crash.map(|(turns, _)| turns))?;
+        self.operations += records.len();
+        for record in &records {
+            self.note(|trace| write!(trace, "  {}", shown(record)));
+        }
+        let end = match crash {
+            Some((_, survivors)) => self.crash(survivors)?,
+            None => {
+                self.world.heal()?;
+                End::Quiet
+            }
+        };
+        if let Some(sabotage) = self.planted.sabotage {
+            sabotage(&self.world);
+        }
+        self.judge(&records, &end)?;
+        if crash.is_some() {
+            self.revive(&[])?;
+        }
+        Ok(())
+    }
+
+    fn lanes(&self, lanes: &[Vec<Request>]) -> Vec<Lane> {
+        let errand = |request: &Request| Errand {
+            pause: request.pause,
+            kind: self.errand(&request.want),
+        };
+        let lane = |(requests, feed): (&Vec<Request>, &Option<Feed>)| {
+            let open = feed.as_ref().and_then(Feed::open);
+            (requests.iter().map(errand).collect(), open)
+        };
+        lanes.iter().zip(&self.feeds).map(lane).collect()
+    }
+
+    fn plan(&self, faults: &[(u64, FaultKind)]) {
+        for (call, kind) in faults {
+            self.world.script.fail_call(*call, *kind);
+        }
+    }
+
+    /// Fills in what only the model knows: current ETags and numbers.
+    fn errand(&self, want: &Want) -> ErrandKind {
+        match want {
+            Want::Single { key, wish } => ErrandKind::Single(*key, self.step(*key, wish)),
+            Want::Batch { key, wishes } => {
+                let steps = wishes.iter().map(|wish| self.step(*key, wish));
+                ErrandKind::Batch(*key, steps.collect())
+            }
+            Want::Bulk(parts) => {
+                let part = |(key, wish): &(usize, Wish)| (*key, self.step(*key, wish));
+                ErrandKind::Bulk(parts.iter().map(part).collect())
+            }
+            Want::Page { scope, items_max } => ErrandKind::Page {
+                scope: *scope,
+                items_max: *items_max,
+            },
+        }
+    }
+
+    fn step(&self, key: usize, wish: &Wish) -> Step {
+        let id = id_text(wish.id);
+        let stamp = self.logicals[key]
+            .get(&id)
+            .and_then(|version| version.stamp.as_ref());
+        let etag = stamp.map_or_else(|| "\"none\"".to_owned(), |stamp| stamp.etag.clone());
+        let aim = match stamp {
+            Some(stamp) if wish.by_number => Aim::Number(stamp.number),
+            Some(_) | None => Aim::Id(id),
+        };
+        let demand = match wish.demand {
+            DemandWish::None => Demand::None,
+            DemandWish::MatchCurrent => Demand::Match(etag),
+            DemandWish::MatchOther => Demand::Match("\"00000000-0000-0000-0000-000000000001\"".to_owned()),
+            DemandWish::Exists => Demand::Exists,
+            DemandWish::NoneMatchCurrent => Demand::NoneMatch(etag),
+            DemandWish::Absent => Demand::Absent,
+        };
+        let body = wish.body.clone();
+        match wish.kind {
+            WishKind::Create => Step::Create { body },
+            WishKind::Upsert => Step::Upsert { body, demand },
+            WishKind::Replace => Step::Replace { aim, body, demand },
+            WishKind::Patch => Step::Patch {
+                aim,
+                edits: wish.edits.clone(),
+                demand,
+            },
+            WishKind::Delete => Step::Delete { aim, demand },
+            WishKind::Read => Step::Read { aim, demand },
+        }
+    }
+
+    /// Whether the storage gave reason to fail since the product was last well.
+    fn may_fail(&self) -> bool {
+        self.world.script.struck_count() > 0
+    }
+
+    /// Nothing was sent: the model may only have lost what had expired, by the rules now or those before.
+    fn settle(&mut self, earlier: &[Rules]) -> Result<(), Complaint> {
+        let found = self.world.look()?;
+        let mut moments = Vec::with_capacity(KEYS.len());
+        for (key, found) in found.iter().enumerate() {
+            let may_be_gone = |version: &Version| {
+                self.rules.is_expired(version) || earlier.iter().any(|rules| rules.is_expired(version))
+            };
+            let state = settled(&self.logicals[key], found, may_be_gone).ok_or_else(|| {
+                format!(
+                    "key {key}: records changed by themselves: {:?} became {found:?}",
+                    self.logicals[key]
+                )
+            })?;
+            let moment = Moment {
+                lsn: None,
+                acknowledged: true,
+                span: (self.events, Some(self.events)),
+                state: state.clone(),
+            };
+            moments.push(vec![Moment::initial(self.logicals[key].clone()), moment.clone()]);
+            self.past[key].push(moment);
+            self.logicals[key] = state;
+        }
+        self.settle_feeds(&moments)
+    }
+
+    /// Everything acknowledged up to now survives any crash from now on.
+    fn all_is_durable(&mut self) {
+        self.past = self
+            .logicals
+            .iter()
+            .map(|logical| vec![Moment::initial(logical.clone())])
+            .collect();
+    }
+
+    /// Cuts the power and tells how far each partition's history survived.
+    fn crash(&mut self, survivors: Survivors) -> Result<End, Complaint> {
+        self.crashes += 1;
+        self.swept_second = 0;
+        self.world.crash(survivors)?;
+        let report = self.audit()?;
+        let container = self.world.container.number().0;
+        let mut survived = BTreeMap::new();
+        for (ordinal, lsn, ts) in report {
+            self.identities.set_back((container, ordinal), ts);
+            survived.insert(ordinal, lsn);
+        }
+        Ok(End::Crashed(survived))
+    }
+
+    /// Starts the engine; a start that fails because of the storage must leave the next one all it needs.
+    fn revive(&mut self, faults: &[(u64, FaultKind)]) -> Result<(), Complaint> {
+        self.plan(faults);
+        let struck_before = self.world.script.struck_count();
+        let started = self.world.revive();
+        let struck = self.world.script.struck_count() > struck_before;
+        self.world.heal()?;
+        match started {
+            Err(_) if struck => self.world.revive()?,
+            other => other?,
+        }
+        let container = self.world.find_container();
+        let container = container.map_err(|fault| format!("the container is gone: {fault}"))?;
+        if container.number() != self.world.container.number() {
+            return Err("the container is another one".to_owned());
+        }
+        if default_of(&container) != self.rules.default_ttl {
+            return Err("the container has another definition".to_owned());
+        }
+        self.world.adopt(container)
+    }
+
+    fn restart(&mut self) -> Result<(), Complaint> {
+        self.world.close()?;
+        self.world.crash(Survivors::Synced)?;
+        self.audit()?;
+        self.settle(&[])?;
+        self.all_is_durable();
+        self.revive(&[])
+    }
+
+    /// Compares all rows with the records; tells each partition's ordinal, last LSN and time.
+    fn audit(&mut self) -> Result<Vec<(u32, u64, u64)>, Complaint> {
+        let mut shape = ContainerShape::from(self.world.container.definition());
+        shape.default_ttl = match self.rules.default_ttl {
+            DefaultTtl::Off => model::DefaultTtl::Off,
+            DefaultTtl::OnDemand => model::DefaultTtl::OnDemand,
+            DefaultTtl::Seconds(seconds) => model::DefaultTtl::Seconds(u32::try_from(seconds).unwrap_or(1)),
+        };
+        let expiry = if !self.default_changed {
+            ExpiryRule::Exact
+        } else if self.world.expiry_is_pending()? {
+            ExpiryRule::Pending
+        } else {
+            ExpiryRule::Settled {
+                swept_second: self.swept_second,
+            }
+        };
+        let report = self.world.audit(&shape, expiry)?;
+        match report.findings.first() {
+            None => {
+                let partition = |partition: &partition::AuditedPartition| {
+                    (partition.id.ordinal.0, partition.lsn.0, partition.ts)
+                };
+                Ok(report.partitions.iter().map(partition).collect())
+            }
+            Some(finding) => Err(format!(
+                "audit ({expiry:?}): {finding} (and {} more)",
+                report.findings.len() - 1
+            )),
+        }
+    }
+
+    fn note(&mut self, write: impl FnOnce(&mut String) -> std::fmt::Result) {
+        let mut line = String::new();
+        if write(&mut line).is_ok() {
+            for byte in line.bytes() {
+                self.trace_hash = (self.trace_hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+            self.trace.push(line);
+        }
+    }
+
+    fn violation(&self, wave: usize, complaint: Complaint) -> Violation {
+        Violation {
+            wave,
+            complaint,
+            trace: self.trace.clone(),
+        }
+    }
+}
+
+fn default_of(container: &engine::Container) -> DefaultTtl {
+    match container.definition().default_ttl {
+        model::DefaultTtl::Off => DefaultTtl::Off,
+        model::DefaultTtl::OnDemand => DefaultTtl::OnDemand,
+        model::DefaultTtl::Seconds(seconds) => DefaultTtl::Seconds(u64::from(seconds)),
+    }
+}

@@ -1,0 +1,107 @@
+//! What happened, in lines for people; the same lines make the digest of a run.
+
+use crate::desk::{Answer, Call, Record};
+use crate::history::{Seen, Stored};
+use crate::naive::{Logical, Step, Version};
+use crate::scenario::Wave;
+
+/// Strings longer than this are left out.
+const LONG_TEXT: usize = 80;
+
+/// A wave in a few words.
+pub(crate) fn title(wave: &Wave) -> String {
+    match wave {
+        Wave::Recreate { faults, .. } => format!("drop and create, faults {faults:?}"),
+        Wave::Clients { faults, crash, .. } => format!("clients, faults {faults:?}, crash {crash:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What was sent and told, in one line.
+pub(crate) fn shown(record: &Record) -> String {
+    let span = match record.answered {
+        Some(answered) => format!("{}-{answered}", record.invoked),
+        None => format!("{}-", record.invoked),
+    };
+    let call = match &record.call {
+        Call::Steps { key, steps } => format!(
+            "key {key} {}",
+            steps.iter().map(brief_step).collect::<Vec<_>>().join(" + ")
+        ),
+        Call::Page { scope, items_max, .. } => format!("page of {items_max} of {scope:?}"),
+    };
+    let answer = match &record.answer {
+        None => "no answer".to_owned(),
+        Some(Answer::Steps(Ok(seen))) => seen.iter().map(brief_seen).collect::<Vec<_>>().join(" + "),
+        Some(Answer::Steps(Err((index, fault)))) => format!("step {index}: {fault}"),
+        Some(Answer::Page(Ok(page))) => {
+            let end = if page.continuation.is_some() {
+                "more"
+            } else {
+                "end"
+            };
+            format!("{} documents, {end}", page.documents.len())
+        }
+        Some(Answer::Page(Err(fault))) => fault.to_string(),
+    };
+    format!("[{span}] lane {} {call} => {answer}", record.lane)
+}
+
+fn brief_step(step: &Step) -> String {
+    let body = |body: &crate::naive::Body| {
+        let mut body = body.clone();
+        for text in body.values_mut() {
+            if text.as_str().is_some_and(|text| text.len() > LONG_TEXT) {
+                *text = "…".into();
+            }
+        }
+        serde_json::Value::Object(body).to_string()
+    };
+    match step {
+        Step::Create { body: new } => format!("create {}", body(new)),
+        Step::Upsert { body: new, demand } => format!("upsert {} {demand:?}", body(new)),
+        Step::Replace {
+            aim,
+            body: new,
+            demand,
+        } => format!("replace {aim:?} {} {demand:?}", body(new)),
+        Step::Patch { aim, edits, demand } => format!("patch {aim:?} {edits:?} {demand:?}"),
+        Step::Delete { aim, demand } => format!("delete {aim:?} {demand:?}"),
+        Step::Read { aim, demand } => format!("read {aim:?} {demand:?}"),
+    }
+}
+
+fn brief_seen(seen: &Seen) -> String {
+    let stored = |stored: &Stored| {
+        let Stored {
+            number,
+            ordinal,
+            lsn,
+            ts,
+            ..
+        } = stored;
+        let mark = stored.body.get("w").map(ToString::to_string).unwrap_or_default();
+        format!("w {mark} number {number} lsn {ordinal}.{lsn} ts {ts}")
+    };
+    match seen {
+        Seen::Created(new) => format!("created {}", stored(new)),
+        Seen::Replaced(new) => format!("replaced {}", stored(new)),
+        Seen::Deleted => "deleted".to_owned(),
+        Seen::Read(read) => format!("read {}", stored(read)),
+        Seen::NotModified(etag) => format!("not modified {etag}"),
+    }
+}
+
+/// The documents of a logical partition, one line each.
+pub(crate) fn brief(logical: &Logical) -> Vec<String> {
+    let one = |(id, version): (&String, &std::sync::Arc<Version>)| {
+        let mark = version.body.get("w").map(ToString::to_string).unwrap_or_default();
+        format!(
+            "{id}: w {mark} ts {} ttl {:?} {:?}",
+            version.ts,
+            version.body.get("ttl"),
+            version.stamp
+        )
+    };
+    logical.iter().map(one).collect()
+}

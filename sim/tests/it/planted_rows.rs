@@ -1,0 +1,208 @@
+//! A product that is broken on purpose: rows that are missing, changed or too many, and promises not kept.
+
+use bytes::Bytes;
+use engine::FeedPage;
+use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space, Survivors};
+use model::Charge;
+use partition::keyspace::{EXPIRY, LOG, META, NUMBERS, RECORDS, UNIQUE};
+use serde_json::json;
+use sim::feeds::Feed;
+use sim::history::{Moment, Stored, version_of};
+use sim::naive::{Body, DefaultTtl, Logical, Rules};
+use sim::scenario::{DemandWish, Request, Scenario, Scope, Want, Wave, Wish, WishKind, id_text};
+use sim::simulation::{Planted, run_planted};
+use sim::world::World;
+use std::sync::Arc;
+
+fn scenario(waves: Vec<Wave>) -> Scenario {
+    Scenario {
+        seed: 1,
+        buffered: false,
+        partitions: 1,
+        unique: vec![vec!["mail"]],
+        default_ttl: DefaultTtl::Seconds(100),
+        waves,
+    }
+}
+
+fn creation(ids: std::ops::Range<usize>) -> Wave {
+    let wish = |id: usize| {
+        let json = json!({ "id": id_text(id), "pk": "a", "w": id, "mail": format!("m{id}") });
+        Wish {
+            kind: WishKind::Create,
+            id,
+            body: json.as_object().unwrap().clone(),
+            edits: Vec::new(),
+            demand: DemandWish::None,
+            by_number: false,
+        }
+    };
+    let batch = Want::Batch { key: 0, wishes: ids.map(wish).collect() };
+    let request = Request { pause: 0, want: batch };
+    Wave::Clients { lanes: vec![vec![request]], faults: Vec::new(), crash: None }
+}
+
+fn rows(world: &World, space: Space) -> Vec<(Bytes, Bytes)> {
+    let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+    let view = world.store.view().unwrap();
+    let scan = view.scan(space, KeyRange::all(), Direction::Forward, everything);
+    run(scan).unwrap().rows
+}
+
+fn commit(world: &World, change: impl FnOnce(&mut Batch)) {
+    let mut batch = Batch::default();
+    change(&mut batch);
+    run(world.store.submit(&world.store.lane(), batch, Durability::Sync)).unwrap();
+}
+
+/// Memory answers at once; nothing here ever waits.
+fn run<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match future.as_mut().poll(&mut context) {
+        std::task::Poll::Ready(output) => output,
+        std::task::Poll::Pending => panic!("memory does not wait"),
+    }
+}
+
+/// The course passes as it is, and fails with `words` in the complaint once `sabotage` has been at work.
+#[track_caller]
+fn noticed(words: &str, sabotage: impl Fn(&World)) {
+    let scenario = scenario(vec![creation(0..3)]);
+    run_planted(&scenario, Planted::default()).unwrap();
+    let planted = Planted { sabotage: Some(&sabotage), ..Planted::default() };
+    let violation = run_planted(&scenario, planted).expect_err("the sabotage was not noticed");
+    assert!(violation.complaint.contains(words), "{}", violation.complaint);
+}
+
+fn lose_first(space: Space) -> impl Fn(&World) {
+    move |world| {
+        let (key, _) = rows(world, space).remove(0);
+        commit(world, |batch| batch.delete(space, key));
+    }
+}
+
+#[test]
+fn a_lost_record() {
+    noticed("the records are not what the answers say", lose_first(RECORDS));
+}
+
+#[test]
+fn a_lost_number() {
+    noticed("space 1 holds None", lose_first(NUMBERS));
+}
+
+#[test]
+fn a_skipped_unique_row() {
+    noticed("space 2 holds None", lose_first(UNIQUE));
+}
+
+#[test]
+fn a_lost_expiry_row() {
+    noticed("space 3 holds None", lose_first(EXPIRY));
+}
+
+#[test]
+fn a_lost_log_entry() {
+    noticed("is not in the log", lose_first(LOG));
+}
+
+#[test]
+fn a_unique_row_that_names_another_document() {
+    noticed("space 2 holds Some", |world| {
+        let unique = rows(world, UNIQUE);
+        commit(world, |batch| batch.put(UNIQUE, unique[0].0.clone(), unique[1].1.clone()));
+    });
+}
+
+#[test]
+fn an_expiry_row_that_nobody_asked_for() {
+    noticed("nothing asks for", |world| {
+        let mut key = rows(world, EXPIRY).remove(0).0.to_vec();
+        key[11] ^= 1;
+        commit(world, |batch| batch.put(EXPIRY, key, Bytes::new()));
+    });
+}
+
+#[test]
+fn a_record_in_the_wrong_place() {
+    noticed("two records have one id", |world| {
+        let (key, row) = rows(world, RECORDS).remove(0);
+        let copy = [&key[..], b"x"].concat();
+        commit(world, |batch| batch.put(RECORDS, copy, row));
+    });
+}
+
+#[test]
+fn damaged_bytes_of_a_record() {
+    noticed("damaged", |world| {
+        let (key, row) = rows(world, RECORDS).remove(0);
+        commit(world, |batch| batch.put(RECORDS, key, row.slice(..20)));
+    });
+}
+
+#[test]
+fn a_head_that_counts_wrong() {
+    noticed("counts PartitionCounts", |world| {
+        let (key, head) = rows(world, META).remove(0);
+        let mut head = head.to_vec();
+        // Documents are the sixth of eight fields behind the format byte.
+        head[1 + 5 * 8 + 7] += 1;
+        commit(world, |batch| batch.put(META, key, head));
+    });
+}
+
+#[test]
+fn a_transaction_whose_end_moved() {
+    noticed("the transaction before it", |world| {
+        let log = rows(world, LOG);
+        let (key, row) = log[1].clone();
+        let mut row = row.to_vec();
+        let length = row.len();
+        row[length - 1] -= 1;
+        commit(world, |batch| batch.put(LOG, key, row));
+    });
+}
+
+/// Acknowledged before the sync: a crash takes what the client was told is safe.
+#[test]
+fn an_acknowledgement_before_the_sync() {
+    let scenario = scenario(vec![creation(0..2), creation(2..4), Wave::Crash(Survivors::Synced, Vec::new())]);
+    run_planted(&scenario, Planted::default()).unwrap();
+    let planted = Planted { durability: Some(Durability::Buffered), ..Planted::default() };
+    let violation = run_planted(&scenario, planted).expect_err("the lost writes were not noticed");
+    assert!(violation.complaint.contains("records"), "{}", violation.complaint);
+}
+
+#[test]
+fn a_feed_that_loses_or_repeats_a_document() {
+    let rules = Rules { unique: Vec::new(), default_ttl: DefaultTtl::Off, now: 10 };
+    let stored = |id: &str, lsn: u64| {
+        let body: Body = json!({ "id": id, "pk": "a", "w": lsn }).as_object().unwrap().clone();
+        Stored { number: lsn, ordinal: 0, lsn, etag: format!("\"{lsn}\""), ts: 10, body }
+    };
+    let all = [stored("a", 1), stored("b", 2)];
+    let state: Logical = all
+        .iter()
+        .map(|stored| (stored.body["id"].as_str().unwrap().to_owned(), Arc::new(version_of(stored))))
+        .collect();
+    let moments = vec![vec![Moment::initial(state)]];
+    let page = |continuation: Option<&str>| FeedPage {
+        documents: Vec::new(),
+        continuation: continuation.map(str::to_owned),
+        session: Vec::new(),
+        charge: Charge::NONE,
+    };
+    let drain = |first: &[Stored], second: &[Stored]| {
+        let mut feed = Feed::new(Scope::Container, 1);
+        feed.take(&rules, &page(Some("more")), first, 5, &moments)?;
+        feed.settle(&rules, &moments, |_| Some(0))?;
+        feed.take(&rules, &page(None), second, 5, &moments)?;
+        feed.settle(&rules, &moments, |_| Some(0))
+    };
+    assert_eq!(drain(&all[..1], &all[1..]), Ok(true));
+    assert!(drain(&all[..1], &[]).unwrap_err().contains("without b"));
+    assert!(drain(&all[..1], &all).unwrap_err().contains("twice"));
+    let stale = Stored { etag: "\"9\"".to_owned(), ..all[1].clone() };
+    assert!(drain(&all[..1], &[stale]).unwrap_err().contains("never was"));
+}

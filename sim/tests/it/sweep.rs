@@ -1,0 +1,218 @@
+//! Every storage call of a few reference courses fails once, in every way the script knows.
+//!
+//! Whatever call it is: the answers have an order that explains them, a restart finds what was acknowledged, and all
+//! rows agree. A course is played with the n-th call failing for n = 1, 2, … until there is no n-th call.
+
+use kv::{FaultKind, Survivors};
+use serde_json::json;
+use sim::naive::{Body, DefaultTtl, Edit};
+use sim::scenario::{DemandWish, Request, Scenario, Scope, Want, Wave, Wish, WishKind, id_text};
+use sim::simulation::run;
+
+/// Calls of one course that are made to fail at most.
+const CALLS_MAX: u64 = 200;
+
+const KINDS: [FaultKind; 5] = [
+    FaultKind::Fail,
+    FaultKind::FailSync,
+    FaultKind::Tear { survive: 0 },
+    FaultKind::Tear { survive: 1 },
+    FaultKind::Damage,
+];
+
+/// Plays `course` with every call and kind of fault; the fault is put where the course wants it.
+#[track_caller]
+fn sweep(course: impl Fn(Vec<(u64, FaultKind)>) -> Vec<Wave>) {
+    let mut points = 0;
+    for buffered in [false, true] {
+        for kind in KINDS {
+            for call in 1..=CALLS_MAX {
+                let scenario = scenario(course(vec![(call, kind)]), buffered);
+                match run(&scenario) {
+                    Ok(summary) if summary.faults == 0 => break,
+                    Ok(_) => points += 1,
+                    Err(violation) => panic!(
+                        "call {call} {kind:?}, buffered {buffered}\n{}\n{}",
+                        violation.trace.join("\n"),
+                        violation.complaint
+                    ),
+                }
+            }
+        }
+    }
+    assert!(points >= 20, "only {points} calls could be made to fail");
+}
+
+fn scenario(waves: Vec<Wave>, buffered: bool) -> Scenario {
+    Scenario {
+        seed: 1,
+        buffered,
+        partitions: 2,
+        unique: vec![vec!["mail"]],
+        default_ttl: DefaultTtl::Seconds(10),
+        waves,
+    }
+}
+
+fn wish(kind: WishKind, id: usize, mark: u64, mail: &str) -> Wish {
+    let mut body = Body::new();
+    body.insert("id".to_owned(), id_text(id).into());
+    body.insert("pk".to_owned(), "a".into());
+    body.insert("w".to_owned(), mark.into());
+    body.insert("mail".to_owned(), mail.into());
+    Wish {
+        kind,
+        id,
+        body,
+        edits: vec![Edit::Set("w", json!(mark)), Edit::Set("mail", mail.into()), Edit::Increment("n", 1)],
+        demand: DemandWish::None,
+        by_number: false,
+    }
+}
+
+fn request(want: Want) -> Request {
+    Request { pause: 0, want }
+}
+
+fn single(kind: WishKind, id: usize, mark: u64, mail: &str) -> Request {
+    let wish = wish(kind, id, mark, mail);
+    request(Want::Single { key: 0, wish })
+}
+
+/// The same wish under partition key "b".
+fn under_b(mut wish: Wish) -> Wish {
+    wish.body.insert("pk".to_owned(), "b".into());
+    wish
+}
+
+fn clients(lanes: Vec<Vec<Request>>, faults: Vec<(u64, FaultKind)>) -> Wave {
+    Wave::Clients { lanes, faults, crash: None }
+}
+
+fn some_documents() -> Wave {
+    let documents = (0..4).map(|id| single(WishKind::Create, id, 900 + id as u64, &format!("m{id}")));
+    clients(vec![documents.collect()], Vec::new())
+}
+
+#[test]
+fn single_operations() {
+    sweep(|faults| {
+        let lane = vec![
+            single(WishKind::Create, 0, 1, "x"),
+            single(WishKind::Create, 1, 2, "x"),
+            single(WishKind::Upsert, 0, 3, "y"),
+            single(WishKind::Create, 1, 4, "x"),
+            single(WishKind::Patch, 1, 5, "z"),
+            single(WishKind::Replace, 0, 6, "x"),
+            single(WishKind::Read, 0, 0, ""),
+            single(WishKind::Delete, 1, 0, ""),
+            single(WishKind::Read, 1, 0, ""),
+        ];
+        vec![clients(vec![lane], faults), Wave::Crash(Survivors::Synced, Vec::new())]
+    });
+}
+
+#[test]
+fn batches_beside_single_operations() {
+    sweep(|faults| {
+        let batch = |marks: [u64; 3]| {
+            request(Want::Batch {
+                key: 0,
+                wishes: vec![
+                    wish(WishKind::Upsert, 0, marks[0], "p"),
+                    wish(WishKind::Upsert, 1, marks[1], "q"),
+                    wish(WishKind::Delete, 3, 0, ""),
+                    wish(WishKind::Create, 3, marks[2], "r"),
+                ],
+            })
+        };
+        let first = vec![batch([1, 2, 3]), batch([4, 5, 6])];
+        let second = vec![
+            single(WishKind::Read, 1, 0, ""),
+            single(WishKind::Upsert, 2, 7, "q"),
+            single(WishKind::Delete, 1, 0, ""),
+        ];
+        vec![some_documents(), clients(vec![first, second], faults), Wave::Crash(Survivors::All, Vec::new())]
+    });
+}
+
+#[test]
+fn bulk_and_feeds_over_partitions() {
+    sweep(|faults| {
+        let bulk = |mark: u64| {
+            let part = |id: usize| (0, wish(WishKind::Upsert, id, mark + id as u64, &format!("m{id}")));
+            let other = |id: usize| {
+                let mark = mark + 50 + id as u64;
+                (1, under_b(wish(WishKind::Upsert, id, mark, &format!("m{id}"))))
+            };
+            request(Want::Bulk((0..3).map(part).chain((0..3).map(other)).collect()))
+        };
+        let page = || request(Want::Page { scope: Scope::Container, items_max: 2 });
+        let first = vec![bulk(100), bulk(200)];
+        let second = vec![page(), page(), page(), page(), page()];
+        vec![
+            some_documents(),
+            clients(vec![first, second], faults),
+            Wave::Crash(Survivors::Drawn, Vec::new()),
+        ]
+    });
+}
+
+#[test]
+fn writes_in_the_place_of_expired_documents() {
+    sweep(|faults| {
+        let lane = vec![
+            single(WishKind::Create, 0, 1, "m1"),
+            single(WishKind::Upsert, 4, 2, "m2"),
+            single(WishKind::Create, 1, 3, "m3"),
+            single(WishKind::Delete, 0, 0, ""),
+        ];
+        vec![
+            some_documents(),
+            Wave::Clock(20),
+            clients(vec![lane], faults),
+            Wave::Rest(2_500),
+            Wave::Crash(Survivors::Synced, Vec::new()),
+        ]
+    });
+}
+
+#[test]
+fn a_changed_default() {
+    sweep(|faults| {
+        vec![
+            some_documents(),
+            Wave::Clock(5),
+            Wave::Default(DefaultTtl::Seconds(3), faults),
+            Wave::Rest(2_500),
+            Wave::Default(DefaultTtl::OnDemand, Vec::new()),
+            Wave::Rest(1_200),
+            Wave::Crash(Survivors::Synced, Vec::new()),
+        ]
+    });
+}
+
+#[test]
+fn a_drop_and_a_new_container() {
+    sweep(|faults| {
+        let lane = vec![single(WishKind::Upsert, 0, 1, "x"), single(WishKind::Upsert, 1, 2, "y")];
+        vec![
+            some_documents(),
+            Wave::Recreate { lanes: vec![lane], faults },
+            some_documents(),
+            Wave::Crash(Survivors::Synced, Vec::new()),
+        ]
+    });
+}
+
+#[test]
+fn the_end_of_a_partition_key() {
+    sweep(|faults| {
+        vec![some_documents(), Wave::Empty(0, faults), Wave::Crash(Survivors::Synced, Vec::new())]
+    });
+}
+
+#[test]
+fn a_start() {
+    sweep(|faults| vec![some_documents(), Wave::Crash(Survivors::All, faults), some_documents()]);
+}
