@@ -116,13 +116,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(engine: Arc<Engine>, principal: Principal, container: Arc<Container>) -> Desk {
-        Desk {
-            engine,
-            principal,
-            container,
-            records: Mutex::default(),
-            events: AtomicU64::new(1),
-        }
+        Desk { engine, principal, container, records: Mutex::default(), events: AtomicU64::new(1) }
     }
 
     pub(crate) fn records(&self) -> MutexGuard<'_, Vec<Record>> {
@@ -135,13 +129,7 @@ impl Desk {
 
     fn invoke(&self, lane: usize, invoked: u64, call: Call) -> usize {
         let mut records = self.records();
-        records.push(Record {
-            lane,
-            invoked,
-            answered: None,
-            call,
-            answer: None,
-        });
+        records.push(Record { lane, invoked, answered: None, call, answer: None });
         records.len() - 1
     }
 
@@ -192,14 +180,8 @@ impl Desk {
 
     async fn read(&self, key: PartitionKey, target: Target, condition: Condition) -> Result<Outcome, Fault> {
         let pass = self.engine.access().read(&self.principal, &self.container)?;
-        let address = DocumentAddress {
-            key: Some(key),
-            target,
-        };
-        let options = ReadOptions {
-            condition,
-            session: Vec::new(),
-        };
+        let address = DocumentAddress { key: Some(key), target };
+        let options = ReadOptions { condition, session: Vec::new() };
         let receipt = self.engine.read(pass, &address, &options).await?;
         Ok(receipt.outcome)
     }
@@ -253,11 +235,7 @@ impl Desk {
     async fn page(&self, lane: usize, scope: Scope, items_max: usize, feed: &mut Option<OpenFeed>) {
         let scope = feed.as_ref().map_or(scope, |feed| feed.scope);
         let continuation = feed.as_ref().map(|feed| feed.continuation.clone());
-        let call = Call::Page {
-            scope,
-            items_max,
-            continuation: continuation.clone(),
-        };
+        let call = Call::Page { scope, items_max, continuation: continuation.clone() };
         let record = self.invoke(lane, self.event(), call);
         let request = FeedRequest {
             scope: match scope {
@@ -300,33 +278,19 @@ fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
 /// A step in the words of the product.
 fn operation(step: &Step) -> Result<Operation, Fault> {
     Ok(Operation::Write(match step {
-        Step::Create { body } => Mutation::Create {
-            item: item(body)?,
-            condition: Condition::None,
-        },
-        Step::Upsert { body, demand } => Mutation::Upsert {
-            item: item(body)?,
-            condition: condition(demand),
-        },
-        Step::Replace { aim, body, demand } => Mutation::Replace {
-            target: target(aim)?,
-            item: item(body)?,
-            condition: condition(demand),
-        },
-        Step::Patch { aim, edits, demand } => Mutation::Patch {
-            target: target(aim)?,
-            operations: patch(edits)?,
-            condition: condition(demand),
-        },
-        Step::Delete { aim, demand } => Mutation::Delete {
-            target: target(aim)?,
-            condition: condition(demand),
-        },
+        Step::Create { body } => Mutation::Create { item: item(body)?, condition: Condition::None },
+        Step::Upsert { body, demand } => Mutation::Upsert { item: item(body)?, condition: condition(demand) },
+        Step::Replace { aim, body, demand } => {
+            Mutation::Replace { target: target(aim)?, item: item(body)?, condition: condition(demand) }
+        }
+        Step::Patch { aim, edits, demand } => {
+            Mutation::Patch { target: target(aim)?, operations: patch(edits)?, condition: condition(demand) }
+        }
+        Step::Delete { aim, demand } => {
+            Mutation::Delete { target: target(aim)?, condition: condition(demand) }
+        }
         Step::Read { aim, demand } => {
-            return Ok(Operation::Read {
-                target: target(aim)?,
-                condition: condition(demand),
-            });
+            return Ok(Operation::Read { target: target(aim)?, condition: condition(demand) });
         }
     }))
 }

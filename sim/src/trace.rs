@@ -24,10 +24,9 @@ pub(crate) fn shown(record: &Record) -> String {
         None => format!("{}-", record.invoked),
     };
     let call = match &record.call {
-        Call::Steps { key, steps } => format!(
-            "key {key} {}",
-            steps.iter().map(brief_step).collect::<Vec<_>>().join(" + ")
-        ),
+        Call::Steps { key, steps } => {
+            format!("key {key} {}", steps.iter().map(brief_step).collect::<Vec<_>>().join(" + "))
+        }
         Call::Page { scope, items_max, .. } => format!("page of {items_max} of {scope:?}"),
     };
     let answer = match &record.answer {
@@ -35,11 +34,7 @@ pub(crate) fn shown(record: &Record) -> String {
         Some(Answer::Steps(Ok(seen))) => seen.iter().map(brief_seen).collect::<Vec<_>>().join(" + "),
         Some(Answer::Steps(Err((index, fault)))) => format!("step {index}: {fault}"),
         Some(Answer::Page(Ok(page))) => {
-            let end = if page.continuation.is_some() {
-                "more"
-            } else {
-                "end"
-            };
+            let end = if page.continuation.is_some() { "more" } else { "end" };
             format!("{} documents, {end}", page.documents.len())
         }
         Some(Answer::Page(Err(fault))) => fault.to_string(),
@@ -60,11 +55,7 @@ fn brief_step(step: &Step) -> String {
     match step {
         Step::Create { body: new } => format!("create {}", body(new)),
         Step::Upsert { body: new, demand } => format!("upsert {} {demand:?}", body(new)),
-        Step::Replace {
-            aim,
-            body: new,
-            demand,
-        } => format!("replace {aim:?} {} {demand:?}", body(new)),
+        Step::Replace { aim, body: new, demand } => format!("replace {aim:?} {} {demand:?}", body(new)),
         Step::Patch { aim, edits, demand } => format!("patch {aim:?} {edits:?} {demand:?}"),
         Step::Delete { aim, demand } => format!("delete {aim:?} {demand:?}"),
         Step::Read { aim, demand } => format!("read {aim:?} {demand:?}"),
@@ -73,13 +64,7 @@ fn brief_step(step: &Step) -> String {
 
 fn brief_seen(seen: &Seen) -> String {
     let stored = |stored: &Stored| {
-        let Stored {
-            number,
-            ordinal,
-            lsn,
-            ts,
-            ..
-        } = stored;
+        let Stored { number, ordinal, lsn, ts, .. } = stored;
         let mark = stored.body.get("w").map(ToString::to_string).unwrap_or_default();
         format!("w {mark} number {number} lsn {ordinal}.{lsn} ts {ts}")
     };
@@ -96,12 +81,7 @@ fn brief_seen(seen: &Seen) -> String {
 pub(crate) fn brief(logical: &Logical) -> Vec<String> {
     let one = |(id, version): (&String, &std::sync::Arc<Version>)| {
         let mark = version.body.get("w").map(ToString::to_string).unwrap_or_default();
-        format!(
-            "{id}: w {mark} ts {} ttl {:?} {:?}",
-            version.ts,
-            version.body.get("ttl"),
-            version.stamp
-        )
+        format!("{id}: w {mark} ts {} ttl {:?} {:?}", version.ts, version.body.get("ttl"), version.stamp)
     };
     logical.iter().map(one).collect()
 }

@@ -100,27 +100,12 @@ impl<'a> Staging<'a> {
             self.remove(&key, &expired, LogKind::Expire)?;
         }
         self.head.counter += 1;
-<<<<<<< HEAD
         let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter)
             .ok_or(LimitFault::Exhausted { what: "document numbers" })?;
-        let record = self.stamp(number, item);
-        self.claim_unique(&record, &[]).await?;
-        self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
-=======
-        let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter).ok_or(
-            LimitFault::Exhausted {
-                what: "document numbers",
-            },
-        )?;
         // Before the LSN is taken: an expired holder that has to go for it takes one of its own.
         self.claim_unique(number, item.document(), &[]).await?;
         let record = self.stamp(number, item);
-        self.put(
-            NUMBERS,
-            keyspace::number_key(self.context.partition.container, number),
-            key.clone(),
-        );
->>>>>>> sim
+        self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
         self.head.documents += 1;
         self.write(key, LogKind::Create, &record);
         Ok(record)
@@ -212,13 +197,8 @@ impl<'a> Staging<'a> {
         self.log.push((lsn, LogEntry { kind, number, ts: self.context.ts, lsn_last: lsn }));
     }
 
-<<<<<<< HEAD
-    fn unique_rows(&self, record: &Record) -> Vec<Bytes> {
-        unique::rows(&self.context.shape.unique_keys, &self.logical_prefix, &record.document)
-=======
     fn unique_rows(&self, document: &Document) -> Vec<Bytes> {
         unique::rows(&self.context.shape.unique_keys, &self.logical_prefix, document)
->>>>>>> sim
     }
 
     /// Takes the rows of all constraints for a document, except those in `held`, which it has already; tells all.
@@ -236,15 +216,7 @@ impl<'a> Staging<'a> {
             if let Some(holder) = self.get(UNIQUE, row).await? {
                 self.evict_expired_holder(&holder, constraint).await?;
             }
-<<<<<<< HEAD
-            self.put(UNIQUE, row.clone(), Bytes::copy_from_slice(&record.number.raw().to_be_bytes()));
-=======
-            self.put(
-                UNIQUE,
-                row.clone(),
-                Bytes::copy_from_slice(&number.raw().to_be_bytes()),
-            );
->>>>>>> sim
+            self.put(UNIQUE, row.clone(), Bytes::copy_from_slice(&number.raw().to_be_bytes()));
         }
         Ok(rows)
     }

@@ -22,13 +22,7 @@ impl Simulation<'_> {
         self.plan(faults);
         let result = self.world.replace_default(new)?;
         self.settle_catalog(faults)?;
-        self.note(|trace| {
-            write!(
-                trace,
-                "  default {new:?}: {:?}",
-                result.as_ref().map(|_| ()).err()
-            )
-        });
+        self.note(|trace| write!(trace, "  default {new:?}: {:?}", result.as_ref().map(|_| ()).err()));
         let found = self.world.find_container();
         let found = found.map_err(|fault| format!("the container is gone: {fault}"))?;
         let is_new = default_of(&found) == new;
@@ -38,10 +32,7 @@ impl Simulation<'_> {
             Err(Fault::Storage(_))
                 if (self.may_fail() || self.is_full) && (!is_new || new == before.default_ttl) => {}
             other => {
-                return Err(format!(
-                    "the default changed to {:?} after {other:?}",
-                    default_of(&found)
-                ));
+                return Err(format!("the default changed to {:?} after {other:?}", default_of(&found)));
             }
         }
         self.rules.default_ttl = default_of(&found);
@@ -133,9 +124,7 @@ impl Simulation<'_> {
         let state = settled(&self.logicals[key], &found[key], |_| true);
         let state = state.ok_or_else(|| format!("key {key}: emptying has changed a document"))?;
         if done && state.values().any(|version| !rules.is_expired(version)) {
-            return Err(format!(
-                "key {key}: a document outlived the end of its partition key"
-            ));
+            return Err(format!("key {key}: a document outlived the end of its partition key"));
         }
         self.logicals[key] = state;
         self.settle(&[])

@@ -75,12 +75,8 @@ impl Simulation<'_> {
             Some(lsn) => {
                 let all: Vec<&Moment> = past.iter().chain(moments.iter().skip(1)).collect();
                 (1..=all.len()).rev().find_map(|cut| {
-                    let kept = all[..cut]
-                        .iter()
-                        .all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
-                    let lost = all[cut..]
-                        .iter()
-                        .all(|moment| moment.lsn.is_none_or(|at| at > lsn));
+                    let kept = all[..cut].iter().all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
+                    let lost = all[cut..].iter().all(|moment| moment.lsn.is_none_or(|at| at > lsn));
                     (kept && lost).then(|| settled(&all[cut - 1].state, found, may_be_gone))?
                 })
             }
@@ -102,19 +98,11 @@ impl Simulation<'_> {
             let records: Vec<_> = found
                 .iter()
                 .map(|(id, stored)| {
-                    (
-                        id,
-                        &stored.etag,
-                        stored.ts,
-                        stored.body.get("w").map(ToString::to_string),
-                    )
+                    (id, &stored.etag, stored.ts, stored.body.get("w").map(ToString::to_string))
                 })
                 .collect();
-            let _ = write!(
-                text,
-                "\n  records after: {records:?}\n  now {}, {:?}",
-                rules.now, rules.default_ttl
-            );
+            let _ =
+                write!(text, "\n  records after: {records:?}\n  now {}, {:?}", rules.now, rules.default_ttl);
             text
         })?;
         moments.push(Moment {
@@ -147,9 +135,7 @@ impl Simulation<'_> {
                 return Err(format!("key {key}: the acknowledged write {lsn} is lost"));
             }
             if answered.is_some_and(|answered| answered < last_kept) {
-                return Err(format!(
-                    "key {key}: the write {lsn} is lost and a later one is not"
-                ));
+                return Err(format!("key {key}: the write {lsn} is lost and a later one is not"));
             }
         }
         Ok(())

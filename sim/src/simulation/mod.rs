@@ -69,22 +69,14 @@ pub fn run(scenario: &Scenario) -> Result<Summary, Violation> {
 
 /// Plays a course with something wrong on purpose.
 pub fn run_planted(scenario: &Scenario, planted: Planted<'_>) -> Result<Summary, Violation> {
-    let at_start = |complaint| Violation {
-        wave: 0,
-        complaint,
-        trace: Vec::new(),
-    };
+    let at_start = |complaint| Violation { wave: 0, complaint, trace: Vec::new() };
     let mut simulation = Simulation::new(scenario, planted).map_err(at_start)?;
     for (index, wave) in scenario.waves.iter().enumerate() {
         simulation.note(|trace| write!(trace, "wave {index}: {}", title(wave)));
-        simulation
-            .play(index, wave)
-            .map_err(|complaint| simulation.violation(index, complaint))?;
+        simulation.play(index, wave).map_err(|complaint| simulation.violation(index, complaint))?;
     }
     let index = scenario.waves.len();
-    simulation
-        .finish()
-        .map_err(|complaint| simulation.violation(index, complaint))?;
+    simulation.finish().map_err(|complaint| simulation.violation(index, complaint))?;
     Ok(Summary {
         trace_hash: simulation.trace_hash,
         operations: simulation.operations,
@@ -127,18 +119,10 @@ enum End {
 
 impl<'a> Simulation<'a> {
     fn new(scenario: &'a Scenario, planted: Planted<'a>) -> Result<Simulation<'a>, Complaint> {
-        let durability = if scenario.buffered {
-            Durability::Buffered
-        } else {
-            Durability::Sync
-        };
+        let durability = if scenario.buffered { Durability::Buffered } else { Durability::Sync };
         let world = World::new(scenario, planted.durability.unwrap_or(durability))?;
         let now = world.ambient.now_seconds();
-        let rules = Rules {
-            unique: scenario.unique.clone(),
-            default_ttl: scenario.default_ttl,
-            now,
-        };
+        let rules = Rules { unique: scenario.unique.clone(), default_ttl: scenario.default_ttl, now };
         let mut simulation = Simulation {
             scenario,
             planted,
@@ -243,10 +227,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn lanes(&self, lanes: &[Vec<Request>]) -> Vec<Lane> {
-        let errand = |request: &Request| Errand {
-            pause: request.pause,
-            kind: self.errand(&request.want),
-        };
+        let errand = |request: &Request| Errand { pause: request.pause, kind: self.errand(&request.want) };
         let lane = |(requests, feed): (&Vec<Request>, &Option<Feed>)| {
             let open = feed.as_ref().and_then(Feed::open);
             (requests.iter().map(errand).collect(), open)
@@ -272,18 +253,13 @@ impl<'a> Simulation<'a> {
                 let part = |(key, wish): &(usize, Wish)| (*key, self.step(*key, wish));
                 ErrandKind::Bulk(parts.iter().map(part).collect())
             }
-            Want::Page { scope, items_max } => ErrandKind::Page {
-                scope: *scope,
-                items_max: *items_max,
-            },
+            Want::Page { scope, items_max } => ErrandKind::Page { scope: *scope, items_max: *items_max },
         }
     }
 
     fn step(&self, key: usize, wish: &Wish) -> Step {
         let id = id_text(wish.id);
-        let stamp = self.logicals[key]
-            .get(&id)
-            .and_then(|version| version.stamp.as_ref());
+        let stamp = self.logicals[key].get(&id).and_then(|version| version.stamp.as_ref());
         let etag = stamp.map_or_else(|| "\"none\"".to_owned(), |stamp| stamp.etag.clone());
         let aim = match stamp {
             Some(stamp) if wish.by_number => Aim::Number(stamp.number),
@@ -302,11 +278,7 @@ impl<'a> Simulation<'a> {
             WishKind::Create => Step::Create { body },
             WishKind::Upsert => Step::Upsert { body, demand },
             WishKind::Replace => Step::Replace { aim, body, demand },
-            WishKind::Patch => Step::Patch {
-                aim,
-                edits: wish.edits.clone(),
-                demand,
-            },
+            WishKind::Patch => Step::Patch { aim, edits: wish.edits.clone(), demand },
             WishKind::Delete => Step::Delete { aim, demand },
             WishKind::Read => Step::Read { aim, demand },
         }
@@ -326,10 +298,7 @@ impl<'a> Simulation<'a> {
                 self.rules.is_expired(version) || earlier.iter().any(|rules| rules.is_expired(version))
             };
             let state = settled(&self.logicals[key], found, may_be_gone).ok_or_else(|| {
-                format!(
-                    "key {key}: records changed by themselves: {:?} became {found:?}",
-                    self.logicals[key]
-                )
+                format!("key {key}: records changed by themselves: {:?} became {found:?}", self.logicals[key])
             })?;
             let moment = Moment {
                 lsn: None,
@@ -346,11 +315,7 @@ impl<'a> Simulation<'a> {
 
     /// Everything acknowledged up to now survives any crash from now on.
     fn all_is_durable(&mut self) {
-        self.past = self
-            .logicals
-            .iter()
-            .map(|logical| vec![Moment::initial(logical.clone())])
-            .collect();
+        self.past = self.logicals.iter().map(|logical| vec![Moment::initial(logical.clone())]).collect();
     }
 
     /// Cuts the power and tells how far each partition's history survived.
@@ -412,9 +377,7 @@ impl<'a> Simulation<'a> {
         } else if self.world.expiry_is_pending()? {
             ExpiryRule::Pending
         } else {
-            ExpiryRule::Settled {
-                swept_second: self.swept_second,
-            }
+            ExpiryRule::Settled { swept_second: self.swept_second }
         };
         let report = self.world.audit(&shape, expiry)?;
         match report.findings.first() {
@@ -424,10 +387,9 @@ impl<'a> Simulation<'a> {
                 };
                 Ok(report.partitions.iter().map(partition).collect())
             }
-            Some(finding) => Err(format!(
-                "audit ({expiry:?}): {finding} (and {} more)",
-                report.findings.len() - 1
-            )),
+            Some(finding) => {
+                Err(format!("audit ({expiry:?}): {finding} (and {} more)", report.findings.len() - 1))
+            }
         }
     }
 
@@ -442,11 +404,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn violation(&self, wave: usize, complaint: Complaint) -> Violation {
-        Violation {
-            wave,
-            complaint,
-            trace: self.trace.clone(),
-        }
+        Violation { wave, complaint, trace: self.trace.clone() }
     }
 }
 
