@@ -69,6 +69,13 @@ class Server:
         self.process.kill()
         self.process.wait()
 
+    def start_and_kill(self, seconds):
+        """Starts and kills it so soon that it may not have become ready."""
+        command = [program(), "--data", self.data, "--nosql", f"127.0.0.1:{self.port}", *self.flags]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
+        time.sleep(seconds)
+        self.kill()
+
     def restart(self):
         """Stops in order and starts again."""
         code = self.stop()

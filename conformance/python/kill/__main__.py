@@ -1,0 +1,188 @@
+"""`python -m kill --rounds N --seed S`: load, kill -9, restart on the same folder, compare; round after round."""
+
+import argparse
+import multiprocessing
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+import time
+
+from kill.clients import DATABASE
+from kill.journal import read
+from kill.judge import Judge, plain
+from kill.load import CONTAINERS, THROUGHPUT, work
+from support.server import Server
+from support.wire import Wire
+
+# By hand is what makes the load; the SDK over both transports is what users have.
+CLIENTS = ["raw", "raw", "raw", "http", "https"]
+LOAD_SECONDS = (0.05, 1.2)
+# How often a restart is killed as well, and how soon.
+SECOND_KILL_CHANCE = 0.25
+SECOND_KILL_SECONDS = (0.0, 0.15)
+CLIENT_SECONDS_MAX = 120
+
+
+class Driver:
+    """The server, its clients and the judge, for any number of rounds."""
+
+    def __init__(self, folder, seed, clients=CLIENTS):
+        self.folder = pathlib.Path(folder)
+        self.chance = random.Random(seed)
+        self.server = Server(self.folder / "data")
+        self.judge = Judge()
+        self.over = multiprocessing.Event()
+        self.tokens = {}  # (container, range) -> LSN
+        self.start_seconds = []
+        self.done = self.refused = self.unknown = 0
+        self.server.start()
+        self._make_containers()
+        self.workers = []
+        for index, kind in enumerate(clients):
+            path = self.folder / f"journal-{index}"
+            path.touch()
+            ours, theirs = multiprocessing.Pipe()
+            arguments = (index, kind, self.server.port, seed, path, theirs, self.over)
+            process = multiprocessing.Process(target=work, args=arguments, daemon=True)
+            process.start()
+            self.workers.append({"process": process, "pipe": ours, "path": path, "offset": 0})
+        for worker in self.workers:
+            assert worker["pipe"].recv() == "ready"
+
+    def round(self, number, before_restart=lambda: None):
+        """Load, kill, restart, compare; answers the violations."""
+        self.over.clear()
+        for index, worker in enumerate(self.workers):
+            worker["pipe"].send((number, self._owned_by(index), self._shared()))
+        time.sleep(self.chance.uniform(*LOAD_SECONDS))
+        # Set first: an answer that comes behind it may be the echo of a request that the SDK sent twice.
+        self.over.set()
+        self.server.kill()
+        violations = self._wait_for_clients()
+        before_restart()
+        self._restart()
+        journals = self._journals()
+        observed = self._read_everything()
+        violations += self.judge.judge(journals, observed)
+        violations += self._check_sessions()
+        return violations
+
+    def close(self):
+        for worker in self.workers:
+            if worker["process"].is_alive():
+                worker["pipe"].send(None)
+            worker["process"].join(5)
+            worker["process"].kill()
+        if self.server.is_running():
+            self.server.kill()
+        self.server.log.close()
+
+    def _make_containers(self):
+        with Wire(self.server.port) as wire:
+            assert wire.send("POST", "/dbs", {"id": DATABASE}).status == 201
+            for name, definition in CONTAINERS.items():
+                headers = {"x-ms-offer-throughput": THROUGHPUT[name]} if name in THROUGHPUT else {}
+                answer = wire.send("POST", f"/dbs/{DATABASE}/colls", {"id": name, **definition}, headers)
+                assert answer.status == 201, answer.body
+
+    def _owned_by(self, index):
+        mine = f"w{index}-"
+        items = self.judge.state.items()
+        return {key: (plain(item), item["_etag"]) for key, item in items if key[2].startswith(mine)}
+
+    def _shared(self):
+        return {key: item["_etag"] for key, item in self.judge.state.items() if key[0] == "shared"}
+
+    def _wait_for_clients(self):
+        violations = []
+        for index, worker in enumerate(self.workers):
+            if not worker["pipe"].poll(CLIENT_SECONDS_MAX):
+                violations.append(f"client {index} hangs")
+                continue
+            worker["pipe"].recv()
+        return violations
+
+    def _restart(self):
+        """Starts again; now and then the start is killed as well, which must not harm either."""
+        while self.chance.random() < SECOND_KILL_CHANCE:
+            self.server.start_and_kill(self.chance.uniform(*SECOND_KILL_SECONDS))
+        self.start_seconds.append(self.server.start())
+
+    def _journals(self):
+        journals = []
+        for worker in self.workers:
+            operations, worker["offset"] = read(worker["path"], worker["offset"])
+            journals.append(operations)
+        for operation in (operation for journal in journals for operation in journal):
+            setattr(self, operation.outcome, getattr(self, operation.outcome) + 1)
+            if operation.lsn:
+                place = (operation.changes[0][0][0], operation.range)
+                self.tokens[place] = max(self.tokens.get(place, 0), operation.lsn)
+        return journals
+
+    def _read_everything(self):
+        observed = {}
+        with Wire(self.server.port) as wire:
+            for container in CONTAINERS:
+                for item in wire.feed(f"/dbs/{DATABASE}/colls/{container}/docs"):
+                    key = (container, item["pk"], item["id"])
+                    if key in observed:
+                        raise RuntimeError(f"{key} is in the feed twice")
+                    observed[key] = item
+        return observed
+
+    def _check_sessions(self):
+        """A client that was told an LSN may ask for it after the crash."""
+        violations = []
+        with Wire(self.server.port) as wire:
+            for (container, range_id), lsn in self.tokens.items():
+                headers = {"x-ms-documentdb-partitionkeyrangeid": range_id, "x-ms-session-token": f"{range_id}:0#{lsn}",
+                           "x-ms-max-item-count": "1"}
+                answer = wire.send("GET", f"/dbs/{DATABASE}/colls/{container}/docs", headers=headers)
+                if answer.status != 200:
+                    violations.append(f"session: LSN {lsn} of {container}/{range_id} is answered with {answer.status}")
+        return violations
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="cargo xtask kill")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--keep", action="store_true", help="keep the folder, also after success")
+    arguments = parser.parse_args()
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(2**32)
+    folder = tempfile.mkdtemp(prefix="kill-")
+    print(f"kill -9 under load: {arguments.rounds} rounds, seed {seed}, folder {folder}", flush=True)
+    begun = time.monotonic()
+    driver = Driver(folder, seed)
+    passed = failed = 0
+    for number in range(1, arguments.rounds + 1):
+        try:
+            violations = driver.round(number)
+        except Exception as error:
+            violations = [f"the round broke off: {error!r}\n{driver.server.errors()}"]
+        for violation in violations:
+            print(f"round {number}: {violation}", flush=True)
+        passed, failed = passed + (not violations), failed + bool(violations)
+        if violations:
+            # What is wrong now stays wrong: later rounds would only say it again.
+            break
+        if number % 10 == 0:
+            print(f"round {number}: {len(driver.judge.state)} items, {driver.done} acknowledged, {driver.refused} refused, "
+                  f"{driver.unknown} unknown, start {driver.start_seconds[-1]:.2f} s", flush=True)
+    driver.close()
+    starts = sorted(driver.start_seconds) or [0.0]
+    print(f"{driver.done} writes acknowledged, {driver.refused} refused, {driver.unknown} unknown, "
+          f"in {time.monotonic() - begun:.0f} s; ready after {starts[len(starts) // 2]:.2f} s (median), {starts[-1]:.2f} s (most)")
+    if failed:
+        print(f"journals and data are kept in {folder}; repeat with --seed {seed}")
+    elif not arguments.keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or passed < arguments.rounds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

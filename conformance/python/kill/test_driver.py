@@ -1,0 +1,38 @@
+"""The whole driver on a real server, once as it is and once with a disk that forgets."""
+
+import shutil
+
+import pytest
+
+from kill.__main__ import Driver
+
+
+@pytest.fixture
+def driver(tmp_path):
+    driver = Driver(tmp_path, seed=5, clients=["raw", "http"])
+    yield driver
+    driver.close()
+
+
+def test_a_server_that_keeps_its_word_passes(driver):
+    assert [driver.round(number) for number in (1, 2)] == [[], []]
+    assert driver.done > 0 and len(driver.judge.state) > 0
+
+
+def test_a_disk_that_forgets_is_found(driver, tmp_path):
+    """The folder as it was before the round stands in for a server that answered before it wrote."""
+    assert driver.round(1) == []
+    driver.server.kill()
+    shutil.copytree(tmp_path / "data", tmp_path / "old")
+    driver.server.start()
+
+    def forget():
+        shutil.rmtree(tmp_path / "data")
+        shutil.move(tmp_path / "old", tmp_path / "data")
+
+    # A round may be cut off before anything was written, but not many in a row are.
+    done = driver.done
+    violations = driver.round(2, before_restart=forget)
+    assert driver.done > done
+    assert any(violation.startswith("lost") for violation in violations), violations
+    assert any(violation.startswith("session") for violation in violations), violations
