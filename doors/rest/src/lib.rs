@@ -7,6 +7,8 @@
 
 mod auth;
 mod faults;
+#[doc(hidden)]
+pub mod fuzzing;
 mod operations;
 mod route;
 mod service;

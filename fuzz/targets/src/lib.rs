@@ -1,0 +1,190 @@
+//! What the fuzzer calls. Each function takes any bytes and panics if a promise is broken.
+//!
+//! The binaries beside this crate hand it what the fuzzer makes up; the test of this crate replays what was worth
+//! keeping, with any compiler and without the fuzzer.
+
+use bytes::Bytes;
+use partition::{LogEntry, keyspace, stored_document};
+use std::cmp::Ordering;
+use value::{Document, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
+
+/// A target with its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 6] = [
+    ("json_in", json_in),
+    ("key_code", key_code),
+    ("record", record),
+    ("rows", rows),
+    ("patch", patch),
+    ("auth_header", auth_header),
+];
+
+/// Separates the two parts of an input; no byte of UTF-8 text.
+const SEPARATOR: u8 = 0xFF;
+
+/// JSON text: what is taken comes back as it was, to the bit of every number.
+pub fn json_in(data: &[u8]) {
+    let Ok(document) = Document::from_json(data) else {
+        return;
+    };
+    assert!(document.validate().is_ok(), "a new document is whole");
+    let text = text_of(&document);
+    let again = Document::from_json(&text).expect("our own text is JSON");
+    assert_eq!(again.bytes(), document.bytes(), "text and document are one");
+    assert_eq!(text_of(&again), text);
+    let tree = Document::from_value(&document.to_value()).expect("a document's tree is a document");
+    assert_eq!(tree.bytes(), document.bytes(), "tree and document are one");
+    // Another reader agrees that it was JSON, and on what it says; of two members of a name both keep the last.
+    let theirs: serde_json::Value = serde_json::from_slice(data).expect("what we take is JSON");
+    let ours: serde_json::Value = serde_json::from_slice(&text).expect("what we write is JSON");
+    assert_eq!(ours, theirs, "another reader sees the same");
+}
+
+/// Key codes: any bytes are decoded or refused; order of codes is order of values, both ways.
+pub fn key_code(data: &[u8]) {
+    let decoded = value::decode_key(data).ok();
+    if let Some((value, rest)) = &decoded {
+        assert!(rest.len() < data.len(), "a code has a byte");
+        check_order(value, value);
+        if let Ok((second, _)) = value::decode_key(rest) {
+            check_order(value, &second);
+            check_order(&second, value);
+        }
+    }
+    value::decode_key_descending(data).ok();
+    value::decode_key_optional(data).ok();
+    let (one, other) = parts(data);
+    if let (Ok(one), Ok(other)) = (Value::from_json(one), Value::from_json(other)) {
+        check_order(&one, &other);
+        check_order(&other, &one);
+    }
+}
+
+/// Stored records: whatever the bytes, reading them ends and never panics.
+pub fn record(data: &[u8]) {
+    let row = Bytes::copy_from_slice(data);
+    if let Ok(stored) = stored_document(&row) {
+        walk(&stored.document);
+    }
+    if let Ok(document) = Document::from_stored(row) {
+        walk(&document);
+    }
+}
+
+/// Rows and keys around the records.
+pub fn rows(data: &[u8]) {
+    LogEntry::decode(data).ok();
+    if let Some((second, number)) = keyspace::parse_expiry_key(data) {
+        let container = keyspace::parse_container(data).expect("an expiry key begins with a container");
+        assert_eq!(keyspace::expiry_key(container, second, number), data);
+    }
+    keyspace::parse_log_key(data);
+    keyspace::parse_consumer_key(data);
+    keyspace::parse_catalog_number(data);
+    if let Ok(text) = std::str::from_utf8(data) {
+        model::SessionToken::parse_list(text).ok();
+        if let Some(rid) = model::Rid::parse(text) {
+            assert_eq!(model::Rid::parse(&rid.to_string()), Some(rid));
+        }
+        model::ContinuationKey::new([7; 32]).open(b"context", text).ok();
+    }
+}
+
+/// Patches: what comes of one is a document, the same every time, and all or nothing.
+pub fn patch(data: &[u8]) {
+    let (document, operations) = parts(data);
+    let Ok(document) = Document::from_json(document) else {
+        return;
+    };
+    let Ok(list) = Value::from_json(operations) else {
+        return;
+    };
+    let Ok(operations) = PatchOperation::list_from_json(ValueRef::from(&list)) else {
+        return;
+    };
+    if operations.len() > PATCH_OPERATIONS_MAX {
+        return;
+    }
+    let before = document.bytes().clone();
+    let patched = value::apply(&document, &operations);
+    assert_eq!(*document.bytes(), before);
+    match &patched {
+        Ok(patched) => {
+            assert!(patched.validate().is_ok(), "a patched document is whole");
+            let again = Document::from_json(&text_of(patched)).expect("a patched document is JSON");
+            assert_eq!(value::compare(again.root(), patched.root()), Ordering::Equal);
+        }
+        Err(error) => assert!(error.operation_index < operations.len().max(1)),
+    }
+    // One operation after the other comes to the same.
+    let one_by_one = operations.iter().try_fold(document, |document, operation| {
+        value::apply(&document, std::slice::from_ref(operation)).ok()
+    });
+    let together = patched.ok();
+    assert_eq!(
+        together.map(|document| document.bytes().clone()),
+        one_by_one.map(|document| document.bytes().clone())
+    );
+}
+
+/// The authorization header and the path it speaks of; parts are separated by 0xFF.
+pub fn auth_header(data: &[u8]) {
+    let (header, rest) = parts(data);
+    let (date, path) = parts(rest);
+    rest::fuzzing::authenticate(header, date, &String::from_utf8_lossy(path));
+}
+
+fn parts(data: &[u8]) -> (&[u8], &[u8]) {
+    match data.iter().position(|byte| *byte == SEPARATOR) {
+        Some(at) => (&data[..at], &data[at + 1..]),
+        None => (data, &[]),
+    }
+}
+
+fn text_of(document: &Document) -> Vec<u8> {
+    let mut text = Vec::new();
+    document.write_json(&mut text);
+    text
+}
+
+fn check_order(one: &Value, other: &Value) {
+    let code = |value: &Value| {
+        let mut code = Vec::new();
+        value::encode_key_value(value, &mut code);
+        code
+    };
+    let descending = |value: &Value| {
+        let mut code = Vec::new();
+        value::encode_key_descending(Some(ValueRef::from(value)), &mut code);
+        code
+    };
+    let (one_code, other_code) = (code(one), code(other));
+    let order = value::compare(ValueRef::from(one), ValueRef::from(other));
+    assert_eq!(one_code.cmp(&other_code), order, "order of codes");
+    assert_eq!(descending(other).cmp(&descending(one)), order, "order of descending codes");
+    let joined = [&one_code[..], &other_code[..]].concat();
+    let (first, behind) = value::decode_key(&joined).expect("our own code is a code");
+    assert_eq!(behind, other_code, "a code ends by itself");
+    let same = value::compare(ValueRef::from(&first), ValueRef::from(one));
+    assert_eq!(same, Ordering::Equal, "a value comes back from its code");
+}
+
+/// Everything that reads a document.
+fn walk(document: &Document) {
+    let tree = document.to_value();
+    let text = text_of(document);
+    let mut code = Vec::new();
+    value::encode_key(document.root(), &mut code);
+    for (name, member) in document.root().members() {
+        let found = document.root().member(name);
+        assert!(document.validate().is_err() || found.is_some(), "a member is found by its name");
+        member.to_value();
+    }
+    if document.validate().is_ok() {
+        let again = Document::from_value(&tree).expect("a whole document's tree is a document");
+        assert_eq!(value::compare(again.root(), document.root()), Ordering::Equal);
+        serde_json::from_slice::<serde_json::Value>(&text).expect("a whole document's text is JSON");
+    }
+}
