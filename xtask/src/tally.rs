@@ -27,7 +27,7 @@ impl std::fmt::Display for Tally {
 pub(crate) enum Runner {
     /// `test result: ok. 3 passed; 0 failed; …`, once per binary.
     Cargo,
-    /// `=== 1 failed, 2 passed, 1 error in 0.5s ===`, once.
+    /// `1 failed, 2 passed, 1 error in 0.5s`, once, with or without `===` around it.
     Pytest,
     /// `ℹ pass 3` and `ℹ fail 0`, or the same behind `#`.
     Node,
@@ -47,8 +47,12 @@ pub(crate) fn count(runner: Runner, output: &str) -> Option<Tally> {
             sum
         }
         Runner::Pytest => {
-            let is_summary =
-                |line: &&str| line.starts_with("==") && line.ends_with("==") && line.contains(" in ");
+            let is_summary = |line: &&str| {
+                let line = line.trim_matches(['=', ' ']);
+                line.starts_with(|first: char| first.is_ascii_digit())
+                    && line.contains(" in ")
+                    && words(line) != Tally::default()
+            };
             lines.rev().find(is_summary).map(words)
         }
         Runner::Node => {
@@ -107,6 +111,7 @@ mod tests {
         check(Runner::Cargo, cargo, Some((7, 2)));
         check(Runner::Pytest, "..F\n==== 1 failed, 12 passed in 0.50s ====\n", Some((12, 1)));
         check(Runner::Pytest, "===== 12 passed, 1 error in 0.50s =====\n", Some((12, 1)));
+        check(Runner::Pytest, "....\n1181 passed, 2 warnings in 9.28s (0:01:51)\n", Some((1181, 0)));
         check(Runner::Pytest, "===== 900 passed in 62.50s (0:01:02) =====\n", Some((900, 0)));
         check(Runner::Node, "✔ a (1ms)\nℹ tests 3\nℹ pass 2\nℹ fail 1\nℹ cancelled 0\n", Some((2, 1)));
         check(Runner::Node, "# tests 3\n# pass 3\n# fail 0\n", Some((3, 0)));
