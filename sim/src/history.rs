@@ -74,8 +74,8 @@ pub struct Operation {
 pub struct Moment {
     /// The last LSN of the operation; `None` if nobody was told.
     pub lsn: Option<u64>,
-    /// Whether the operation was acknowledged.
-    pub acknowledged: bool,
+    /// Whether nobody asked for it: expired documents went, one after the other and in any order.
+    pub swept: bool,
     /// When the operation was sent and answered, in events of the simulation.
     pub span: (u64, Option<u64>),
     /// The state behind it.
@@ -85,7 +85,7 @@ pub struct Moment {
 impl Moment {
     /// The moment before the first operation.
     pub fn initial(state: Logical) -> Moment {
-        Moment { lsn: None, acknowledged: true, span: (0, Some(0)), state }
+        Moment { lsn: None, swept: false, span: (0, Some(0)), state }
     }
 }
 
@@ -162,7 +162,7 @@ impl<F> Search<'_, F> {
             placed[index] = true;
             moments.push(Moment {
                 lsn: self.lsn(index),
-                acknowledged: operation.verdict != Verdict::Unknown,
+                swept: false,
                 span: (operation.invoked, operation.answered),
                 state,
             });
@@ -315,7 +315,7 @@ pub fn shows(version: &Version, stored: &Stored) -> bool {
 pub fn settled(
     state: &Logical,
     found: &BTreeMap<String, Stored>,
-    may_be_gone: impl Fn(&Version) -> bool,
+    may_be_gone: impl Fn(&str, &Version) -> bool,
 ) -> Option<Logical> {
     let mut after = Logical::new();
     for (id, version) in state {
@@ -323,7 +323,7 @@ pub fn settled(
             Some(stored) if shows(version, stored) => {
                 after.insert(id.clone(), Arc::new(version_of(stored)));
             }
-            None if may_be_gone(version) => {}
+            None if may_be_gone(id, version) => {}
             Some(_) | None => return None,
         }
     }

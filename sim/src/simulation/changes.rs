@@ -1,7 +1,7 @@
 //! Waves that change the container itself: its default, its existence, all documents of a key.
 
 use super::{End, Simulation, default_of};
-use crate::history::settled;
+use crate::history::{Moment, settled};
 use crate::naive::{DefaultTtl, Logical};
 use crate::scenario::{KEYS, Request};
 use crate::world::Complaint;
@@ -121,10 +121,21 @@ impl Simulation<'_> {
         }
         // What is gone was deleted; what is there must be as it was.
         let done = result.is_ok();
-        let state = settled(&self.logicals[key], &found[key], |_| true);
+        let state = settled(&self.logicals[key], &found[key], |_, _| true);
         let state = state.ok_or_else(|| format!("key {key}: emptying has changed a document"))?;
         if done && state.values().any(|version| !rules.is_expired(version)) {
             return Err(format!("key {key}: a document outlived the end of its partition key"));
+        }
+        // It goes document by document, in the order of their ids; a crash may take the end of it back.
+        let mut remaining = self.logicals[key].clone();
+        for id in self.logicals[key].keys().filter(|id| !state.contains_key(*id)) {
+            remaining.remove(id);
+            self.past[key].push(Moment {
+                lsn: None,
+                swept: false,
+                span: (self.events, Some(self.events)),
+                state: remaining.clone(),
+            });
         }
         self.logicals[key] = state;
         self.settle(&[])

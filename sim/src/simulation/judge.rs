@@ -1,6 +1,6 @@
 //! The verdict on a wave: answers, records, identities and feeds against the model.
 
-use super::{End, Simulation};
+use super::{End, Simulation, Survived};
 use crate::desk::{Answer, Call, Record, stored_of};
 use crate::feeds::Feed;
 use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, settled};
@@ -46,7 +46,13 @@ impl Simulation<'_> {
                     past.extend(moments.into_iter().skip(1));
                 }
             }
-            End::Crashed(_) => self.all_is_durable(),
+            End::Crashed(survived) => {
+                let container = self.world.container.number().0;
+                for (ordinal, Survived { ts, .. }) in survived {
+                    self.identities.set_back((container, *ordinal), *ts);
+                }
+                self.all_is_durable();
+            }
         }
         Ok(())
     }
@@ -60,12 +66,12 @@ impl Simulation<'_> {
         end: &End,
     ) -> Result<Vec<Moment>, Complaint> {
         let (rules, past, found) = (&self.rules, &self.past[key], &found[key]);
-        let may_be_gone = |version: &Version| rules.is_expired(version);
+        let may_be_gone = |_: &str, version: &Version| rules.is_expired(version);
         let lsn_survived = match end {
             End::Quiet => None,
             End::Crashed(survived) => {
                 let ordinal = self.world.ordinal_of(key).ok_or("nobody owns a key")?;
-                Some(survived.get(&ordinal).copied().unwrap_or(0))
+                Some(survived.get(&ordinal).copied().unwrap_or_default().lsn)
             }
         };
         let buffered = self.scenario.buffered;
@@ -77,6 +83,15 @@ impl Simulation<'_> {
                 (1..=all.len()).rev().find_map(|cut| {
                     let kept = all[..cut].iter().all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
                     let lost = all[cut..].iter().all(|moment| moment.lsn.is_none_or(|at| at > lsn));
+                    // Sweeps are noted at the end of their wave; some of them may have come before the cut.
+                    let swept_later = |id: &str, version: &Version| {
+                        all[cut - 1..].windows(2).any(|pair| {
+                            let was_there = pair[0].state.get(id).is_some_and(|there| **there == *version);
+                            pair[1].swept && was_there && !pair[1].state.contains_key(id)
+                        })
+                    };
+                    let may_be_gone =
+                        |id: &str, version: &Version| may_be_gone(id, version) || swept_later(id, version);
                     (kept && lost).then(|| settled(&all[cut - 1].state, found, may_be_gone))?
                 })
             }
@@ -107,7 +122,7 @@ impl Simulation<'_> {
         })?;
         moments.push(Moment {
             lsn: None,
-            acknowledged: true,
+            swept: true,
             span: (self.events, Some(self.events)),
             state: state.clone(),
         });
@@ -116,12 +131,16 @@ impl Simulation<'_> {
     }
 
     /// With buffered writes a crash takes the end of the store's history, whichever partition it belongs to.
-    fn check_prefix(&self, moments: &[Vec<Moment>], survived: &BTreeMap<u32, u64>) -> Result<(), Complaint> {
+    fn check_prefix(
+        &self,
+        moments: &[Vec<Moment>],
+        survived: &BTreeMap<u32, Survived>,
+    ) -> Result<(), Complaint> {
         let mut last_kept = 0;
         let mut lost = Vec::new();
         for (key, moments) in moments.iter().enumerate() {
             let ordinal = self.world.ordinal_of(key).ok_or("nobody owns a key")?;
-            let lsn_survived = survived.get(&ordinal).copied().unwrap_or(0);
+            let lsn_survived = survived.get(&ordinal).copied().unwrap_or_default().lsn;
             for moment in self.past[key].iter().chain(moments.iter().skip(1)) {
                 match moment.lsn {
                     Some(lsn) if lsn <= lsn_survived => last_kept = last_kept.max(moment.span.0),

@@ -113,8 +113,15 @@ struct Simulation<'a> {
 enum End {
     /// All answers came.
     Quiet,
-    /// The power failed. The last LSN of each partition that survived.
-    Crashed(BTreeMap<u32, u64>),
+    /// The power failed. What survived of each partition.
+    Crashed(BTreeMap<u32, Survived>),
+}
+
+/// How far a partition's history survived a crash.
+#[derive(Clone, Copy, Default)]
+struct Survived {
+    lsn: u64,
+    ts: u64,
 }
 
 impl<'a> Simulation<'a> {
@@ -294,7 +301,7 @@ impl<'a> Simulation<'a> {
         let found = self.world.look()?;
         let mut moments = Vec::with_capacity(KEYS.len());
         for (key, found) in found.iter().enumerate() {
-            let may_be_gone = |version: &Version| {
+            let may_be_gone = |_: &str, version: &Version| {
                 self.rules.is_expired(version) || earlier.iter().any(|rules| rules.is_expired(version))
             };
             let state = settled(&self.logicals[key], found, may_be_gone).ok_or_else(|| {
@@ -302,7 +309,7 @@ impl<'a> Simulation<'a> {
             })?;
             let moment = Moment {
                 lsn: None,
-                acknowledged: true,
+                swept: true,
                 span: (self.events, Some(self.events)),
                 state: state.clone(),
             };
@@ -323,13 +330,8 @@ impl<'a> Simulation<'a> {
         self.crashes += 1;
         self.swept_second = 0;
         self.world.crash(survivors)?;
-        let report = self.audit()?;
-        let container = self.world.container.number().0;
-        let mut survived = BTreeMap::new();
-        for (ordinal, lsn, ts) in report {
-            self.identities.set_back((container, ordinal), ts);
-            survived.insert(ordinal, lsn);
-        }
+        let heads = self.audit()?;
+        let survived = heads.into_iter().map(|(ordinal, lsn, ts)| (ordinal, Survived { lsn, ts })).collect();
         Ok(End::Crashed(survived))
     }
 

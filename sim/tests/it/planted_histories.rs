@@ -62,7 +62,7 @@ fn explained(operations: &[Operation], found: &[Stored]) -> bool {
         found.iter().map(|stored| (stored.body["id"].as_str().unwrap().to_owned(), stored.clone())).collect();
     let rules = rules();
     let accept = |moments: &[sim::history::Moment]| {
-        settled(&moments.last()?.state, &found, |version| rules.is_expired(version))
+        settled(&moments.last()?.state, &found, |_, version| rules.is_expired(version))
     };
     explain(&rules, &start(), operations, accept).is_ok()
 }
@@ -140,7 +140,7 @@ fn a_document_that_goes_before_its_time() {
     let state = Logical::from([("a".to_owned(), Arc::new(version_of(&stored(1, mortal))))]);
     let gone_at = |now: u64| {
         let rules = Rules { now, ..rules() };
-        settled(&state, &found, |version| rules.is_expired(version)).is_some()
+        settled(&state, &found, |_, version| rules.is_expired(version)).is_some()
     };
     assert!(gone_at(NOW + 10));
     assert!(!gone_at(NOW + 9));
