@@ -153,7 +153,7 @@ fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// Installs Debian packages, as root or through sudo.
-fn apt(packages: &[&str]) -> Result<(), String> {
+pub(crate) fn apt(packages: &[&str]) -> Result<(), String> {
     let sudo = if works("sudo", &["-n", "true"]) { "sudo" } else { "env" };
     let base = Path::new("/");
     let install = [

@@ -1,9 +1,10 @@
-//! Tasks of the project: `cargo xtask test`, `tidy`, `kill`, `disk-full`, `bench`, `fuzz`.
+//! Tasks of the project: `cargo xtask test`, `tidy`, `kill`, `disk-full`, `bench`.
 //!
 //! Each task is a program over the repository's files and the tools it calls; nothing here is linked into the server.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // what tasks are for
 
+mod bench;
 mod conformance;
 mod run;
 mod stages;
@@ -19,8 +20,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   tidy                                             crate arrows, file sizes, heads, links
   kill [--rounds N] [--seed S]                     kill -9 under load, restart, compare
   disk-full                                        fill a small disk, free it, compare
-  bench                                            benchmarks
-  fuzz                                             fuzz targets";
+  bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::report(&root),
         Some("kill") => conformance::kill(&root, rest),
         Some("disk-full") => conformance::disk_full(&root),
-        Some(task @ ("bench" | "fuzz")) => Err(format!("`cargo xtask {task}` is not built yet")),
+        Some("bench") => bench::run(&root, rest),
         Some(other) => Err(format!("unknown task \"{other}\"\n\n{USAGE}")),
         None => Err(USAGE.to_owned()),
     };

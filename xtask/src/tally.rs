@@ -27,7 +27,7 @@ impl std::fmt::Display for Tally {
 pub(crate) enum Runner {
     /// `test result: ok. 3 passed; 0 failed; …`, once per binary.
     Cargo,
-    /// `=== 1 failed, 2 passed, 1 error in 0.5s ===`, once.
+    /// `=== 1 failed, 2 passed, 1 error in 0.5s ===`, once; without the rules when it is told to be quiet.
     Pytest,
     /// `ℹ pass 3` and `ℹ fail 0`, or the same behind `#`.
     Node,
@@ -47,8 +47,11 @@ pub(crate) fn count(runner: Runner, output: &str) -> Option<Tally> {
             sum
         }
         Runner::Pytest => {
-            let is_summary =
-                |line: &&str| line.starts_with("==") && line.ends_with("==") && line.contains(" in ");
+            let is_summary = |line: &&str| {
+                let line = line.trim_matches(['=', ' ']);
+                let counts = ["passed", "failed", "error"].iter().any(|word| line.contains(word));
+                counts && line.starts_with(|first: char| first.is_ascii_digit()) && line.contains(" in ")
+            };
             lines.rev().find(is_summary).map(words)
         }
         Runner::Node => {
@@ -106,6 +109,7 @@ mod tests {
                      test result: FAILED. 4 passed; 2 failed; 0 ignored; finished in 0.1s\n";
         check(Runner::Cargo, cargo, Some((7, 2)));
         check(Runner::Pytest, "..F\n==== 1 failed, 12 passed in 0.50s ====\n", Some((12, 1)));
+        check(Runner::Pytest, "....\n37 passed in 9.01s\n", Some((37, 0)));
         check(Runner::Pytest, "===== 12 passed, 1 error in 0.50s =====\n", Some((12, 1)));
         check(Runner::Pytest, "===== 900 passed in 62.50s (0:01:02) =====\n", Some((900, 0)));
         check(Runner::Node, "✔ a (1ms)\nℹ tests 3\nℹ pass 2\nℹ fail 1\nℹ cancelled 0\n", Some((2, 1)));

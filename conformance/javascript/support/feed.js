@@ -1,4 +1,4 @@
-// The feed of a container's items by hand: the SDK's own `readAll` is a query.
+// The feed of a container's items by hand, to compare the SDK's lists with: its own `readAll` is a query.
 
 import { createHmac } from "node:crypto";
 import http from "node:http";

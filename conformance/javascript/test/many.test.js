@@ -110,6 +110,23 @@ for (const scheme of SCHEMES) {
       assert.deepEqual(seen, whole);
     });
 
+    it("reads all through the SDK, whole and in pages", async () => {
+      for (let number = 0; number < 30; number++) await container.items.create({ id: `${number}`, pk: `k${number % 5}` });
+      const whole = await ids();
+      const { resources } = await container.items.readAll().fetchAll();
+      assert.deepEqual(resources.map((item) => item.id), whole);
+      const pages = container.items.readAll({ maxItemCount: 7 });
+      const seen = [];
+      while (pages.hasMoreResults()) seen.push(...((await pages.fetchNext()).resources ?? []).map((item) => item.id));
+      assert.deepEqual(seen, whole);
+      const first = await container.items.readAll({ maxItemCount: 7 }).fetchNext();
+      const { continuationToken } = first;
+      const rest = await container.items.readAll({ continuationToken }).fetchAll();
+      assert.deepEqual([...first.resources, ...rest.resources].map((item) => item.id), whole);
+      const one = await container.items.readAll({ partitionKey: "k3" }).fetchAll();
+      assert.deepEqual(one.resources.map((item) => item.id).sort(), ["13", "18", "23", "28", "3", "8"]);
+    });
+
     it("reads the items of one key", async () => {
       for (let number = 0; number < 10; number++) await container.items.create({ id: `${number}`, pk: `k${number % 2}` });
       assert.deepEqual((await ids({ partitionKey: "k1" })).sort(), ["1", "3", "5", "7", "9"]);

@@ -321,7 +321,7 @@ class TestNotBuilt:
         from azure.cosmos.exceptions import CosmosHttpResponseError
         container.create_item({"id": "1", "pk": "a"})
         with pytest.raises(CosmosHttpResponseError) as raised:
-            list(container.query_items("SELECT * FROM c", partition_key="a"))
+            list(container.query_items("SELECT * FROM c WHERE c.n > 1", partition_key="a"))
         assert raised.value.status_code == 400 and "not supported" in str(raised.value)
 
     def test_a_change_feed(self, container):

@@ -78,14 +78,19 @@ fn open_store(settings: &Settings) -> Result<Store, Failure> {
     if let Some(bytes) = settings.free_space_reserve_bytes {
         options.free_space_reserve_bytes = bytes;
     }
-    Store::open(options).map_err(|fault| match fault {
-        OpenFault::Locked { .. } => Failure::Io {
-            what: format!("cannot use the data folder \"{}\"", settings.data.display()),
-            cause: "another server is using it; choose another with --data DIR".to_owned(),
-        },
-        other => Failure::Io {
-            what: format!("cannot use the data folder \"{}\"", settings.data.display()),
-            cause: describe(&other),
+    Store::open(options).map_err(|fault| Failure::Io {
+        what: format!("cannot use the data folder \"{}\"", settings.data.display()),
+        cause: match fault {
+            OpenFault::Locked { .. } => {
+                "another server is using it; choose another with --data DIR".to_owned()
+            }
+            OpenFault::NewerFormat { .. }
+            | OpenFault::SpacesChanged { .. }
+            | OpenFault::TooManySpaces { .. }
+            | OpenFault::NotAStore { .. }
+            | OpenFault::Io { .. }
+            | OpenFault::Damaged { .. }
+            | OpenFault::Engine { .. } => describe(&fault),
         },
     })
 }

@@ -1,0 +1,23 @@
+//! `cargo xtask bench`: builds everything, installs PostgreSQL if it is missing, runs the driver on a core of its own.
+
+use crate::conformance::apt;
+use crate::run::{self, cargo, command};
+use std::path::Path;
+
+/// The core of the client; servers are put on core 0 by the driver.
+const CLIENT_CORE: &str = "1";
+
+/// Runs the cases that `arguments` choose and prints the table.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
+    if !Path::new("/usr/lib/postgresql/15/bin").exists()
+        && let Err(message) = apt(&["postgresql"])
+    {
+        println!("PostgreSQL is missing, its ratios will be too: {message}");
+    }
+    run::plain(cargo(root, &["build", "--release", "-p", "perihelion", "-p", "perihelion-bench"]))?;
+    let driver = root.join("target/release/perihelion-bench");
+    let driver = driver.to_string_lossy();
+    let mut words = vec!["-c", CLIENT_CORE, &*driver];
+    words.extend(arguments.iter().map(String::as_str));
+    run::plain(command("taskset", root, &words))
+}
