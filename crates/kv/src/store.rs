@@ -3,7 +3,7 @@
 //! Knows who commits, but neither how (`commit`) nor where the rows lie (`backend`).
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::backend::{AnyBackend, Backend, PlainBackend, Room};
 use crate::batch::{Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
-use crate::commit::{self, Answer, CommitMode, Committer, Lane, Queue, Status, block_on};
+use crate::commit::{self, Answer, CommitMode, Committer, Lane, Queue, Status, Steps, block_on};
 use crate::embedded::{Embedded, EmbeddedOptions};
 use crate::fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 use crate::faulty::Faulty;
@@ -45,6 +45,7 @@ struct Shared {
 enum Driver {
     Thread { queue: Arc<Queue>, thread: Mutex<Option<JoinHandle<()>>> },
     Inline(Mutex<Committer>),
+    Stepped { steps: Steps, committer: Mutex<Committer> },
 }
 
 impl Store {
@@ -77,6 +78,7 @@ impl Store {
         let mode = match inner.shared.driver {
             Driver::Thread { .. } => CommitMode::Thread,
             Driver::Inline(_) => CommitMode::Inline,
+            Driver::Stepped { .. } => CommitMode::Stepped,
         };
         let last_ingest = *inner.shared.last_ingest.lock().unwrap_or_else(PoisonError::into_inner);
         let backend = match &*inner.shared.backend {
@@ -99,6 +101,9 @@ impl Store {
         let committer = Committer::new(Arc::clone(&backend), Arc::clone(&status), space_count, mode);
         let driver = match mode {
             CommitMode::Inline => Driver::Inline(Mutex::new(committer)),
+            CommitMode::Stepped => {
+                Driver::Stepped { steps: Steps::default(), committer: Mutex::new(committer) }
+            }
             CommitMode::Thread => Driver::start(committer)?,
         };
         let last_ingest = Mutex::new(last_ingest);
@@ -200,12 +205,32 @@ impl Store {
         }
     }
 
+    /// Commits the batches that wait, as one group. Only for [`CommitMode::Stepped`]; others do it by themselves.
+    pub fn step(&self) {
+        if let Driver::Stepped { steps, committer } = &self.shared.driver {
+            steps.step(&mut lock(committer));
+        }
+    }
+
+    /// Waits until a batch waits for a step. Never ends for a store that commits by itself.
+    pub async fn step_is_due(&self) {
+        match &self.shared.driver {
+            Driver::Stepped { steps, .. } => steps.arrival().await,
+            Driver::Thread { .. } | Driver::Inline(_) => std::future::pending().await,
+        }
+    }
+
     /// Closes the engine and opens it again: heals a poisoned store. With a commit thread this is also tried
     /// without being asked, after growing waiting times. Views taken before fail with [`ReadFault::Poisoned`].
     pub async fn reopen(&self) -> Result<(), CommitFault> {
         match &self.shared.driver {
             Driver::Thread { queue, .. } => queue.reopen().await.unwrap_or(Err(CommitFault::Closed)),
-            Driver::Inline(committer) => committer.lock().unwrap_or_else(PoisonError::into_inner).reopen(),
+            Driver::Inline(committer) => lock(committer).reopen(),
+            Driver::Stepped { steps, committer } => {
+                let mut committer = lock(committer);
+                steps.step(&mut committer);
+                committer.reopen()
+            }
         }
     }
 
@@ -214,7 +239,12 @@ impl Store {
     pub async fn close(self) -> Result<(), CommitFault> {
         match &self.shared.driver {
             Driver::Thread { queue, .. } => queue.close().await.unwrap_or(Err(CommitFault::Closed)),
-            Driver::Inline(committer) => committer.lock().unwrap_or_else(PoisonError::into_inner).close(),
+            Driver::Inline(committer) => lock(committer).close(),
+            Driver::Stepped { steps, committer } => {
+                let mut committer = lock(committer);
+                steps.step(&mut committer);
+                committer.close()
+            }
         }
     }
 
@@ -222,6 +252,10 @@ impl Store {
     pub fn disk_bytes(&self) -> u64 {
         self.shared.backend.disk_bytes()
     }
+}
+
+fn lock(committer: &Mutex<Committer>) -> MutexGuard<'_, Committer> {
+    committer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Driver {
@@ -236,10 +270,8 @@ impl Driver {
     fn submit(&self, lane: &Lane, batch: Batch, durability: Durability) -> oneshot::Receiver<Answer> {
         match self {
             Driver::Thread { queue, .. } => queue.submit(lane, batch, durability),
-            Driver::Inline(committer) => {
-                let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
-                commit::commit_inline(&mut committer, lane, batch, durability)
-            }
+            Driver::Inline(committer) => commit::commit_inline(&mut lock(committer), lane, batch, durability),
+            Driver::Stepped { steps, .. } => steps.submit(lane, batch, durability),
         }
     }
 }

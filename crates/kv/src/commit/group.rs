@@ -121,7 +121,7 @@ impl Committer {
         let is_old = |since: Instant| since.elapsed() >= BUFFERED_SYNC_DELAY;
         match self.mode {
             CommitMode::Thread => self.unsynced_since.is_some_and(is_old),
-            CommitMode::Inline => false,
+            CommitMode::Inline | CommitMode::Stepped => false,
         }
     }
 

@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::batch::{Batch, Durability};
 use crate::fault::CommitFault;
@@ -46,6 +46,9 @@ pub enum CommitMode {
     /// The submitter, inside the call: every batch is a group of its own, and the future is ready at once. For
     /// deterministic simulations over memory.
     Inline,
+    /// Whoever directs the simulation, by [`crate::Store::step`]: batches wait until then and are committed as one
+    /// group, so that submitters have several under way and a failure meets them in the middle.
+    Stepped,
 }
 
 /// A chain of batches of one submitter: when one of them fails, every later one fails with
@@ -243,6 +246,46 @@ pub(crate) fn run(queue: &Queue, mut committer: Committer) {
                 return;
             }
         }
+    }
+}
+
+/// Batches that wait for a step, for [`CommitMode::Stepped`].
+#[derive(Default)]
+pub(crate) struct Steps {
+    waiting: Mutex<VecDeque<Waiting>>,
+    arrived: Notify,
+}
+
+impl Steps {
+    pub(crate) fn submit(
+        &self,
+        lane: &Lane,
+        batch: Batch,
+        durability: Durability,
+    ) -> oneshot::Receiver<Answer> {
+        let (waiting, verdict) = waiting(lane, batch, durability);
+        self.lock().push_back(waiting);
+        self.arrived.notify_one();
+        verdict
+    }
+
+    /// Commits what waits, as one group.
+    pub(crate) fn step(&self, committer: &mut Committer) {
+        let group: Vec<Waiting> = self.lock().drain(..).collect();
+        if !group.is_empty() {
+            committer.commit(group);
+        }
+    }
+
+    /// Waits until a batch waits.
+    pub(crate) async fn arrival(&self) {
+        while self.lock().is_empty() {
+            self.arrived.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

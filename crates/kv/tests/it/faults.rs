@@ -296,3 +296,25 @@ fn the_same_seed_gives_the_same_run() {
     }
     assert!((0..50).any(|seed| trace(seed) != trace(seed + 1)));
 }
+
+#[test]
+fn stepped_batches_wait_and_are_torn_as_one_group() {
+    let script = FaultScript::seeded(1);
+    let store = Store::faulty(Store::memory(&SPACES, CommitMode::Stepped), script.clone());
+    run(async {
+        let submit = |key: &str| store.submit(&store.lane(), put(RECORDS, key, "1"), Durability::Sync);
+        let first = submit("a");
+        assert!(keys(&store.view().unwrap(), RECORDS).await.is_empty());
+        store.step_is_due().await;
+        store.step();
+        first.await.unwrap();
+        script.fail_next(StorageCall::Commit, FaultKind::Tear { survive: 1 });
+        let doubtful = [submit("b"), submit("c")];
+        store.step();
+        for answer in doubtful {
+            assert!(matches!(answer.await, Err(CommitFault::Uncertain { .. })));
+        }
+        heal(&store).await;
+        assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["a", "b"]);
+    });
+}
