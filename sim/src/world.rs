@@ -7,6 +7,7 @@ use crate::ambient::SeededAmbient;
 use crate::desk::{Desk, Lane, Record, stored_of};
 use crate::history::Stored;
 use crate::naive::{Body, DefaultTtl};
+use crate::random::Random;
 use crate::scenario::{KEYS, Scenario};
 use bytes::Bytes;
 use engine::{AccountKey, Container, Engine, EngineOptions, Principal};
@@ -19,7 +20,7 @@ use plan::Condition;
 use serde_json::{Value as Json, json};
 use sha2::Sha256;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -27,6 +28,8 @@ use tokio::runtime::Runtime;
 const STUCK_AFTER: Duration = Duration::from_secs(3600);
 /// How often somebody looks whether the store must be reopened.
 const DOCTOR_PAUSE: Duration = Duration::from_millis(25);
+/// Turns of the scheduler that a batch waits for its commit, at most.
+const COMMIT_TURNS_MAX: u64 = 6;
 const ACCOUNT_KEY: &[u8] = b"key of the simulation";
 /// Name of the one container.
 const CONTAINER: &str = "c";
@@ -47,7 +50,7 @@ pub struct World {
     engine: Arc<Engine>,
     principal: Principal,
     durability: Durability,
-    runtime: Option<Runtime>,
+    life: Option<Life>,
 }
 
 /// All documents by index of their partition key and id.
@@ -61,14 +64,14 @@ impl World {
     pub fn new(scenario: &Scenario, durability: Durability) -> Result<World, Complaint> {
         let script = FaultScript::seeded(scenario.seed);
         let ambient = Arc::new(SeededAmbient::seeded(scenario.seed));
-        let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
-        let runtime = runtime()?;
-        let (engine, principal) = open(&runtime, store.clone(), durability, &ambient)?;
-        let created = runtime.block_on(async {
+        let store = Store::faulty(Store::memory(&SPACES, CommitMode::Stepped), script.clone());
+        let life = Life::new(Arc::new(Mutex::new(Random::seeded(scenario.seed))))?;
+        let (engine, principal) = open(&life, &store, durability, &ambient)?;
+        let created = life.run(&store, async {
             let pass = engine.access().change_catalog(&principal)?;
             engine.create_database(pass, DATABASE, None).await?;
             create_container(&engine, &principal, scenario).await
-        });
+        })?;
         let container = created.map_err(|fault| format!("the container could not be created: {fault}"))?;
         let mut world = World {
             script,
@@ -79,7 +82,7 @@ impl World {
             engine,
             principal,
             durability,
-            runtime: Some(runtime),
+            life: Some(life),
         };
         world.adopt(Arc::clone(&world.container))?;
         Ok(world)
@@ -92,15 +95,15 @@ impl World {
         let store = self.script.crash(survivors);
         self.store = store.ok_or("the script has no store")?;
         // Dropped after the crash: nothing that a dying task still does may reach the disk.
-        drop(self.runtime.take());
-        self.runtime = Some(runtime()?);
+        let pace = self.life.take().map(|life| Arc::clone(&life.pace));
+        self.life = Some(Life::new(pace.ok_or("no life")?)?);
         Ok(())
     }
 
     /// Opens the engine on the store; the container must be the one that is known, if one is expected.
     pub fn revive(&mut self) -> Result<(), Complaint> {
-        let runtime = self.runtime.as_ref().ok_or("no runtime")?;
-        let (engine, principal) = open(runtime, self.store.clone(), self.durability, &self.ambient)?;
+        let life = self.life.as_ref().ok_or("no life")?;
+        let (engine, principal) = open(life, &self.store, self.durability, &self.ambient)?;
         self.engine = engine;
         self.principal = principal;
         Ok(())
@@ -231,8 +234,9 @@ impl World {
         Ok(records)
     }
 
-    /// All documents of the container as they lie in the store.
+    /// All documents of the container as they lie in the store, with everything that was decided by now.
     pub fn look(&self) -> Result<Found, Complaint> {
+        self.store.step();
         let container = self.container.number();
         let store = self.store.clone();
         let rows = self.run(async move {
@@ -300,20 +304,51 @@ impl World {
         owner.map(|spec| spec.id.ordinal.0)
     }
 
-    /// Runs a future beside a doctor who reopens a poisoned store, as the thread of a store on disk does by itself.
     fn run<F: Future>(&self, future: F) -> Result<F::Output, Complaint> {
-        let runtime = self.runtime.as_ref().ok_or("no runtime")?;
-        let store = self.store.clone();
-        runtime.block_on(async move {
+        let life = self.life.as_ref().ok_or("no life")?;
+        life.run(&self.store, future)
+    }
+}
+
+/// The runtime of one life, with those that a store in memory needs around it.
+struct Life {
+    runtime: Runtime,
+    /// Draws how many turns a batch waits.
+    pace: Arc<Mutex<Random>>,
+}
+
+impl Life {
+    fn new(pace: Arc<Mutex<Random>>) -> Result<Life, Complaint> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        Ok(Life { runtime: runtime.map_err(|error| error.to_string())?, pace })
+    }
+
+    /// Runs a future beside two who do what the thread of a store on disk does: a committer who lets batches wait for
+    /// a while, and a doctor who reopens a poisoned store.
+    fn run<F: Future>(&self, store: &Store, future: F) -> Result<F::Output, Complaint> {
+        let (committed, healed) = (store.clone(), store.clone());
+        let pace = Arc::clone(&self.pace);
+        self.runtime.block_on(async move {
+            let committer = tokio::spawn(async move {
+                loop {
+                    committed.step_is_due().await;
+                    let turns = pace.lock().unwrap_or_else(PoisonError::into_inner).below(COMMIT_TURNS_MAX);
+                    for _ in 0..turns {
+                        tokio::task::yield_now().await;
+                    }
+                    committed.step();
+                }
+            });
             let doctor = tokio::spawn(async move {
                 loop {
                     tokio::time::sleep(DOCTOR_PAUSE).await;
-                    if let Health::Poisoned { .. } = store.health() {
-                        store.reopen().await.ok();
+                    if let Health::Poisoned { .. } = healed.health() {
+                        healed.reopen().await.ok();
                     }
                 }
             });
             let done = tokio::time::timeout(STUCK_AFTER, future).await;
+            committer.abort();
             doctor.abort();
             done.map_err(|_| "the product is stuck".to_owned())
         })
@@ -324,20 +359,16 @@ async fn reopen(store: Store) -> Result<(), kv::CommitFault> {
     store.reopen().await
 }
 
-fn runtime() -> Result<Runtime, Complaint> {
-    let builder = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    builder.map_err(|error| error.to_string())
-}
-
 fn open(
-    runtime: &Runtime,
-    store: Store,
+    life: &Life,
+    store: &Store,
     durability: Durability,
     ambient: &Arc<SeededAmbient>,
 ) -> Result<(Arc<Engine>, Principal), Complaint> {
     let options =
         EngineOptions { keys: vec![AccountKey::new(ACCOUNT_KEY)], durability, ..EngineOptions::default() };
-    let engine = runtime.block_on(Engine::open(store, options, Arc::clone(ambient) as Arc<_>));
+    let opening = Engine::open(store.clone(), options, Arc::clone(ambient) as Arc<_>);
+    let engine = life.run(store, opening)?;
     let engine = engine.map_err(|fault| format!("the engine could not be opened: {fault}"))?;
     let mut mac = Hmac::<Sha256>::new_from_slice(ACCOUNT_KEY).map_err(|error| error.to_string())?;
     mac.update(b"payload");

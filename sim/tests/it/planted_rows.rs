@@ -52,7 +52,9 @@ fn rows(world: &World, space: Space) -> Vec<(Bytes, Bytes)> {
 fn commit(world: &World, change: impl FnOnce(&mut Batch)) {
     let mut batch = Batch::default();
     change(&mut batch);
-    run(world.store.submit(&world.store.lane(), batch, Durability::Sync)).unwrap();
+    let committed = world.store.submit(&world.store.lane(), batch, Durability::Sync);
+    world.store.step();
+    run(committed).unwrap();
 }
 
 /// Memory answers at once; nothing here ever waits.
