@@ -43,7 +43,7 @@ impl Ambient for SeededAmbient {
     fn fill_random(&self, bytes: &mut [u8]) {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         for byte in bytes {
-            *byte = random.next().to_le_bytes()[0];
+            *byte = random.number().to_le_bytes()[0];
         }
     }
 }

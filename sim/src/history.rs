@@ -74,8 +74,8 @@ pub struct Operation {
 pub struct Moment {
     /// The last LSN of the operation; `None` if nobody was told.
     pub lsn: Option<u64>,
-    /// Whether nobody asked for it: expired documents went, one after the other and in any order.
-    pub swept: bool,
+    /// What was expired before it: each of them may have been swept at any time since.
+    pub expired: Vec<Arc<Version>>,
     /// When the operation was sent and answered, in events of the simulation.
     pub span: (u64, Option<u64>),
     /// The state behind it.
@@ -85,7 +85,7 @@ pub struct Moment {
 impl Moment {
     /// The moment before the first operation.
     pub fn initial(state: Logical) -> Moment {
-        Moment { lsn: None, swept: false, span: (0, Some(0)), state }
+        Moment { lsn: None, expired: Vec::new(), span: (0, Some(0)), state }
     }
 }
 
@@ -155,16 +155,16 @@ impl<F> Search<'_, F> {
                 continue;
             }
             let operation = &self.operations[index];
-            let Some(state) = replay(self.rules, &state, operation) else {
+            let Some(after) = replay(self.rules, &state, operation) else {
                 continue;
             };
             let mut placed = placed.clone();
             placed[index] = true;
             moments.push(Moment {
                 lsn: self.lsn(index),
-                swept: false,
+                expired: self.rules.expired_in(&state),
                 span: (operation.invoked, operation.answered),
-                state,
+                state: after,
             });
             if let Some(made) = self.place(placed, moments) {
                 return Some(made);

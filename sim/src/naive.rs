@@ -164,6 +164,11 @@ impl Rules {
         version.ts + seconds <= self.now
     }
 
+    /// The versions whose time has come.
+    pub fn expired_in(&self, logical: &Logical) -> Vec<Arc<Version>> {
+        logical.values().filter(|version| self.is_expired(version)).cloned().collect()
+    }
+
     /// The document with an id, if it is there and not expired.
     pub fn live<'a>(&self, logical: &'a Logical, id: &str) -> Option<&'a Arc<Version>> {
         logical.get(id).filter(|version| !self.is_expired(version))

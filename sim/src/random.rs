@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         let [first, second, third, fourth] = &mut self.state;
         let result = second.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let shifted = *second << 17;
@@ -33,7 +33,7 @@ impl Random {
     /// A number below `bound`; 0 if there is none.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The bias of the remainder is far below what a simulation could notice.
-        self.next() % bound.max(1)
+        self.number() % bound.max(1)
     }
 
     /// A position in a list of `length`.
@@ -68,7 +68,7 @@ fn split_mix(state: &mut u64) -> u64 {
 fn a_seed_has_one_row_and_bounds_hold() {
     let row = |seed| {
         let mut random = Random::seeded(seed);
-        [(); 8].map(|()| random.next())
+        [(); 8].map(|()| random.number())
     };
     assert_eq!(row(7), row(7));
     assert_ne!(row(7), row(8));

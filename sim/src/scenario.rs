@@ -372,7 +372,10 @@ impl Drawing {
                 6 => Edit::Remove("pad"),
                 7 => Edit::Set("ttl", self.own_ttl()),
                 8 => Edit::Remove("first"),
-                _ => Edit::Set(*self.random.pick(&["id", "pk"]), "z".into()),
+                _ => {
+                    let kept = if self.random.chance(50) { "id" } else { "pk" };
+                    Edit::Set(kept, "z".into())
+                }
             });
         }
         edits

@@ -13,7 +13,13 @@ pub(crate) fn title(wave: &Wave) -> String {
     match wave {
         Wave::Recreate { faults, .. } => format!("drop and create, faults {faults:?}"),
         Wave::Clients { faults, crash, .. } => format!("clients, faults {faults:?}, crash {crash:?}"),
-        other => format!("{other:?}"),
+        Wave::Clock(_)
+        | Wave::Rest(_)
+        | Wave::Default(..)
+        | Wave::Empty(..)
+        | Wave::Restart
+        | Wave::Crash(..)
+        | Wave::Disk(_) => format!("{wave:?}"),
     }
 }
 

@@ -132,7 +132,7 @@ impl Simulation<'_> {
             remaining.remove(id);
             self.past[key].push(Moment {
                 lsn: None,
-                swept: false,
+                expired: Vec::new(),
                 span: (self.events, Some(self.events)),
                 state: remaining.clone(),
             });

@@ -83,15 +83,13 @@ impl Simulation<'_> {
                 (1..=all.len()).rev().find_map(|cut| {
                     let kept = all[..cut].iter().all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
                     let lost = all[cut..].iter().all(|moment| moment.lsn.is_none_or(|at| at > lsn));
-                    // Sweeps are noted at the end of their wave; some of them may have come before the cut.
-                    let swept_later = |id: &str, version: &Version| {
-                        all[cut - 1..].windows(2).any(|pair| {
-                            let was_there = pair[0].state.get(id).is_some_and(|there| **there == *version);
-                            pair[1].swept && was_there && !pair[1].state.contains_key(id)
-                        })
+                    // What was expired for a while may have been swept then, each document by itself.
+                    let swept_later = |version: &Version| {
+                        let mut expired = all[cut - 1..].iter().flat_map(|moment| &moment.expired);
+                        expired.any(|expired| **expired == *version)
                     };
                     let may_be_gone =
-                        |id: &str, version: &Version| may_be_gone(id, version) || swept_later(id, version);
+                        |id: &str, version: &Version| may_be_gone(id, version) || swept_later(version);
                     (kept && lost).then(|| settled(&all[cut - 1].state, found, may_be_gone))?
                 })
             }
@@ -120,9 +118,10 @@ impl Simulation<'_> {
                 write!(text, "\n  records after: {records:?}\n  now {}, {:?}", rules.now, rules.default_ttl);
             text
         })?;
+        let last = moments.last().map(|moment| moment.state.clone()).unwrap_or_default();
         moments.push(Moment {
             lsn: None,
-            swept: true,
+            expired: rules.expired_in(&last),
             span: (self.events, Some(self.events)),
             state: state.clone(),
         });
@@ -260,7 +259,12 @@ impl Simulation<'_> {
             {
                 return Ok(None);
             }
-            other => return Err(format!("an unexpected refusal: {other}")),
+            Fault::Missing(_)
+            | Fault::Request(_)
+            | Fault::Storage(_)
+            | Fault::Access(_)
+            | Fault::Limit(_)
+            | Fault::Internal(_) => return Err(format!("an unexpected refusal: {fault}")),
         };
         Ok(Some(Verdict::Refused(index, refusal)))
     }

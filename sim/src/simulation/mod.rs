@@ -307,12 +307,10 @@ impl<'a> Simulation<'a> {
             let state = settled(&self.logicals[key], found, may_be_gone).ok_or_else(|| {
                 format!("key {key}: records changed by themselves: {:?} became {found:?}", self.logicals[key])
             })?;
-            let moment = Moment {
-                lsn: None,
-                swept: true,
-                span: (self.events, Some(self.events)),
-                state: state.clone(),
-            };
+            let rules = earlier.iter().chain([&self.rules]);
+            let expired = rules.flat_map(|rules| rules.expired_in(&self.logicals[key])).collect();
+            let moment =
+                Moment { lsn: None, expired, span: (self.events, Some(self.events)), state: state.clone() };
             moments.push(vec![Moment::initial(self.logicals[key].clone()), moment.clone()]);
             self.past[key].push(moment);
             self.logicals[key] = state;

@@ -1,5 +1,7 @@
 //! Simulations, exhaustive faults, and the sanity of the judges.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 mod planted_histories;
 mod planted_rows;
 mod seeds;
