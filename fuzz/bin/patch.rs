@@ -1,3 +1,5 @@
+//! Fuzzes `patch`: patches.
+
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::patch(data));

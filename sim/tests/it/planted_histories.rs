@@ -5,6 +5,7 @@ use sim::history::{Operation, Seen, Stored, Verdict, explain, settled, version_o
 use sim::identity::{Identities, Shown};
 use sim::naive::{Aim, Body, DefaultTtl, Demand, Logical, Refusal, Rules, Step};
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 use std::sync::Arc;
 
 const NOW: u64 = 1_000;
@@ -115,8 +116,8 @@ fn a_read_of_what_was_replaced_before_it_began() {
     let stale = |span| operation(span, read("a"), done(Seen::Read(first())));
     // While the write is under way the read may show either.
     check(
-        (&[write((1, 4)), stale((2, 3))], &[new.clone()]),
-        (&[write((1, 2)), stale((3, 4))], &[new.clone()]),
+        (&[write((1, 4)), stale((2, 3))], from_ref(&new)),
+        (&[write((1, 2)), stale((3, 4))], from_ref(&new)),
     );
 }
 
@@ -175,7 +176,7 @@ fn two_writers_that_both_won() {
         replace(two.body.clone(), demand()),
         Verdict::Refused(0, Refusal::Mismatch(Some(one.etag.clone()))),
     );
-    check((&[write(&one), lost], &[one.clone()]), (&[write(&one), write(&two)], &[two.clone()]));
+    check((&[write(&one), lost], from_ref(&one)), (&[write(&one), write(&two)], from_ref(&two)));
 }
 
 #[test]
@@ -186,8 +187,8 @@ fn versions_out_of_the_order_of_their_lsns() {
     };
     // The later LSN was acknowledged before the earlier write began.
     check(
-        (&[write((1, 2), &one), write((3, 4), &two)], &[two.clone()]),
-        (&[write((1, 2), &two), write((3, 4), &one)], &[one.clone()]),
+        (&[write((1, 2), &one), write((3, 4), &two)], from_ref(&two)),
+        (&[write((1, 2), &two), write((3, 4), &one)], from_ref(&one)),
     );
 }
 
@@ -202,7 +203,7 @@ fn a_number_given_to_a_second_document() {
         ]
     };
     // The history alone cannot tell, since the first one is gone; the identities can.
-    assert!(explained(&course(&new_number), &[new_number.clone()]));
+    assert!(explained(&course(&new_number), from_ref(&new_number)));
     assert!(identities_notice(&[&[(first(), true)], &[(old_number, true)]]));
 }
 
