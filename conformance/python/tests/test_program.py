@@ -173,12 +173,13 @@ def test_http_2_over_tls(server):
 def test_nonsense_on_the_socket_harms_nobody(server):
     for junk in (b"\x00" * 100, b"\x16\x03\x01\x00\x05hello", b"GET / HTTP/9.9\r\n\r\n", b"\xff" * 10, b"", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff"):
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
-            connection.sendall(junk)
-            connection.shutdown(socket.SHUT_WR)
+            # The server may hang up at any moment of this; only that it goes on with others matters.
             try:
+                connection.sendall(junk)
+                connection.shutdown(socket.SHUT_WR)
                 while connection.recv(4096):
                     pass
-            except (ConnectionError, TimeoutError):
+            except OSError:
                 pass
     assert requests.get(f"{server.endpoint()}health/ready").status_code == 200
 
