@@ -2,7 +2,7 @@
 # Fuzzes one target with coverage on the stable compiler: run.sh TARGET [SECONDS]
 #
 # Starts from the kept corpus, collects in corpus-work/ and leaves what fails in artifacts/. To keep what a run has
-# found: run.sh TARGET merge, which writes the smallest set of inputs with the same coverage to corpus/TARGET.
+# found: run.sh TARGET merge, which writes a small set of inputs with the same edges to corpus/TARGET.
 set -eu
 cd "$(dirname "$0")"
 target=$1
@@ -21,7 +21,7 @@ mkdir -p "corpus/$target" "corpus-work/$target" artifacts
 if [ "$seconds" = merge ]; then
     mkdir -p corpus-new
     rm -rf "corpus-new/$target" && mkdir "corpus-new/$target"
-    "$binary" -merge=1 -max_len=2048 "corpus-new/$target" "corpus/$target" "corpus-work/$target"
+    "$binary" -set_cover_merge=1 -use_counters=0 -max_len=2048 "corpus-new/$target" "corpus/$target" "corpus-work/$target"
     rm -rf "corpus/$target" && mv "corpus-new/$target" "corpus/$target"
     rmdir corpus-new
 else
