@@ -329,12 +329,15 @@ impl Writer {
     async fn recover(&mut self, failed: InFlight, fault: CommitFault) {
         tracing::warn!(partition = ?self.id, cause = %fault, "a batch was not committed");
         let was_full = matches!(fault, CommitFault::Full { .. });
+        let told = commit_fault(fault);
         let mut again = VecDeque::new();
-        refuse(failed.decided, &commit_fault(fault), was_full, &mut again);
+        refuse(failed.decided, &told, was_full, &mut again);
         while let Some(mut batch) = self.in_flight.pop_front() {
             // The lane is broken, so none of these can have been committed; waiting makes that certain.
             if let Err(fault) = (&mut batch.commit).await {
-                refuse(batch.decided, &commit_fault(fault), was_full, &mut again);
+                // Whoever waits behind a full disk meets the same full disk.
+                let fault = if was_full { told.clone() } else { commit_fault(fault) };
+                refuse(batch.decided, &fault, was_full, &mut again);
             }
         }
         self.backlog.extend(again);
