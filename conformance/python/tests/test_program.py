@@ -31,6 +31,12 @@ def test_a_data_folder_that_cannot_be_made_is_exit_74(tmp_path):
     assert result.returncode == 74 and "file" in result.stderr
 
 
+def test_the_data_folder_is_for_its_owner_only(tmp_path):
+    with Server(tmp_path / "data"):
+        for folder in (tmp_path / "data", tmp_path / "data" / "tls" / "authority-key.pem"):
+            assert folder.stat().st_mode & 0o077 == 0, folder
+
+
 @pytest.mark.parametrize("arguments", [["--no-such-flag"], ["no-such-command"], ["config"], ["--data"]])
 def test_a_wrong_command_line_is_exit_2(arguments):
     result = program.run(*arguments)
