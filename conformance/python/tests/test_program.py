@@ -31,6 +31,12 @@ def test_a_data_folder_that_cannot_be_made_is_exit_74(tmp_path):
     assert result.returncode == 74 and "file" in result.stderr
 
 
+def test_the_data_folder_is_for_its_owner_only(tmp_path):
+    with Server(tmp_path / "data"):
+        for folder in (tmp_path / "data", tmp_path / "data" / "tls" / "authority-key.pem"):
+            assert folder.stat().st_mode & 0o077 == 0, folder
+
+
 @pytest.mark.parametrize("arguments", [["--no-such-flag"], ["no-such-command"], ["config"], ["--data"]])
 def test_a_wrong_command_line_is_exit_2(arguments):
     result = program.run(*arguments)
@@ -173,12 +179,13 @@ def test_http_2_over_tls(server):
 def test_nonsense_on_the_socket_harms_nobody(server):
     for junk in (b"\x00" * 100, b"\x16\x03\x01\x00\x05hello", b"GET / HTTP/9.9\r\n\r\n", b"\xff" * 10, b"", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff"):
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
-            connection.sendall(junk)
-            connection.shutdown(socket.SHUT_WR)
+            # The server may hang up at any moment of this; only that it goes on with others matters.
             try:
+                connection.sendall(junk)
+                connection.shutdown(socket.SHUT_WR)
                 while connection.recv(4096):
                     pass
-            except (ConnectionError, TimeoutError):
+            except OSError:
                 pass
     assert requests.get(f"{server.endpoint()}health/ready").status_code == 200
 

@@ -10,12 +10,15 @@ use crate::engine::Engine;
 use crate::router::{check_session, session_token};
 use bytes::Bytes;
 use kv::KeyRange;
-use model::limits::PAGE_BYTES_MAX;
 use model::{
     Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal, RequestFault, SessionToken,
 };
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
+
+/// Encoded bytes after which a page takes no further document. The text of a document can be somewhat longer than
+/// its encoding, and the last one may have its full two megabytes: so far below the four that a page may have.
+const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 
 /// Which documents are wanted.
 #[derive(Clone, Debug)]
@@ -95,7 +98,7 @@ impl Engine {
         page: &mut FeedPage,
         bytes: &mut usize,
     ) -> Result<Option<Bytes>, Fault> {
-        if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_MAX {
+        if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_STOP {
             // Full before this partition began: go on at its first key.
             return Ok(Some(range.start));
         }
@@ -106,7 +109,7 @@ impl Engine {
             let scan = RecordScan {
                 range: range.clone(),
                 items_max: request.items_max - page.documents.len(),
-                bytes_max: PAGE_BYTES_MAX - *bytes,
+                bytes_max: PAGE_BYTES_STOP - *bytes,
             };
             let found = partition.page(&scan).await?;
             for stored in &found.documents {
@@ -119,7 +122,7 @@ impl Engine {
                 return Ok(None);
             };
             range = keyspace::after(&range, &last);
-            if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_MAX {
+            if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_STOP {
                 return Ok(Some(range.start));
             }
         }

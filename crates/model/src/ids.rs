@@ -30,7 +30,7 @@ impl fmt::Display for PartitionOrdinal {
     }
 }
 
-/// Position in one partition's history; the first change has LSN 1.
+/// Position in one partition's history; only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
 

@@ -10,13 +10,17 @@
 
 use crate::storage::damaged;
 use bytes::{BufMut, Bytes, BytesMut};
-use model::{Fault, Lsn};
+use model::{ContainerNumber, Fault, Lsn};
 
 const FORMAT: u8 = 1;
 const FIELDS: usize = 8;
 
 /// LSNs and counters are reserved so many at a time.
 const RESERVE: u64 = 1 << 16;
+
+/// Four thousand million changes lie between the first LSNs of two containers; what a client reads as a double
+/// stays exact for the first two million containers.
+const CONTAINER_LSN_BITS: u32 = 32;
 
 /// See the file's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +44,13 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// The head of a new partition. LSNs begin where no older container's have come: a container that is created
+    /// again under its name must satisfy the session tokens of the old one and repeat none of its ETags.
+    pub(crate) fn first(container: ContainerNumber) -> Head {
+        let lsn = Lsn(u64::from(container.0) << CONTAINER_LSN_BITS);
+        Head { lsn, lsn_reserved: lsn, trimmed: lsn, ..Head::default() }
+    }
+
     pub(crate) fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(1 + FIELDS * 8);
         bytes.put_u8(FORMAT);

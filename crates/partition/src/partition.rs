@@ -65,7 +65,7 @@ pub struct PhysicalPartition {
 
 /// The rows that a new partition consists of; they ride in the catalog's batch that creates it.
 pub fn new_partition_rows(id: PartitionId, batch: &mut Batch) {
-    batch.put(META, keyspace::head_key(id), Head::default().encode());
+    batch.put(META, keyspace::head_key(id), Head::first(id.container).encode());
 }
 
 impl PhysicalPartition {

@@ -61,8 +61,8 @@ pub enum PathErrorKind {
 }
 
 impl PropertyPath {
-    /// Reads a path. A name in double quotes may hold anything; in it, `\"`, `\\`, `\/`, `\b`, `\f`, `\n`, `\r`
-    /// and `\t` are escapes as in JSON.
+    /// Reads a path. A name in double or single quotes may hold anything; in it, `\"`, `\'`, `\\`, `\/`, `\b`,
+    /// `\f`, `\n`, `\r` and `\t` are escapes as in JSON.
     pub fn parse(text: &str) -> Result<PropertyPath, PathError> {
         let mut segments = Vec::new();
         let mut rest = text;
@@ -71,9 +71,9 @@ impl PropertyPath {
             let Some(behind_slash) = rest.strip_prefix('/') else {
                 return Err(PathError { kind: PathErrorKind::MissingSlash, offset });
             };
-            let (name, behind_name) = match behind_slash.strip_prefix('"') {
-                Some(quoted) => read_quoted(quoted, offset + 2)?,
-                None => read_plain(behind_slash, offset + 1)?,
+            let (name, behind_name) = match behind_slash.chars().next() {
+                Some(quote @ ('"' | '\'')) => read_quoted(&behind_slash[1..], quote, offset + 2)?,
+                Some(_) | None => read_plain(behind_slash, offset + 1)?,
             };
             segments.push(Segment::new(&name));
             rest = behind_name;
@@ -122,12 +122,12 @@ fn read_plain(text: &str, offset: usize) -> Result<(String, &str), PathError> {
 }
 
 /// Reads a name from behind its opening quote; `offset` is where it begins.
-fn read_quoted(text: &str, offset: usize) -> Result<(String, &str), PathError> {
+fn read_quoted(text: &str, quote: char, offset: usize) -> Result<(String, &str), PathError> {
     let mut name = String::new();
     let mut characters = text.char_indices();
     while let Some((index, character)) = characters.next() {
         match character {
-            '"' => return Ok((name, characters.as_str())),
+            _ if character == quote => return Ok((name, characters.as_str())),
             '\\' => match characters.next().and_then(|(_, escaped)| unescape(escaped)) {
                 Some(character) => name.push(character),
                 None => {
@@ -142,7 +142,7 @@ fn read_quoted(text: &str, offset: usize) -> Result<(String, &str), PathError> {
 
 fn unescape(character: char) -> Option<char> {
     match character {
-        '"' | '\\' | '/' => Some(character),
+        '"' | '\'' | '\\' | '/' => Some(character),
         'b' => Some('\u{8}'),
         'f' => Some('\u{c}'),
         'n' => Some('\n'),
@@ -158,7 +158,7 @@ fn is_plain(name: &str) -> bool {
             || character.is_whitespace()
             || character.is_control()
     };
-    !name.is_empty() && !name.contains(special)
+    !name.is_empty() && !name.starts_with('\'') && !name.contains(special)
 }
 
 fn write_quoted(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,6 +182,15 @@ mod tests {
         assert_eq!(path.segments().collect::<Vec<_>>(), names);
         assert_eq!(path.to_string(), printed);
         assert_eq!(PropertyPath::parse(printed), Ok(path));
+    }
+
+    #[test]
+    fn names_may_stand_in_single_quotes() {
+        let path = PropertyPath::parse(r#"/'department name'/x"#).unwrap();
+        assert_eq!(path, PropertyPath::parse(r#"/"department name"/x"#).unwrap());
+        let odd = PropertyPath::from_names(["'quoted'"]).unwrap();
+        assert_eq!(PropertyPath::parse(&odd.to_string()).unwrap(), odd);
+        assert!(PropertyPath::parse("/'open").is_err());
     }
 
     #[test]

@@ -12,6 +12,8 @@ use clap::ArgMatches;
 use engine::{AccountKey, Engine, EngineOptions, STORE_SPACES};
 use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
 use rest::{RestDoor, RestOptions};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_rustls::TlsAcceptor;
@@ -73,6 +75,7 @@ fn open_store(settings: &Settings) -> Result<Store, Failure> {
     if settings.memory {
         return Ok(Store::memory(&STORE_SPACES, CommitMode::Thread));
     }
+    make_private_folder(&settings.data)?;
     let mut options = EmbeddedOptions::new(settings.data.join("store"), &STORE_SPACES);
     options.cache_bytes = settings.cache_bytes;
     if let Some(bytes) = settings.free_space_reserve_bytes {
@@ -92,6 +95,15 @@ fn open_store(settings: &Settings) -> Result<Store, Failure> {
             | OpenFault::Damaged { .. }
             | OpenFault::Engine { .. } => describe(&fault),
         },
+    })
+}
+
+/// Makes the data folder if it is missing, for its owner only: it holds documents and a private key.
+fn make_private_folder(folder: &Path) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|cause| Failure::Io {
+        what: format!("cannot create the data folder \"{}\"", folder.display()),
+        cause: cause.to_string(),
     })
 }
 

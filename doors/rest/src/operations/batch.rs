@@ -5,6 +5,7 @@ use super::document::required_key;
 use super::steps::{self, StepWriter};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
+use crate::wire::headers;
 use crate::wire::reply::Reply;
 use engine::{BatchReceipt, Container};
 use http::StatusCode;
@@ -15,6 +16,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let pass = call.engine.access().write(&call.principal, &container)?;
     let key = required_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
+    let minimal = headers::prefers_minimal(call.headers())?;
     let mut operations = Vec::with_capacity(steps.len());
     for (index, step) in steps.iter().enumerate() {
         match step.operation() {
@@ -27,7 +29,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         Ok(receipts) => {
             let mut writer = StepWriter::new(&container);
             for (receipt, step) in receipts.iter().zip(&steps) {
-                writer.done(receipt, step.prefers_minimal());
+                writer.done(receipt, minimal || step.prefers_minimal());
             }
             Reply::json(StatusCode::OK, charge, writer.finish())
         }

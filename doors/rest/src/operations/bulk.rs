@@ -6,6 +6,7 @@ use super::list_documents::range_id;
 use super::steps::{self, RawStep, StepWriter};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
+use crate::wire::headers;
 use crate::wire::names;
 use crate::wire::reply::Reply;
 use engine::{Container, StepReceipt};
@@ -30,10 +31,11 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     if let (Some(ordinal), Some(range)) = (ordinal, &range) {
         check_range(&container, &prepared, ordinal, range)?;
     }
+    let minimal = headers::prefers_minimal(call.headers())?;
     // The engine gets what can be done; refused steps keep their place in the answer.
     let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
     let done = call.engine.bulk(pass, ready.into_iter().flatten().collect()).await;
-    let mut reply = answer(&container, &steps, refused, done);
+    let mut reply = answer(&container, &steps, minimal, refused, done);
     if let Some(ordinal) = ordinal {
         reply.number(&names::PARTITION_KEY_RANGE_ID, ordinal.0);
     }
@@ -90,6 +92,7 @@ fn check_range(
 fn answer(
     container: &Container,
     steps: &[RawStep<'_>],
+    minimal: bool,
     refused: Vec<Option<Fault>>,
     done: Vec<Result<StepReceipt, Fault>>,
 ) -> Reply {
@@ -102,7 +105,7 @@ fn answer(
         match result {
             Some(Ok(receipt)) => {
                 charge += receipt.charge;
-                writer.done(&receipt, step.prefers_minimal());
+                writer.done(&receipt, minimal || step.prefers_minimal());
             }
             Some(Err(fault)) => {
                 charge += Charge::MINIMUM;

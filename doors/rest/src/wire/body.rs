@@ -11,6 +11,10 @@ use model::{Fault, LimitFault, RequestFault};
 use std::pin::Pin;
 use std::time::Duration;
 
+/// Bytes of a refused body that are read and thrown away. A client that is still sending when the connection closes
+/// sees a broken connection instead of the answer, and tries again.
+const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// A body on its way in.
 pub(crate) struct IncomingBody<'a, B> {
     body: Pin<&'a mut B>,
@@ -41,19 +45,24 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     }
 
     async fn gather(&mut self) -> Result<Bytes, Fault> {
-        let Some(first) = self.chunk().await? else {
+        let Some(first) = self.bounded_chunk().await? else {
             return Ok(Bytes::new());
         };
         // Most bodies come in one piece, which needs no copy.
-        let Some(second) = self.chunk().await? else {
+        let Some(second) = self.bounded_chunk().await? else {
             return Ok(first);
         };
         let mut whole = BytesMut::from(first);
         whole.extend_from_slice(&second);
-        while let Some(chunk) = self.chunk().await? {
+        while let Some(chunk) = self.bounded_chunk().await? {
             whole.extend_from_slice(&chunk);
         }
         Ok(whole.freeze())
+    }
+
+    async fn bounded_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        let chunk = self.chunk().await?;
+        if self.received > REQUEST_BYTES_MAX { Err(too_large(self.received)) } else { Ok(chunk) }
     }
 
     /// The next piece of data; `None` at the end.
@@ -65,9 +74,6 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
                 continue;
             };
             self.received += data.len();
-            if self.received > REQUEST_BYTES_MAX {
-                return Err(too_large(self.received));
-            }
             return Ok(Some(data));
         }
         self.ended = true;
@@ -80,11 +86,12 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
             return true;
         }
         let left = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
-        if self.received.saturating_add(left) > REQUEST_BYTES_MAX {
+        if self.received.saturating_add(left) > DRAIN_BYTES_MAX {
             return false;
         }
         let timeout = self.timeout;
-        let rest = async { while let Ok(Some(_)) = self.chunk().await {} };
+        let rest =
+            async { while self.received <= DRAIN_BYTES_MAX && matches!(self.chunk().await, Ok(Some(_))) {} };
         tokio::time::timeout(timeout, rest).await.is_ok() && self.ended
     }
 }

@@ -1,6 +1,6 @@
 //! Prints how long the crate takes for a document of about one kilobyte.
 //!
-//! `cargo run --release -p perihelion-value --example measure`
+//! `cargo run --release -p perihelion-value --example measure_values`
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::hint::black_box;

@@ -1,6 +1,6 @@
 //! Measures a store on disk: durable commits, point reads, scans, and how long it takes to start.
 //!
-//! `cargo run --release -p perihelion-kv --example measure [folder]`; without a folder a temporary one is used.
+//! `cargo run --release -p perihelion-kv --example measure_store [folder]`; without a folder a temporary one is used.
 
 #![allow(
     clippy::print_stdout,
