@@ -14,7 +14,7 @@ use crate::naive::{Body, Logical, Refusal, Rules, Stamp, Step, Told, Version};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// Places tried before a search gives up. Met by none of the first hundred thousand seeds.
+/// Places tried before a search gives up, which counts as a violation: an order that cannot be found is no order.
 const PLACES_MAX: usize = 200_000;
 
 /// A version as the store showed it.
