@@ -17,8 +17,6 @@ mod watch;
 
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match commands::run(std::env::args_os(), |name| std::env::var(name).ok()) {
