@@ -17,7 +17,6 @@ mod watch;
 
 use std::process::ExitCode;
 
-
 fn main() -> ExitCode {
     match commands::run(std::env::args_os(), |name| std::env::var(name).ok()) {
         Ok(()) => ExitCode::SUCCESS,
