@@ -6,8 +6,11 @@ use crate::history::{Seen, Stored};
 use crate::naive::{Aim, Body, Demand, Edit, Step};
 use crate::scenario::Scope;
 use crate::world::{Complaint, partition_key};
-use engine::{Container, DocumentAddress, Engine, FeedPage, FeedRequest, FeedScope, Principal, ReadOptions};
-use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
+use engine::{
+    Action, Container, DocumentAddress, Engine, FeedPage, FeedRequest, FeedScope, Keyed, Principal, Reach,
+    ReadOptions, ReadPass, WritePass,
+};
+use model::{AccessFault, DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
 use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -178,8 +181,18 @@ impl Desk {
         self.answer(record, self.event(), answer);
     }
 
+    fn read_pass(&self) -> Result<ReadPass<'_>, AccessFault> {
+        let access = self.engine.access();
+        access.read(&self.principal, Action::ReadDocument, &self.container, Reach::Whole)
+    }
+
+    fn write_pass(&self) -> Result<WritePass<'_>, AccessFault> {
+        let access = self.engine.access();
+        access.write(&self.principal, &[Action::UpsertDocument], &self.container, Reach::Whole)
+    }
+
     async fn read(&self, key: PartitionKey, target: Target, condition: Condition) -> Result<Outcome, Fault> {
-        let pass = self.engine.access().read(&self.principal, &self.container)?;
+        let pass = self.read_pass()?;
         let address = DocumentAddress { key: Some(key), target };
         let options = ReadOptions { condition, session: Vec::new() };
         let receipt = self.engine.read(pass, &address, &options).await?;
@@ -187,8 +200,9 @@ impl Desk {
     }
 
     async fn write(&self, key: PartitionKey, mutation: Mutation) -> Result<Outcome, Fault> {
-        let pass = self.engine.access().write(&self.principal, &self.container)?;
-        let receipt = self.engine.write(pass, Some(key), mutation).await?;
+        let pass = self.write_pass()?;
+        let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation))?;
+        let receipt = self.engine.write(pass, keyed).await?;
         Ok(receipt.outcome)
     }
 
@@ -198,7 +212,7 @@ impl Desk {
         let key = partition_key(&self.container, key);
         let result = async {
             let operations = operations.map_err(|fault| (0, fault))?;
-            let pass = self.engine.access().write(&self.principal, &self.container);
+            let pass = self.write_pass();
             let pass = pass.map_err(|fault| (0, fault.into()))?;
             let receipt = self.engine.batch(pass, key, operations).await;
             let receipt = receipt.map_err(|fault| (0, fault))?;
@@ -216,11 +230,13 @@ impl Desk {
         let mut operations = Vec::with_capacity(parts.len());
         for (key, step) in parts {
             let Ok(operation) = operation(&step) else { continue };
-            operations.push((Some(partition_key(&self.container, key)), operation));
+            let said = Some(partition_key(&self.container, key));
+            let Ok(keyed) = Keyed::new(&self.container, said, operation) else { continue };
+            operations.push(keyed);
             let steps = vec![step];
             records.push(self.invoke(lane, invoked, Call::Steps { key, steps }));
         }
-        let Ok(pass) = self.engine.access().write(&self.principal, &self.container) else {
+        let Ok(pass) = self.write_pass() else {
             return;
         };
         let results = self.engine.bulk(pass, operations).await;
@@ -247,7 +263,7 @@ impl Desk {
             continuation,
             session: Vec::new(),
         };
-        let page = match self.engine.access().read(&self.principal, &self.container) {
+        let page = match self.read_pass() {
             Ok(pass) => self.engine.feed(pass, &request).await,
             Err(fault) => Err(fault.into()),
         };

@@ -10,7 +10,7 @@ use crate::naive::{Body, DefaultTtl};
 use crate::random::Random;
 use crate::scenario::{KEYS, Scenario};
 use bytes::Bytes;
-use engine::{AccountKey, Container, Engine, EngineOptions, Principal};
+use engine::{AccountKey, Action, Container, Engine, EngineOptions, Place, Principal, Reach};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Direction, Durability, FaultScript, Health, ScanLimit, Store, Survivors};
 use model::{Fault, PartitionKey};
@@ -68,7 +68,7 @@ impl World {
         let life = Life::new(Arc::new(Mutex::new(Random::seeded(scenario.seed))))?;
         let (engine, principal) = open(&life, &store, durability, &ambient)?;
         let created = life.run(&store, async {
-            let pass = engine.access().change_catalog(&principal)?;
+            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
             engine.create_database(pass, DATABASE, None).await?;
             create_container(&engine, &principal, scenario).await
         })?;
@@ -118,7 +118,7 @@ impl World {
 
     /// Takes a container as the one in use.
     pub fn adopt(&mut self, container: Arc<Container>) -> Result<(), Complaint> {
-        let pass = self.engine.access().read_catalog(&self.principal);
+        let pass = self.engine.access().read_catalog(&self.principal, Action::ReadMetadata, Place::Account);
         let pass = pass.map_err(|fault| fault.to_string())?;
         let spec = |range: engine::PartitionRange| PartitionSpec {
             id: PartitionId { container: container.number(), ordinal: range.ordinal },
@@ -137,7 +137,7 @@ impl World {
 
     /// Creates the container anew.
     pub fn create_container(&self, scenario: &Scenario) -> Result<Result<Arc<Container>, Fault>, Complaint> {
-        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let scenario = scenario.clone();
         self.run(async move { create_container(&engine, &principal, &scenario).await })
     }
@@ -150,7 +150,11 @@ impl World {
             let drop = Arc::clone(&at_work);
             let drop = tokio::spawn(async move {
                 tokio::task::yield_now().await;
-                let pass = drop.engine.access().change_catalog(&drop.principal)?;
+                let pass = drop.engine.access().change_catalog(
+                    &drop.principal,
+                    Action::ChangeMetadata,
+                    Place::Account,
+                )?;
                 drop.engine.delete_container(pass, &drop.container, &Condition::None).await
             });
             at_work.play(lanes).await?;
@@ -161,7 +165,7 @@ impl World {
     }
 
     fn desk(&self) -> Arc<Desk> {
-        Arc::new(Desk::new(Arc::clone(&self.engine), self.principal, Arc::clone(&self.container)))
+        Arc::new(Desk::new(Arc::clone(&self.engine), self.principal.clone(), Arc::clone(&self.container)))
     }
 
     /// Changes the container's default.
@@ -169,7 +173,7 @@ impl World {
         &self,
         default_ttl: DefaultTtl,
     ) -> Result<Result<Arc<Container>, Fault>, Complaint> {
-        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let container = Arc::clone(&self.container);
         let mut body = Json::Object(container.definition().to_json());
         if let Some(members) = body.as_object_mut() {
@@ -179,17 +183,18 @@ impl World {
             }
         }
         self.run(async move {
-            let pass = engine.access().change_catalog(&principal)?;
+            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
             engine.replace_container(pass, &container, &body, &Condition::None).await
         })
     }
 
     /// Deletes all documents of a partition key.
     pub fn empty(&self, key: usize) -> Result<Result<(), Fault>, Complaint> {
-        let (engine, principal) = (Arc::clone(&self.engine), self.principal);
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let container = Arc::clone(&self.container);
         self.run(async move {
-            let pass = engine.access().write(&principal, &container)?;
+            let pass =
+                engine.access().write(&principal, &[Action::DeleteDocument], &container, Reach::Whole)?;
             let key = partition_key(&container, key);
             engine.delete_logical_partition(pass, key).await.map(drop)
         })
@@ -397,7 +402,7 @@ async fn create_container(
     let definition = model::ContainerDefinition::from_json(&body)?;
     let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
     let database = engine.find_database(DATABASE)?.resource;
-    let pass = engine.access().change_catalog(principal)?;
+    let pass = engine.access().change_catalog(principal, Action::ChangeMetadata, Place::Account)?;
     engine.create_container(pass, &database, definition, Some(throughput)).await
 }
 

@@ -24,6 +24,13 @@ pub struct DocumentAddress {
     pub target: Target,
 }
 
+/// An operation and the partition key that header and document agree on. There is no other way to write.
+#[derive(Clone, Debug)]
+pub struct Keyed {
+    key: PartitionKey,
+    operation: Operation,
+}
+
 /// How a document is read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
@@ -91,15 +98,9 @@ impl Engine {
         Ok(ReadReceipt { outcome, session: session_token(&partition, view.lsn()), charge })
     }
 
-    /// Changes a document. `key` is what the client said; a document that is given whole tells it too.
-    pub async fn write(
-        &self,
-        pass: WritePass<'_>,
-        key: Option<PartitionKey>,
-        mutation: Mutation,
-    ) -> Result<WriteReceipt, Fault> {
-        let operation = Operation::Write(mutation);
-        let key = agreed_key(pass.container, key, &operation)?;
+    /// Changes a document.
+    pub async fn write(&self, pass: WritePass<'_>, keyed: Keyed) -> Result<WriteReceipt, Fault> {
+        let Keyed { key, operation } = keyed;
         let (key, partition) = self.route(pass.container, key).await?;
         let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
@@ -136,17 +137,12 @@ impl Engine {
     }
 
     /// Carries out independent operations; each succeeds or fails by itself.
-    pub async fn bulk(
-        &self,
-        pass: WritePass<'_>,
-        operations: Vec<(Option<PartitionKey>, Operation)>,
-    ) -> Vec<Result<StepReceipt, Fault>> {
+    pub async fn bulk(&self, pass: WritePass<'_>, operations: Vec<Keyed>) -> Vec<Result<StepReceipt, Fault>> {
         let mut results = Vec::with_capacity(operations.len());
         let mut waiting = operations.into_iter();
         loop {
             let group = waiting.by_ref().take(BULK_IN_PARALLEL_MAX);
-            let group: Vec<_> =
-                group.map(|(key, operation)| self.bulk_step(pass.container, key, operation)).collect();
+            let group: Vec<_> = group.map(|keyed| self.bulk_step(pass.container, keyed)).collect();
             if group.is_empty() {
                 return results;
             }
@@ -154,13 +150,8 @@ impl Engine {
         }
     }
 
-    async fn bulk_step(
-        &self,
-        container: &Container,
-        key: Option<PartitionKey>,
-        operation: Operation,
-    ) -> Result<StepReceipt, Fault> {
-        let key = agreed_key(container, key, &operation)?;
+    async fn bulk_step(&self, container: &Container, keyed: Keyed) -> Result<StepReceipt, Fault> {
+        let Keyed { key, operation } = keyed;
         let (key, partition) = self.route(container, key).await?;
         let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
@@ -230,7 +221,28 @@ async fn delete_together(
     Ok(executed.outcomes.iter().map(|(_, charge)| *charge).sum())
 }
 
-/// The key on which header and document agree; either may be silent.
+impl Keyed {
+    /// Finds the key on which header and document agree; either may be silent.
+    pub fn new(
+        container: &Container,
+        header: Option<PartitionKey>,
+        operation: Operation,
+    ) -> Result<Keyed, RequestFault> {
+        let key = agreed_key(container, header, &operation)?;
+        Ok(Keyed { key, operation })
+    }
+
+    /// The key.
+    pub fn key(&self) -> &PartitionKey {
+        &self.key
+    }
+
+    /// What is to be done to a document of this key.
+    pub fn operation(&self) -> &Operation {
+        &self.operation
+    }
+}
+
 fn agreed_key(
     container: &Container,
     header: Option<PartitionKey>,

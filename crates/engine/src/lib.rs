@@ -11,10 +11,14 @@ mod feed;
 mod jobs;
 mod router;
 
-pub use access::{Access, AccountKey, AdminPass, CatalogPass, Principal, ReadPass, WritePass};
+pub use access::{
+    Access, AccountKey, Action, AdminPass, CatalogPass, Place, Principal, Reach, ReadPass, WritePass,
+};
 pub use catalog::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
-pub use documents::{BatchReceipt, DocumentAddress, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt};
+pub use documents::{
+    BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
+};
 pub use engine::{Engine, EngineOptions, STORE_SPACES};
 pub use feed::{FeedPage, FeedRequest, FeedScope};

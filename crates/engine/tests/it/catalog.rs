@@ -13,7 +13,7 @@ async fn names_are_unique_and_numbers_are_not_reused() {
     let harness = Harness::new().await;
     let first = harness.database("d").await.unwrap();
     assert_eq!(harness.database("d").await.unwrap_err(), Fault::Conflict(ConflictFault::Id));
-    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let pass = harness.admin();
     harness.engine.delete_database(pass, &first, &Condition::None).await.unwrap();
     let second = harness.database("d").await.unwrap();
     assert_ne!(first.rid(), second.rid());
@@ -32,7 +32,7 @@ async fn lists_are_paged_and_foreign_continuations_refused() {
         harness.database(&format!("d{number}")).await.unwrap();
     }
     let list = |continuation| {
-        let pass = harness.engine.access().read_catalog(&harness.principal).unwrap();
+        let pass = harness.reader();
         harness.engine.list_databases(pass, &PageRequest { items_max: 2, continuation })
     };
     let mut seen = Vec::new();
@@ -53,7 +53,7 @@ async fn lists_are_paged_and_foreign_continuations_refused() {
 async fn a_container_has_as_many_partitions_as_its_throughput_asks_for() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 25_000).await;
-    let pass = harness.engine.access().read_catalog(&harness.principal).unwrap();
+    let pass = harness.reader();
     let feed = harness.engine.ranges(pass, &container);
     assert_eq!(feed.ranges.len(), 3);
     assert_eq!(feed.ranges[0].range.min.to_hex(), "");
@@ -88,7 +88,7 @@ async fn the_rows_of_a_dropped_container_go() {
     for number in 0..20 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
-    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let pass = harness.admin();
     harness.engine.delete_container(pass, &container, &Condition::None).await.unwrap();
     let missing = harness.engine.find_container("d", "c").unwrap_err();
     assert_eq!(missing, Fault::Missing(MissingFault::Resource));
@@ -111,7 +111,7 @@ async fn the_rows_of_a_dropped_container_go() {
 async fn a_late_write_to_a_dropped_container_is_refused() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 400).await;
-    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let pass = harness.admin();
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.engine.delete_container(pass, &container, &Condition::None).await.unwrap();
     let late = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;

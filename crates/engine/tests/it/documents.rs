@@ -27,7 +27,7 @@ async fn a_document_is_found_by_its_number_in_its_own_partition_only() {
     let container = harness.container(json!({}), 400).await;
     let created = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     let read = |key_text: &'static str| {
-        let pass = harness.engine.access().read(&harness.principal, &container).unwrap();
+        let pass = harness.read_pass(&container);
         let target = Target::Number(created.number);
         let address = engine::DocumentAddress { key: Some(key(&container, key_text)), target };
         let engine = &harness.engine;
@@ -123,7 +123,7 @@ async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
         |json: &str| Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
     let read = |id: &str| Operation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
     let run = |operations: Vec<Operation>| {
-        let pass = harness.engine.access().write(&harness.principal, &container).unwrap();
+        let pass = harness.write_pass(&container);
         harness.engine.batch(pass, key(&container, r#"["a"]"#), operations)
     };
     let done = run(vec![create(r#"{"id":"1","pk":"a"}"#), read("1"), create(r#"{"id":"2","pk":"a"}"#)])
@@ -173,7 +173,7 @@ async fn deleting_a_logical_partition_leaves_the_others() {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
     harness.create(&container, r#"{"id":"1","pk":"b"}"#).await.unwrap();
-    let pass = harness.engine.access().write(&harness.principal, &container).unwrap();
+    let pass = harness.write_pass(&container);
     harness.engine.delete_logical_partition(pass, key(&container, r#"["a"]"#)).await.unwrap();
     assert!(harness.read(&container, r#"["a"]"#, "7").await.is_err());
     assert!(harness.read(&container, r#"["b"]"#, "1").await.is_ok());

@@ -65,7 +65,7 @@ async fn a_drop_that_came_to_light_counts_before_the_next_write() {
     let container = harness.container(json!({}), 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let pass = harness.admin();
     let doubtful = harness.engine.delete_container(pass, &container, &Condition::None).await;
     assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
     harness.store.reopen().await.unwrap();
@@ -83,7 +83,7 @@ async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     let mut body = serde_json::Value::Object(container.definition().to_json());
     body["defaultTtl"] = 10.into();
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let pass = harness.admin();
     let doubtful = harness.engine.replace_container(pass, &container, &body, &Condition::None).await;
     assert!(doubtful.is_err());
     harness.store.reopen().await.unwrap();

@@ -53,7 +53,7 @@ async fn a_changed_default_counts_for_documents_that_are_there() {
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
     let mut body = serde_json::Value::Object(container.definition().to_json());
     body["defaultTtl"] = 200.into();
-    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let pass = harness.admin();
     let container =
         harness.engine.replace_container(pass, &container, &body, &Condition::None).await.unwrap();
     while rows(&harness, EXPIRY).await == 0 {
@@ -88,7 +88,7 @@ async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
     harness.ambient.advance_seconds(100);
     let mut body = serde_json::Value::Object(container.definition().to_json());
     body["defaultTtl"] = 50.into();
-    let pass = harness.engine.access().change_catalog(&harness.principal).unwrap();
+    let pass = harness.admin();
     harness.engine.replace_container(pass, &container, &body, &Condition::None).await.unwrap();
     while rows(&harness, RECORDS).await > 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -10,7 +10,7 @@ async fn drain(harness: &Harness, container: &Container, scope: FeedScope, items
     let mut ids = Vec::new();
     let mut continuation = None;
     loop {
-        let pass = harness.engine.access().read(&harness.principal, container).unwrap();
+        let pass = harness.read_pass(container);
         let request = FeedRequest { scope: scope.clone(), items_max, continuation, session: Vec::new() };
         let page = harness.engine.feed(pass, &request).await.unwrap();
         assert!(page.documents.len() <= items_max);
@@ -70,7 +70,7 @@ async fn a_continuation_of_another_request_is_refused() {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
     let feed = |scope, continuation| {
-        let pass = harness.engine.access().read(&harness.principal, &container).unwrap();
+        let pass = harness.read_pass(&container);
         let request = FeedRequest { scope, items_max: 1, continuation, session: Vec::new() };
         let engine = &harness.engine;
         async move { engine.feed(pass, &request).await }

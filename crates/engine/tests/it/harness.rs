@@ -1,14 +1,14 @@
 //! An engine on a store in memory, with a clock that the test moves.
 
 use engine::{
-    AccountKey, Container, Database, DocumentAddress, Engine, EngineOptions, Principal, ReadOptions,
-    WriteReceipt,
+    AccountKey, Action, AdminPass, CatalogPass, Container, Database, DocumentAddress, Engine, EngineOptions,
+    Keyed, Place, Principal, Reach, ReadOptions, ReadPass, WritePass, WriteReceipt,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
 use model::{Ambient, ContainerDefinition, Fault, PartitionKey, Throughput};
 use partition::keyspace::SPACES;
-use plan::{Condition, Item, Mutation, Outcome, StoredDocument, Target};
+use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
 use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
@@ -71,9 +71,31 @@ impl Harness {
         Harness { engine, store, ambient, principal }
     }
 
+    /// Leave to change the whole catalog.
+    pub(crate) fn admin(&self) -> AdminPass {
+        let access = self.engine.access();
+        access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account).unwrap()
+    }
+
+    /// Leave to read the whole catalog.
+    pub(crate) fn reader(&self) -> CatalogPass {
+        self.engine.access().read_catalog(&self.principal, Action::ReadMetadata, Place::Account).unwrap()
+    }
+
+    /// Leave to read all documents.
+    pub(crate) fn read_pass<'a>(&self, container: &'a Container) -> ReadPass<'a> {
+        let access = self.engine.access();
+        access.read(&self.principal, Action::ReadDocument, container, Reach::Whole).unwrap()
+    }
+
+    /// Leave to change all documents.
+    pub(crate) fn write_pass<'a>(&self, container: &'a Container) -> WritePass<'a> {
+        let access = self.engine.access();
+        access.write(&self.principal, &[Action::UpsertDocument], container, Reach::Whole).unwrap()
+    }
+
     pub(crate) async fn database(&self, id: &str) -> Result<Arc<Database>, Fault> {
-        let pass = self.engine.access().change_catalog(&self.principal)?;
-        self.engine.create_database(pass, id, None).await
+        self.engine.create_database(self.admin(), id, None).await
     }
 
     /// Creates container `c` of database `d` from `extra`, merged into a definition with key `/pk`.
@@ -88,9 +110,8 @@ impl Harness {
             body[name] = member.clone();
         }
         let definition = ContainerDefinition::from_json(&body).unwrap();
-        let pass = self.engine.access().change_catalog(&self.principal).unwrap();
         let throughput = Some(Throughput::manual(throughput).unwrap());
-        self.engine.create_container(pass, &database, definition, throughput).await.unwrap()
+        self.engine.create_container(self.admin(), &database, definition, throughput).await.unwrap()
     }
 
     pub(crate) async fn write(
@@ -98,14 +119,15 @@ impl Harness {
         container: &Container,
         mutation: Mutation,
     ) -> Result<WriteReceipt, Fault> {
-        let pass = self.engine.access().write(&self.principal, container)?;
-        self.engine.write(pass, Some(key(container, r#"["a"]"#)), mutation).await
+        let key = key(container, r#"["a"]"#);
+        let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
+        self.engine.write(self.write_pass(container), keyed).await
     }
 
     pub(crate) async fn create(&self, container: &Container, json: &str) -> Result<StoredDocument, Fault> {
-        let pass = self.engine.access().write(&self.principal, container)?;
-        let mutation = Mutation::Create { item: item(json), condition: Condition::None };
-        self.engine.write(pass, None, mutation).await.map(|receipt| stored(receipt.outcome))
+        let operation = Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
+        let keyed = Keyed::new(container, None, operation)?;
+        self.engine.write(self.write_pass(container), keyed).await.map(|receipt| stored(receipt.outcome))
     }
 
     pub(crate) async fn read(
@@ -114,10 +136,9 @@ impl Harness {
         key_text: &str,
         id: &str,
     ) -> Result<StoredDocument, Fault> {
-        let pass = self.engine.access().read(&self.principal, container)?;
         let address =
             DocumentAddress { key: Some(key(container, key_text)), target: Target::Id(id.to_owned()) };
-        let receipt = self.engine.read(pass, &address, &ReadOptions::default()).await?;
+        let receipt = self.engine.read(self.read_pass(container), &address, &ReadOptions::default()).await?;
         Ok(stored(receipt.outcome))
     }
 }

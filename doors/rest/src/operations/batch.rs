@@ -7,13 +7,12 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{BatchReceipt, Container};
+use engine::{Action, BatchReceipt, Container, Reach};
 use http::StatusCode;
 use model::{Charge, Fault};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path)?.resource;
-    let pass = call.engine.access().write(&call.principal, &container)?;
     let key = required_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
     let minimal = headers::prefers_minimal(call.headers())?;
@@ -24,6 +23,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
             Err(fault) => return Ok(refused(&container, steps.len(), index, &fault, Charge::MINIMUM)),
         }
     }
+    let actions: Vec<Action> = operations.iter().map(Action::of_step).collect();
+    let pass = call.write(&actions, &container, Reach::LogicalPartition(&key))?;
     let BatchReceipt { session, charge, result } = call.engine.batch(pass, key, operations).await?;
     let mut reply = match result {
         Ok(receipts) => {

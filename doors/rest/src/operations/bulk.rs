@@ -9,24 +9,19 @@ use crate::route::ContainerPath;
 use crate::wire::headers;
 use crate::wire::names;
 use crate::wire::reply::Reply;
-use engine::{Container, StepReceipt};
+use engine::{Action, Container, Keyed, Place, Reach, StepReceipt};
 use http::StatusCode;
 use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal};
-use plan::Operation;
-
-/// A step that can be carried out, with its key.
-type Prepared = (Option<PartitionKey>, Operation);
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path)?.resource;
-    let pass = call.engine.access().write(&call.principal, &container)?;
     let ordinal = range_id(call.headers())?;
     let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
     let mut prepared = Vec::with_capacity(steps.len());
     for step in &steps {
-        prepared.push(prepare(&container, step, shared_key.as_ref()));
+        prepared.push(prepare(call, &container, step, shared_key.as_ref()));
     }
     if let (Some(ordinal), Some(range)) = (ordinal, &range) {
         check_range(&container, &prepared, ordinal, range)?;
@@ -34,6 +29,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let minimal = headers::prefers_minimal(call.headers())?;
     // The engine gets what can be done; refused steps keep their place in the answer.
     let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
+    // Each step was authorised by itself.
+    let pass = call.write(&[], &container, Reach::Whole)?;
     let done = call.engine.bulk(pass, ready.into_iter().flatten().collect()).await;
     let mut reply = answer(&container, &steps, minimal, refused, done);
     if let Some(ordinal) = ordinal {
@@ -43,7 +40,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-fn split(step: Result<Prepared, Fault>) -> (Option<Prepared>, Option<Fault>) {
+fn split(step: Result<Keyed, Fault>) -> (Option<Keyed>, Option<Fault>) {
     match step {
         Ok(prepared) => (Some(prepared), None),
         Err(fault) => (None, Some(fault)),
@@ -51,13 +48,16 @@ fn split(step: Result<Prepared, Fault>) -> (Option<Prepared>, Option<Fault>) {
 }
 
 fn prepare(
+    call: &Call<'_>,
     container: &Container,
     step: &RawStep<'_>,
     shared: Option<&PartitionKey>,
-) -> Result<Prepared, Fault> {
+) -> Result<Keyed, Fault> {
     let own = step.partition_key.as_deref();
     let own = own.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
-    Ok((own.or_else(|| shared.cloned()), step.operation()?))
+    let keyed = Keyed::new(container, own.or_else(|| shared.cloned()), step.operation()?)?;
+    call.write(&[Action::of_step(keyed.operation())], container, Reach::LogicalPartition(keyed.key()))?;
+    Ok(keyed)
 }
 
 /// The hashes that belong to the range the request was sent to.
@@ -66,7 +66,7 @@ fn range(
     container: &Container,
     ordinal: PartitionOrdinal,
 ) -> Result<EffectiveRange, Refusal> {
-    let pass = call.engine.access().read_catalog(&call.principal)?;
+    let pass = call.read_catalog(Action::ReadMetadata, Place::Container(container, Reach::Whole))?;
     let feed = call.engine.ranges(pass, container);
     let found = feed.ranges.into_iter().find(|range| range.ordinal == ordinal);
     let gone = || MissingFault::Range { id: ordinal.to_string() };
@@ -76,12 +76,12 @@ fn range(
 /// A key outside of the range means that the client's map is old: it must read the ranges again and send anew.
 fn check_range(
     container: &Container,
-    steps: &[Result<Prepared, Fault>],
+    steps: &[Result<Keyed, Fault>],
     ordinal: PartitionOrdinal,
     range: &EffectiveRange,
 ) -> Result<(), MissingFault> {
     let definition = &container.definition().partition_key;
-    let keys = steps.iter().flatten().filter_map(|(key, _)| key.as_ref());
+    let keys = steps.iter().flatten().map(Keyed::key);
     let mut complete = keys.filter(|key| definition.is_complete(key));
     match complete.all(|key| range.contains(&definition.effective_key(key))) {
         true => Ok(()),

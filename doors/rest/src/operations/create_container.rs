@@ -4,13 +4,14 @@ use super::{CATALOG_WRITE, Call, owner_fault};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
+use engine::{Action, Place};
 use http::StatusCode;
 use model::ContainerDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    let pass = call.engine.access().change_catalog(&call.principal)?;
     call.refuse_query()?;
     let database = call.engine.find_database(database).map_err(owner_fault)?.resource;
+    let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
     let definition = ContainerDefinition::from_json(&call.json_body()?)?;
     let throughput = headers::throughput(call.headers())?;
     let container = call.engine.create_container(pass, &database, definition, throughput).await?;

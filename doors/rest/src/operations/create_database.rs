@@ -4,12 +4,13 @@ use super::{CATALOG_WRITE, Call};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
+use engine::{Action, Place};
 use http::StatusCode;
 use model::RequestFault;
 use serde_json::Value as Json;
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let pass = call.engine.access().change_catalog(&call.principal)?;
+    let pass = call.change_catalog(Action::ChangeMetadata, Place::Account)?;
     call.refuse_query()?;
     let Json::Object(members) = call.json_body()? else {
         return Err(

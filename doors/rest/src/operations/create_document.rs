@@ -9,19 +9,21 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
-use plan::Mutation;
+use engine::{Action, Keyed, Reach};
+use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path)?.resource;
-    let pass = call.engine.access().write(&call.principal, &container)?;
     refuse_triggers(call)?;
     let condition = headers::write_condition(call.headers())?;
     let key = header_key(call, &container)?;
     let item = item(&call.body)?;
-    let mutation = match headers::flag(call.headers(), &names::IS_UPSERT)? {
-        true => Mutation::Upsert { item, condition },
-        false => Mutation::Create { item, condition },
+    let (action, mutation) = match headers::flag(call.headers(), &names::IS_UPSERT)? {
+        true => (Action::UpsertDocument, Mutation::Upsert { item, condition }),
+        false => (Action::CreateDocument, Mutation::Create { item, condition }),
     };
-    let receipt = call.engine.write(pass, key, mutation).await?;
+    let keyed = Keyed::new(&container, key, Operation::Write(mutation))?;
+    let pass = call.write(&[action], &container, Reach::LogicalPartition(keyed.key()))?;
+    let receipt = call.engine.write(pass, keyed).await?;
     written(call, &container, receipt)
 }

@@ -6,16 +6,20 @@ use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use plan::Mutation;
+use engine::{Action, Keyed, Reach};
+use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
     let owner = call.owner(path.container)?;
     let container = &owner.resource;
-    let pass = call.engine.access().write(&call.principal, container)?;
     refuse_triggers(call)?;
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
-    let mutation = Mutation::Delete { target: target(&owner, path.document), condition };
-    let receipt = call.engine.write(pass, Some(key), mutation).await?;
+    let target = target(&owner, path.document);
+    let reach = Reach::Document { key: Some(&key), target: &target };
+    let pass = call.write(&[Action::DeleteDocument], container, reach)?;
+    let mutation = Mutation::Delete { target, condition };
+    let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
+    let receipt = call.engine.write(pass, keyed).await?;
     written(call, container, receipt)
 }

@@ -5,12 +5,13 @@ use super::document::required_key;
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
+use engine::{Action, Reach};
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path)?.resource;
-    let pass = call.engine.access().write(&call.principal, &container)?;
     let key = required_key(call, &container)?;
+    let pass = call.write(&[Action::DeleteDocument], &container, Reach::LogicalPartition(&key))?;
     let charge = call.engine.delete_logical_partition(pass, key).await?;
     let mut reply = Reply::empty(StatusCode::OK, charge);
     reply.owner(&container);

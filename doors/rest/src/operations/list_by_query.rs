@@ -7,6 +7,7 @@ use super::{Call, list_documents, not_supported};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
+use engine::Action;
 use model::RequestFault;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
@@ -14,7 +15,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     if !lists_everything(&query) {
         return Err(not_supported("a query other than SELECT * FROM c").into());
     }
-    list_documents::list(call, path).await
+    list_documents::list(call, path, Action::QueryDocuments).await
 }
 
 /// The text of the query: a member of a JSON object.

@@ -4,11 +4,12 @@ use super::{Call, owner_fault, page_reply};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::resources;
+use engine::{Action, Place};
 
 pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    let pass = call.engine.access().read_catalog(&call.principal)?;
     let request = call.page_request()?;
     let database = call.engine.find_database(database).map_err(owner_fault)?.resource;
+    let pass = call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
     let page = call.engine.list_containers(pass, &database, &request)?;
     let rid = database.rid().text();
     Ok(page_reply(rid.as_str(), "DocumentCollections", page, |container| resources::container(container)))

@@ -4,9 +4,10 @@ use super::{Call, page_reply};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::resources;
+use engine::{Action, Place};
 
 pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let pass = call.engine.access().read_catalog(&call.principal)?;
+    let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
     let page = call.engine.list_databases(pass, &call.page_request()?)?;
     Ok(page_reply("", "Databases", page, |database| resources::database(database)))
 }

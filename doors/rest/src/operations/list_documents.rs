@@ -7,7 +7,7 @@ use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
-use engine::{Container, FeedRequest, FeedScope};
+use engine::{Action, Container, FeedRequest, FeedScope, Reach};
 use http::{HeaderMap, StatusCode};
 use model::{EffectiveKey, EffectiveRange, PartitionOrdinal, RequestFault};
 use plan::StoredDocument;
@@ -16,16 +16,21 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     if headers::is_change_feed(call.headers())? {
         return Err(not_supported("the change feed of documents").into());
     }
-    list(call, path).await
+    list(call, path, Action::ListDocuments).await
 }
 
 /// The page that the request's headers describe.
-pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>, action: Action) -> Result<Reply, Refusal> {
     let container = call.owner(path)?.resource;
-    let pass = call.engine.access().read(&call.principal, &container)?;
     let page = call.page_request()?;
+    let scope = scope(call, &container)?;
+    let reach = match &scope {
+        FeedScope::Key(key) => Reach::LogicalPartition(key),
+        FeedScope::Container | FeedScope::Range(..) => Reach::Whole,
+    };
+    let pass = call.read(action, &container, reach)?;
     let request = FeedRequest {
-        scope: scope(call, &container)?,
+        scope,
         items_max: page.items_max,
         continuation: page.continuation,
         session: headers::session(call.headers())?,

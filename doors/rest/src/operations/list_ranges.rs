@@ -8,14 +8,15 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names, resources};
+use engine::{Action, Place, Reach};
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let pass = call.engine.access().read_catalog(&call.principal)?;
     headers::page_items(call.headers())?;
     headers::is_change_feed(call.headers())?;
     let seen = headers::text(call.headers(), &names::IF_NONE_MATCH)?;
     let container = call.owner(path)?.resource;
+    let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Whole))?;
     let feed = call.engine.ranges(pass, &container);
     let mut reply = if seen == Some(feed.etag.as_str()) {
         Reply::empty(StatusCode::NOT_MODIFIED, CATALOG_READ)

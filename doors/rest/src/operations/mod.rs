@@ -36,10 +36,13 @@ use crate::service::{ConnectionInfo, RestOptions};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
-use engine::{Addressed, Container, Engine, Page, PageRequest, Principal};
+use engine::{
+    Action, Addressed, AdminPass, CatalogPass, Container, Engine, Page, PageRequest, Place, Principal, Reach,
+    ReadPass, WritePass,
+};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use model::{Charge, Fault, MissingFault, RequestFault};
+use model::{AccessFault, Charge, Fault, MissingFault, RequestFault};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -95,6 +98,36 @@ fn not_supported(feature: &str) -> RequestFault {
 impl Call<'_> {
     fn headers(&self) -> &HeaderMap {
         &self.parts.headers
+    }
+
+    /// Leave to read the catalog.
+    fn read_catalog(&self, action: Action, place: Place<'_>) -> Result<CatalogPass, AccessFault> {
+        self.engine.access().read_catalog(&self.principal, action, place)
+    }
+
+    /// Leave to change the catalog.
+    fn change_catalog(&self, action: Action, place: Place<'_>) -> Result<AdminPass, AccessFault> {
+        self.engine.access().change_catalog(&self.principal, action, place)
+    }
+
+    /// Leave to read documents.
+    fn read<'a>(
+        &self,
+        action: Action,
+        container: &'a Container,
+        reach: Reach<'_>,
+    ) -> Result<ReadPass<'a>, AccessFault> {
+        self.engine.access().read(&self.principal, action, container, reach)
+    }
+
+    /// Leave to change documents.
+    fn write<'a>(
+        &self,
+        actions: &[Action],
+        container: &'a Container,
+        reach: Reach<'_>,
+    ) -> Result<WritePass<'a>, AccessFault> {
+        self.engine.access().write(&self.principal, actions, container, reach)
     }
 
     /// The body as small JSON: definitions only. Items have a parser of their own.

@@ -5,6 +5,7 @@ use crate::faults::Refusal;
 use crate::wire::headers::{self, CONSISTENCY};
 use crate::wire::reply::Reply;
 use crate::wire::{names, resources};
+use engine::{Action, Place};
 use http::StatusCode;
 use model::RequestFault;
 use serde_json::json;
@@ -19,7 +20,7 @@ const QUERY_ENGINE: &str = "{\"maxSqlQueryInputLength\":262144,\"maxJoinsPerSqlQ
 \"sqlDisableOptimizationFlags\":0,\"sqlAllowTop\":true,\"enableSpatialIndexing\":true}";
 
 pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    call.engine.access().read_catalog(&call.principal)?;
+    call.read_catalog(Action::ReadMetadata, Place::Account)?;
     let endpoint = endpoint(call)?;
     let id = account_id(&endpoint);
     let locations = json!([{ "name": "Local", "databaseAccountEndpoint": endpoint }]);

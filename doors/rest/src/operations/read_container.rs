@@ -5,11 +5,12 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources;
+use engine::{Action, Place, Reach};
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    call.engine.access().read_catalog(&call.principal)?;
     let container = call.engine.find_container(path.database, path.container)?.resource;
+    call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Whole))?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);
     reply.etag(container.etag());

@@ -6,16 +6,18 @@ use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{DocumentAddress, ReadOptions};
+use engine::{Action, DocumentAddress, Reach, ReadOptions};
 use http::StatusCode;
 use plan::Outcome;
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
     let owner = call.owner(path.container)?;
     let container = &owner.resource;
-    let pass = call.engine.access().read(&call.principal, container)?;
     let key = required_key(call, container)?;
-    let address = DocumentAddress { key: Some(key), target: target(&owner, path.document) };
+    let target = target(&owner, path.document);
+    let reach = Reach::Document { key: Some(&key), target: &target };
+    let pass = call.read(Action::ReadDocument, container, reach)?;
+    let address = DocumentAddress { key: Some(key), target };
     let options = ReadOptions {
         condition: headers::read_condition(call.headers())?,
         session: headers::session(call.headers())?,

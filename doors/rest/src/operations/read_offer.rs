@@ -4,11 +4,12 @@ use super::{CATALOG_READ, Call};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{names, resources};
+use engine::{Action, Place};
 use http::StatusCode;
 use model::limits::THROUGHPUT_MIN;
 
 pub(super) fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
-    let pass = call.engine.access().read_catalog(&call.principal)?;
+    let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
     let offer = call.engine.find_offer(pass, rid)?;
     let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, resources::text(&resources::offer(&offer)));
     reply.etag(offer.etag());

@@ -1,0 +1,126 @@
+//! What a caller may want to do, and where: the two words that every question about access is made of.
+
+use crate::catalog::{Container, Database};
+use model::PartitionKey;
+use plan::{Mutation, Operation, Target};
+
+/// A deed. One name for each right that a credential can give or withhold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Read the account, databases, containers, ranges, offers, and definitions of scripts and keys.
+    ReadMetadata,
+    /// Create, replace and delete what [`Action::ReadMetadata`] reads.
+    ChangeMetadata,
+    /// Read permissions: they carry tokens.
+    ReadPermissions,
+    /// Create, replace and delete users and permissions.
+    ChangePermissions,
+    /// Read one document.
+    ReadDocument,
+    /// List documents.
+    ListDocuments,
+    /// Query documents.
+    QueryDocuments,
+    /// Read the change feed.
+    ReadChangeFeed,
+    /// Create a document.
+    CreateDocument,
+    /// Create a document or replace it.
+    UpsertDocument,
+    /// Replace or patch a document.
+    ReplaceDocument,
+    /// Delete documents.
+    DeleteDocument,
+    /// Run a stored procedure.
+    ExecuteProcedure,
+    /// Read conflicts.
+    ReadConflicts,
+    /// Delete conflicts.
+    DeleteConflicts,
+}
+
+impl Action {
+    /// Whether nothing is changed by it.
+    pub fn is_read(self) -> bool {
+        match self {
+            Action::ReadMetadata
+            | Action::ReadPermissions
+            | Action::ReadDocument
+            | Action::ListDocuments
+            | Action::QueryDocuments
+            | Action::ReadChangeFeed
+            | Action::ReadConflicts => true,
+            Action::ChangeMetadata
+            | Action::ChangePermissions
+            | Action::CreateDocument
+            | Action::UpsertDocument
+            | Action::ReplaceDocument
+            | Action::DeleteDocument
+            | Action::ExecuteProcedure
+            | Action::DeleteConflicts => false,
+        }
+    }
+
+    /// What a step of a batch or bulk does.
+    pub fn of_step(operation: &Operation) -> Action {
+        match operation {
+            Operation::Read { .. } => Action::ReadDocument,
+            Operation::Write(mutation) => match mutation {
+                Mutation::Create { .. } => Action::CreateDocument,
+                Mutation::Upsert { .. } => Action::UpsertDocument,
+                Mutation::Replace { .. } | Mutation::Patch { .. } | Mutation::Reschedule { .. } => {
+                    Action::ReplaceDocument
+                }
+                Mutation::Delete { .. } | Mutation::Expire { .. } => Action::DeleteDocument,
+            },
+        }
+    }
+
+    /// The deed in words, for a refusal.
+    pub fn words(self) -> &'static str {
+        match self {
+            Action::ReadMetadata => "reading databases, containers and their settings",
+            Action::ChangeMetadata => "changing databases, containers and their settings",
+            Action::ReadPermissions => "reading permissions",
+            Action::ChangePermissions => "changing users and permissions",
+            Action::ReadDocument => "reading an item",
+            Action::ListDocuments => "listing items",
+            Action::QueryDocuments => "querying items",
+            Action::ReadChangeFeed => "reading the change feed",
+            Action::CreateDocument => "creating an item",
+            Action::UpsertDocument => "upserting an item",
+            Action::ReplaceDocument => "replacing an item",
+            Action::DeleteDocument => "deleting an item",
+            Action::ExecuteProcedure => "executing a stored procedure",
+            Action::ReadConflicts => "reading conflicts",
+            Action::DeleteConflicts => "deleting conflicts",
+        }
+    }
+}
+
+/// Where a deed is done, resolved: names have become entries of the catalog.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// The account itself: its list of databases, its offers.
+    Account,
+    /// A database with its users and keys.
+    Database(&'a Database),
+    /// A container, or a part of its data.
+    Container(&'a Container, Reach<'a>),
+}
+
+/// How much of a container a deed touches.
+#[derive(Clone, Copy, Debug)]
+pub enum Reach<'a> {
+    /// The definition, or documents of any key.
+    Whole,
+    /// Documents of one partition key.
+    LogicalPartition(&'a PartitionKey),
+    /// One document.
+    Document {
+        /// Its partition key; `None` when only the document itself tells it.
+        key: Option<&'a PartitionKey>,
+        /// Which one.
+        target: &'a Target,
+    },
+}
