@@ -262,7 +262,8 @@ fn indexing_policy(json: &Json) -> Result<Json, RequestFault> {
         "none" => false,
         other => return Err(bad(field, format!("the indexing mode \"{other}\" is unknown"))),
     };
-    let mut policy = json!({ "automatic": automatic, "includedPaths": [], "excludedPaths": [] });
+    let mut policy =
+        json!({ "indexingMode": mode, "automatic": automatic, "includedPaths": [], "excludedPaths": [] });
     for (name, member) in json.as_object().into_iter().flatten() {
         let fits = match name.as_str() {
             "automatic" => member.is_boolean(),

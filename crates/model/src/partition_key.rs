@@ -52,7 +52,7 @@ impl RawVersion {
     fn number(&self) -> Option<u32> {
         match self {
             RawVersion::Number(number) => Some(*number),
-            RawVersion::Name(name) => name.strip_prefix(['V', 'v']).unwrap_or(name).parse().ok(),
+            RawVersion::Name(name) => name.strip_prefix(['V', 'v'])?.parse().ok(),
         }
     }
 }
@@ -296,13 +296,13 @@ mod tests {
             let json = serde_json::json!({ "paths": ["/a"], "kind": "Hash", "version": version });
             PartitionKeyDefinition::from_json(&json).map(|definition| definition.kind())
         };
-        for version in [1.into(), "1".into(), "V1".into(), serde_json::Value::Null] {
+        for version in [1.into(), "V1".into(), serde_json::Value::Null] {
             assert_eq!(kind(version), Ok(PartitionKeyKind::HashV1));
         }
-        for version in [2.into(), "2".into(), "V2".into(), "v2".into()] {
+        for version in [2.into(), "V2".into(), "v2".into()] {
             assert_eq!(kind(version), Ok(PartitionKeyKind::HashV2));
         }
-        for version in [3.into(), "V3".into(), "".into(), true.into(), 1.5.into()] {
+        for version in [3.into(), "V3".into(), "2".into(), "".into(), true.into(), 1.5.into()] {
             assert!(kind(version).is_err());
         }
     }
