@@ -15,6 +15,7 @@ enum Group {
     JavaScript,
     Java,
     Go,
+    RustSdk,
     Kill,
     Disk,
 }
@@ -27,6 +28,7 @@ impl Group {
             "javascript" => Group::JavaScript,
             "java" => Group::Java,
             "go" => Group::Go,
+            "rust-sdk" => Group::RustSdk,
             "kill" => Group::Kill,
             "disk" => Group::Disk,
             _ => return None,
@@ -37,7 +39,7 @@ impl Group {
 /// What a stage does: checks pass or fail as a whole, tests are counted.
 type Stage = (Group, &'static str, fn(&Path) -> Result<Tally, String>);
 
-const STAGES: [Stage; 12] = [
+const STAGES: [Stage; 13] = [
     (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
         check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -51,6 +53,7 @@ const STAGES: [Stage; 12] = [
     (Group::JavaScript, "javascript sdk", |root| counted(Runner::Node, conformance::javascript_suite(root)?)),
     (Group::Java, "java sdk", |root| counted(Runner::Maven, conformance::java_suite(root)?)),
     (Group::Go, "go sdk", |root| counted(Runner::Go, conformance::go_suite(root)?)),
+    (Group::RustSdk, "rust sdk", |root| counted(Runner::Cargo, conformance::rust_sdk_suite(root)?)),
     (Group::Kill, "self-tests of the drivers", |root| {
         counted(Runner::Pytest, conformance::driver_suite(root)?)
     }),
@@ -102,7 +105,7 @@ fn only(arguments: &[String]) -> Result<Option<Group>, String> {
             Group::parse(name).map(Some).ok_or_else(|| format!("unknown part \"{name}\" behind --only"))
         }
         _ => Err(format!(
-            "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|kill|disk"
+            "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|rust-sdk|kill|disk"
         )),
     }
 }
