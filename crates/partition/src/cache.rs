@@ -120,11 +120,23 @@ impl RecordCache {
         shard.records.remove(key);
     }
 
-    /// The version is published, or it is certain that it never will be.
+    /// It is certain whether the version was published; readers will find out.
     pub(crate) fn opened(&self, key: &[u8]) {
         let (shard, place) = self.place_of(key);
         let place = &mut self.shard(shard).places[place];
         place.pending = place.pending.saturating_sub(1);
+    }
+
+    /// The version is published, and kept: what was just written is likely to be read. Not if another version
+    /// at this place is under way, for that may be of the same key.
+    pub(crate) fn published(&self, key: Bytes, record: Record) {
+        let (shard, place) = self.place_of(&key);
+        let mut shard = self.shard(shard);
+        let place = &mut shard.places[place];
+        place.pending = place.pending.saturating_sub(1);
+        if place.pending == 0 {
+            shard.records.insert(key, record);
+        }
     }
 
     fn place_of(&self, key: &[u8]) -> (usize, usize) {
@@ -204,6 +216,17 @@ mod tests {
         let given = leave(&cache, b"k").unwrap();
         cache.keep(given, Bytes::from_static(b"k"), &record(3));
         assert_eq!(cached_lsn(&cache, b"k"), Some(3));
+    }
+
+    #[test]
+    fn a_published_version_is_kept_unless_another_is_under_way() {
+        let cache = RecordCache::new(1 << 20, 7);
+        cache.shut(b"k");
+        cache.shut(b"k");
+        cache.published(Bytes::from_static(b"k"), record(1));
+        assert_eq!(cached_lsn(&cache, b"k"), None);
+        cache.published(Bytes::from_static(b"k"), record(2));
+        assert_eq!(cached_lsn(&cache, b"k"), Some(2));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::head::Head;
 use crate::keyspace::{self, LOG, META, PartitionId, RECORDS};
 use crate::log::LogEntry;
 use crate::partition::{Executed, PartitionCounts, Surroundings};
+use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::staging::Context;
 use crate::state::{BatchNumber, Rows, State};
@@ -91,8 +92,8 @@ struct InFlight {
     commit: Pin<Box<dyn Future<Output = Result<View, CommitFault>> + Send>>,
     head: Head,
     decided: Vec<Decided>,
-    /// The records it changes.
-    records: Vec<Bytes>,
+    /// The records it changes, as it leaves them.
+    records: Vec<(Bytes, Option<Bytes>)>,
 }
 
 pub(crate) struct Writer {
@@ -302,7 +303,7 @@ impl Writer {
         for ((space, key), row) in rows {
             if space == RECORDS {
                 self.cache.shut(&key);
-                records.push(key.clone());
+                records.push((key.clone(), row.clone()));
             }
             match row {
                 Some(row) => batch.put(space, key, row),
@@ -336,7 +337,7 @@ impl Writer {
             Ok(view) => {
                 self.state.committed(batch.number, view.clone());
                 self.published.store(Arc::new(Published::new(view, &batch.head)));
-                self.reopen(&batch.records);
+                self.cache_published(batch.records);
                 answer(batch.decided, batch.head.lsn);
             }
             Err(fault) => self.recover(batch, fault).await,
@@ -350,10 +351,10 @@ impl Writer {
         let told = commit_fault(fault);
         let mut again = VecDeque::new();
         refuse(failed.decided, &told, was_full, &mut again);
-        self.unsettled.extend(failed.records);
+        self.unsettled.extend(failed.records.into_iter().map(|(key, _)| key));
         while let Some(mut batch) = self.in_flight.pop_front() {
             // The lane is broken, so none of these can have been committed; waiting makes that certain.
-            self.unsettled.append(&mut batch.records);
+            self.unsettled.extend(batch.records.drain(..).map(|(key, _)| key));
             if let Err(fault) = (&mut batch.commit).await {
                 // Whoever waits behind a full disk meets the same full disk.
                 let fault = if was_full { told.clone() } else { commit_fault(fault) };
@@ -374,10 +375,13 @@ impl Writer {
         }
     }
 
-    /// Lets readers cache these records again: what they read from now on is what was decided.
-    fn reopen(&self, records: &[Bytes]) {
-        for key in records {
-            self.cache.opened(key);
+    /// Lets readers find these versions in the cache.
+    fn cache_published(&self, records: Vec<(Bytes, Option<Bytes>)>) {
+        for (key, row) in records {
+            match row.map(|row| Record::decode(&row)) {
+                Some(Ok(record)) => self.cache.published(key, record),
+                Some(Err(_)) | None => self.cache.opened(&key),
+            }
         }
     }
 
@@ -393,8 +397,10 @@ impl Writer {
         self.published.store(Arc::new(Published::new(view.clone(), &head)));
         self.state = State::new(view, head);
         self.doubtful = false;
-        let settled = std::mem::take(&mut self.unsettled);
-        self.reopen(&settled);
+        // What readers see from now on is what was decided.
+        for key in self.unsettled.drain(..) {
+            self.cache.opened(&key);
+        }
         Ok(())
     }
 
