@@ -60,6 +60,12 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "",
         "Disk space that writes leave free; default chosen by the store",
     ),
+    define(
+        "cors",
+        "ORIGIN,…|*",
+        "",
+        "Origins whose pages may use the NoSQL API from a browser, or `*` for any",
+    ),
     define("connections-max", "COUNT", "10000", "Connections served at the same time"),
     define(
         "log",

@@ -53,8 +53,11 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         what: format!("cannot open the data in \"{}\"", settings.data.display()),
         cause: fault.to_string(),
     })?;
-    let rest_options =
-        RestOptions { public_endpoint: settings.public_endpoint.clone(), ..RestOptions::default() };
+    let rest_options = RestOptions {
+        public_endpoint: settings.public_endpoint.clone(),
+        cors: settings.cors.clone(),
+        ..RestOptions::default()
+    };
     let service = Arc::new(Service {
         door: RestDoor::new(Arc::clone(&engine), rest_options),
         engine: Arc::clone(&engine),

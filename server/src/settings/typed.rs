@@ -3,6 +3,7 @@
 use super::RawSettings;
 use crate::failure::Failure;
 use kv::Durability;
+use rest::CorsPolicy;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -32,6 +33,7 @@ pub(crate) struct Settings {
     pub(crate) partition_max_throughput: u64,
     pub(crate) cache_bytes: u64,
     pub(crate) free_space_reserve_bytes: Option<u64>,
+    pub(crate) cors: Option<CorsPolicy>,
     pub(crate) connections_max: usize,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
@@ -61,6 +63,9 @@ impl Settings {
                 Some(_) => Some(parsed(raw, "free-space-reserve-bytes")?),
                 None => None,
             },
+            cors: optional(raw, "cors")
+                .map(|text| CorsPolicy::parse(&text).map_err(|reason| bad(raw, "cors", &reason)))
+                .transpose()?,
             connections_max: usize::try_from(positive(raw, "connections-max")?).unwrap_or(usize::MAX),
             log: text(raw, "log").to_owned(),
             log_format: one_of(raw, "log-format", &[("text", LogFormat::Text), ("json", LogFormat::Json)])?,

@@ -6,6 +6,7 @@ mod bad_requests;
 mod batches;
 mod catalog;
 mod client;
+mod cors;
 mod documents;
 mod feeds;
 mod protocol;
