@@ -16,6 +16,7 @@ enum Group {
     Java,
     Go,
     RustSdk,
+    Browser,
     Kill,
     Disk,
 }
@@ -29,6 +30,7 @@ impl Group {
             "java" => Group::Java,
             "go" => Group::Go,
             "rust-sdk" => Group::RustSdk,
+            "browser" => Group::Browser,
             "kill" => Group::Kill,
             "disk" => Group::Disk,
             _ => return None,
@@ -39,7 +41,7 @@ impl Group {
 /// What a stage does: checks pass or fail as a whole, tests are counted.
 type Stage = (Group, &'static str, fn(&Path) -> Result<Tally, String>);
 
-const STAGES: [Stage; 13] = [
+const STAGES: [Stage; 14] = [
     (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
         check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -54,6 +56,7 @@ const STAGES: [Stage; 13] = [
     (Group::Java, "java sdk", |root| counted(Runner::Maven, conformance::java_suite(root)?)),
     (Group::Go, "go sdk", |root| counted(Runner::Go, conformance::go_suite(root)?)),
     (Group::RustSdk, "rust sdk", |root| counted(Runner::Cargo, conformance::rust_sdk_suite(root)?)),
+    (Group::Browser, "browser", |root| counted(Runner::Node, conformance::browser_suite(root)?)),
     (Group::Kill, "self-tests of the drivers", |root| {
         counted(Runner::Pytest, conformance::driver_suite(root)?)
     }),
@@ -105,7 +108,7 @@ fn only(arguments: &[String]) -> Result<Option<Group>, String> {
             Group::parse(name).map(Some).ok_or_else(|| format!("unknown part \"{name}\" behind --only"))
         }
         _ => Err(format!(
-            "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|rust-sdk|kill|disk"
+            "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|rust-sdk|browser|kill|disk"
         )),
     }
 }

@@ -1,17 +1,31 @@
-//! The packages that run on node: the SDK's suite in JavaScript.
+//! The packages that run on node: the SDK's suite in JavaScript, and a page in a browser.
 
 use super::{SERVER_VARIABLE, apt, python::tool_from_wheel, server};
 use crate::run::{self, command, works};
 use std::path::Path;
 use std::process::Command;
 
-/// The SDK's suite in JavaScript. Files are named one by one: node's own search differs between its versions.
+/// The SDK's suite in JavaScript.
 pub(crate) fn javascript_suite(root: &Path) -> Result<Command, String> {
-    let folder = root.join("conformance/javascript");
+    suite(root, "conformance/javascript")
+}
+
+/// A page with the SDK, in a browser.
+pub(crate) fn browser_suite(root: &Path) -> Result<Command, String> {
+    if !BROWSERS.iter().any(|program| works(program, &["--version"])) {
+        apt(&["chromium"])?;
+    }
+    suite(root, "conformance/browser")
+}
+
+/// Browsers that the page's tests look for.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// The tests of a package. Files are named one by one: node's own search differs between its versions.
+fn suite(root: &Path, folder: &str) -> Result<Command, String> {
+    let folder = root.join(folder);
     let Node { program, npm } = node(root)?;
-    let mut install = command(npm.first().map_or("npm", String::as_str), &folder, &[]);
-    install.args(npm.iter().skip(1)).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
-    run::plain(install)?;
+    install(&folder, &npm)?;
     let mut files = Vec::new();
     let entries =
         std::fs::read_dir(folder.join("test")).map_err(|error| format!("cannot list tests: {error}"))?;
@@ -24,6 +38,21 @@ pub(crate) fn javascript_suite(root: &Path) -> Result<Command, String> {
     let mut node = command(program, &folder, &["--test", "--test-reporter=spec", "--test-concurrency=2"]);
     node.args(files).env(SERVER_VARIABLE, server(root)?);
     Ok(node)
+}
+
+/// Installs what the lock file names, unless it is there already.
+fn install(folder: &Path, npm: &[String]) -> Result<(), String> {
+    let read = |name: &str| std::fs::read(folder.join(name));
+    let wanted = read("package-lock.json")
+        .map_err(|error| format!("cannot read the lock file in {}: {error}", folder.display()))?;
+    let stamp = "node_modules/.installed-lock.json";
+    if read(stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    let mut install = command(npm.first().map_or("npm", String::as_str), folder, &[]);
+    install.args(npm.iter().skip(1)).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+    run::plain(install)?;
+    std::fs::write(folder.join(stamp), wanted).map_err(|error| format!("cannot write {stamp}: {error}"))
 }
 
 /// Node and the words that run npm.
