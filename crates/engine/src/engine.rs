@@ -14,7 +14,7 @@ pub const STORE_SPACES: [SpaceOptions; 8] = partition::keyspace::SPACES;
 /// How an engine works.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// The account's read-write keys.
+    /// The account's keys.
     pub keys: Vec<AccountKey>,
     /// Request units per second that one partition serves: decides how many a new container gets.
     pub partition_throughput_max: u64,

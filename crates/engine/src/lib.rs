@@ -12,7 +12,8 @@ mod jobs;
 mod router;
 
 pub use access::{
-    Access, AccountKey, Action, AdminPass, CatalogPass, Place, Principal, Reach, ReadPass, WritePass,
+    Access, AccountKey, Action, AdminPass, CatalogPass, KeyFingerprint, KeyName, KeyUse, Place, Principal,
+    Reach, ReadPass, WritePass,
 };
 pub use catalog::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,

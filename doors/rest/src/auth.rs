@@ -37,7 +37,7 @@ pub(crate) fn authenticate(
 ) -> Result<Principal, AccessFault> {
     let signature = signature(signed.headers)?;
     let date = SignedDate::of(signed.headers)?;
-    let principal = verify(access, signed, &date, &signature)?;
+    let principal = verify(access, now_seconds, signed, &date, &signature)?;
     // Only a caller with a key learns that his clock is wrong.
     date.check(now_seconds)?;
     Ok(principal)
@@ -133,18 +133,19 @@ fn capitalised(date: &str) -> String {
 
 fn verify(
     access: &Access,
+    now_seconds: u64,
     signed: &Signed<'_>,
     date: &SignedDate<'_>,
     signature: &[u8; SIGNATURE_BYTES],
 ) -> Result<Principal, AccessFault> {
     let subject = Subject::of(signed.path);
     let first = payload(signed.verb, subject.kind, subject.link, date);
-    if let Some(principal) = access.verify_signature(&first, signature) {
+    if let Some(principal) = access.verify_signature(&first, signature, now_seconds) {
         return Ok(principal);
     }
     if let Some(link) = subject.other_link {
         let second = payload(signed.verb, subject.kind, link, date);
-        if let Some(principal) = access.verify_signature(&second, signature) {
+        if let Some(principal) = access.verify_signature(&second, signature, now_seconds) {
             return Ok(principal);
         }
     }
