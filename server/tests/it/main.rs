@@ -1,0 +1,9 @@
+//! The program itself, started as users start it and met over real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod client;
+mod commands;
+mod process;
+mod serving;
+mod tls;
