@@ -4,6 +4,8 @@
 
 mod client;
 mod commands;
+mod hostile;
+mod http2;
 mod process;
 mod serving;
 mod tls;
