@@ -5,15 +5,20 @@
 //! was signed and hands it in.
 
 mod action;
+mod bearer;
 mod keys;
+mod roles;
 
 pub use action::{Action, Place, Reach};
+pub use bearer::{Identity, IdentityOptions};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
+pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 
 use crate::catalog::Container;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use keys::KeyRing;
-use model::AccessFault;
+use model::{AccessFault, BearerFault};
+use roles::RoleRights;
 use std::sync::Arc;
 
 /// A caller whose credential was good.
@@ -29,6 +34,14 @@ enum Rights {
     Account,
     /// A read-only key: all reading but that of permissions, which carry tokens.
     AccountRead,
+    /// A token of an identity provider: what the holder's roles allow.
+    Roles(Arc<RoleRights>),
+}
+
+impl Principal {
+    fn with_roles(rights: RoleRights) -> Principal {
+        Principal { rights: Rights::Roles(Arc::new(rights)) }
+    }
 }
 
 /// Leave to read the catalog: databases, containers, offers, ranges.
@@ -55,12 +68,13 @@ pub struct WritePass<'a> {
 #[derive(Debug)]
 pub struct Access {
     keys: ArcSwap<KeyRing>,
+    identity: ArcSwapOption<Identity>,
 }
 
 impl Access {
     /// Access by these keys.
     pub fn new(keys: Vec<AccountKey>) -> Access {
-        Access { keys: ArcSwap::from_pointee(KeyRing::new(keys)) }
+        Access { keys: ArcSwap::from_pointee(KeyRing::new(keys)), identity: ArcSwapOption::empty() }
     }
 
     /// Replaces all keys at once. Requests that are judged already go on.
@@ -68,6 +82,11 @@ impl Access {
         let ring = KeyRing::new(keys);
         ring.remember(&self.keys.load().uses());
         self.keys.store(Arc::new(ring));
+    }
+
+    /// Takes tokens of another identity provider from now on, or of none.
+    pub fn replace_identity(&self, identity: Option<Identity>) {
+        self.identity.store(identity.map(Arc::new));
     }
 
     /// When each key was last used.
@@ -87,15 +106,23 @@ impl Access {
         Some(Principal { rights })
     }
 
+    /// Who holds a token of the identity provider.
+    pub fn verify_bearer(&self, token: &str, now_seconds: u64) -> Result<Principal, AccessFault> {
+        let identity = self.identity.load();
+        let identity = identity.as_ref().ok_or(BearerFault::Disabled)?;
+        Ok(identity.verify(token, now_seconds)?)
+    }
+
     /// The one decision: whether `principal` may do `action` at `place`.
     pub fn authorise(
         &self,
         principal: &Principal,
         action: Action,
-        _place: Place<'_>,
+        place: Place<'_>,
     ) -> Result<(), AccessFault> {
-        match principal.rights {
+        match &principal.rights {
             Rights::Account => Ok(()),
+            Rights::Roles(roles) => roles.authorise(action, place),
             Rights::AccountRead if action.is_read() && action != Action::ReadPermissions => Ok(()),
             Rights::AccountRead => Err(AccessFault::NotPermitted { needed: action.words() }),
         }
