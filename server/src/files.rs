@@ -67,8 +67,8 @@ impl Stamp {
     }
 }
 
-/// Files that may change while the server runs.
-#[derive(Debug)]
+/// Files that may change while the server runs. Made before they are read, it misses no change.
+#[derive(Clone, Debug)]
 pub(crate) struct Watched {
     files: Vec<(PathBuf, Option<Stamp>)>,
 }
@@ -76,6 +76,13 @@ pub(crate) struct Watched {
 impl Watched {
     pub(crate) fn new(paths: impl IntoIterator<Item = PathBuf>) -> Watched {
         Watched { files: paths.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect() }
+    }
+
+    /// These and one more.
+    pub(crate) fn and(mut self, path: PathBuf) -> Watched {
+        let stamp = Stamp::of(&path);
+        self.files.push((path, stamp));
+        self
     }
 
     /// Whether any of them has changed since the last question.

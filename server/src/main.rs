@@ -9,6 +9,7 @@ mod connection;
 mod failure;
 mod files;
 mod handles;
+mod identity;
 mod keys;
 mod listener;
 mod logs;

@@ -41,6 +41,12 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     ),
     define("tls-key", "FILE", "", "Private key (PEM) of the certificate"),
     define(
+        "identity",
+        "FILE",
+        "",
+        "Identity provider whose tokens are taken, and roles of their holders (TOML); read again when it changes",
+    ),
+    define(
         "plain-http",
         "loopback|always",
         "loopback",

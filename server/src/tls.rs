@@ -49,6 +49,8 @@ pub(crate) struct Tls {
     /// Certificates for clients to trust.
     pub(crate) trust_pem: String,
     source: CertificateSource,
+    /// The user's files as they were before they were read.
+    watched: Watched,
     /// The authority's private key, PEM; empty with the user's certificate.
     authority_key: String,
 }
@@ -57,6 +59,10 @@ impl Tls {
     /// Makes or reads the server's identity.
     pub(crate) fn prepare(source: CertificateSource, ambient: &dyn Ambient) -> Result<Tls, Failure> {
         let now = calendar_time(ambient)?;
+        let watched = match &source {
+            CertificateSource::Files(files) => Watched::new([files.certificate.clone(), files.key.clone()]),
+            CertificateSource::Authority { .. } => Watched::new([]),
+        };
         let (trust_pem, authority_key, config) = match &source {
             CertificateSource::Files(files) => (read(&files.certificate)?, String::new(), from_files(files)?),
             CertificateSource::Authority { folder, names } => {
@@ -68,14 +74,14 @@ impl Tls {
                 (certificate, key, config)
             }
         };
-        Ok(Tls { config: ArcSwap::from_pointee(config), trust_pem, source, authority_key })
+        Ok(Tls { config: ArcSwap::from_pointee(config), trust_pem, source, watched, authority_key })
     }
 
     /// Keeps the certificate fresh, for ever. What cannot be used changes nothing.
     pub(crate) async fn watch(&self, ambient: &dyn Ambient) {
         match &self.source {
             CertificateSource::Files(files) => {
-                let mut watched = Watched::new([files.certificate.clone(), files.key.clone()]);
+                let mut watched = self.watched.clone();
                 loop {
                     tokio::time::sleep(LOOK_EVERY).await;
                     if watched.changed() {

@@ -3,6 +3,7 @@
 use crate::ambient::SystemAmbient;
 use crate::backoff::Backoff;
 use crate::failure::Failure;
+use crate::identity::IdentityFile;
 use crate::keys::{KeyFile, KeySource};
 use crate::listener::{self, Bound};
 use crate::metrics::Metrics;
@@ -48,6 +49,8 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
         (Mode::Serve, None) | (Mode::Dev, _) => false,
     };
     let tls = Arc::new(Tls::prepare(certificate_source(&settings, address), &*ambient)?);
+    let seen_keys = keys.stamp();
+    let identity = settings.identity.as_deref().map(IdentityFile::open).transpose()?;
     let options = EngineOptions {
         keys: keys.read()?,
         partition_throughput_max: settings.partition_max_throughput,
@@ -61,6 +64,8 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
     if let Some(file) = &keys.file {
         engine.access().remember_key_uses(&file.read_uses());
     }
+    let (identity_file, identity) = identity.unzip();
+    engine.access().replace_identity(identity);
     let service = Arc::new(service(mode, &settings, &engine, Arc::clone(&tls)));
     let stop = stop_signal(Arc::clone(&service))?;
     let screen = Screen { mode, settings: &settings, bound: &bound, keys: &keys, made_keys };
@@ -68,14 +73,22 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
     let _ = screen.show(&mut std::io::stdout().lock());
     tokio::select! {
         () = listener::serve(bound, service, settings.connections_max, stop) => {}
-        () = keys.watch(&engine) => {}
+        () = keys.watch(&engine, seen_keys) => {}
         () = tls.watch(&*ambient) => {}
+        () = watch_identity(identity_file, &engine) => {}
     }
     keys.note_uses(&engine);
     engine
         .close()
         .await
         .map_err(|fault| Failure::Io { what: "cannot close the store".to_owned(), cause: fault.to_string() })
+}
+
+async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {
+    match file {
+        Some(file) => file.watch(engine).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Where to listen, if the mode allows it.

@@ -46,10 +46,14 @@ impl KeySource {
         Ok(keys)
     }
 
-    /// Takes over changed keys and notes when they were used, for ever.
-    pub(crate) async fn watch(&self, engine: &Arc<Engine>) {
+    /// What the file is now; to be asked before it is read, so that no change falls between.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        self.file.as_ref().and_then(KeyFile::stamp)
+    }
+
+    /// Takes over keys that have changed since `seen` and notes when they were used, for ever.
+    pub(crate) async fn watch(&self, engine: &Arc<Engine>, seen: Option<Stamp>) {
         let Some(file) = self.file.clone() else { return std::future::pending().await };
-        let seen = file.stamp();
         let mut keeper =
             Keeper { source: self.clone(), file, engine: Arc::clone(engine), seen, noted: Vec::new() };
         for look in 1_u32.. {

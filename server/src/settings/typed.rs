@@ -67,6 +67,7 @@ pub(crate) struct Settings {
     /// Whether the address is ours and not the user's choice.
     pub(crate) nosql_is_default: bool,
     pub(crate) certificate: Option<CertificateFiles>,
+    pub(crate) identity: Option<PathBuf>,
     pub(crate) plain_http: PlainHttp,
     pub(crate) public_endpoint: Option<String>,
     pub(crate) durability: Durability,
@@ -95,6 +96,7 @@ impl Settings {
             nosql: parsed(raw, "nosql")?,
             nosql_is_default: raw.get("nosql").is_some_and(|(_, origin)| *origin == Origin::Default),
             certificate: certificate(raw)?,
+            identity: optional(raw, "identity").map(PathBuf::from),
             plain_http: one_of(
                 raw,
                 "plain-http",

@@ -6,6 +6,7 @@ mod client;
 mod commands;
 mod hostile;
 mod http2;
+mod identity;
 mod process;
 mod serving;
 mod tls;
