@@ -248,7 +248,9 @@ fn resource(place: Place<'_>) -> String {
     match place {
         Place::Account => "/".to_owned(),
         Place::Database(database) => format!("/dbs/{}", database.id()),
-        Place::Container(container, _) => format!("/{}", container.name_path()),
+        Place::Container(container, _) => {
+            format!("/dbs/{}/colls/{}", container.database().id(), container.id())
+        }
     }
 }
 
