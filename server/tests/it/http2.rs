@@ -29,6 +29,36 @@ fn request_block() -> Vec<u8> {
     block
 }
 
+/// Sends one request with these headers; whether it was answered with 200.
+pub(crate) fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> bool {
+    let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
+    block.extend_from_slice(path.as_bytes());
+    for (name, value) in [(":authority", "localhost")].iter().chain(headers) {
+        // A literal with a literal name. Lengths of seven bits go on in the next byte.
+        block.push(0);
+        for text in [name, value] {
+            match text.len() {
+                short @ ..127 => block.push(u8::try_from(short).unwrap()),
+                long => block.extend([
+                    127,
+                    u8::try_from((long - 127) % 128 + 128).unwrap(),
+                    u8::try_from((long - 127) / 128).unwrap(),
+                ]),
+            }
+            block.extend_from_slice(text.as_bytes());
+        }
+    }
+    let mut stream = connect(server);
+    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &block)).unwrap();
+    while let Some((kind, _, payload)) = read_frame(&mut stream) {
+        if kind == HEADERS {
+            // The first field of an answer is its status; 200 has a place of its own in the static table.
+            return payload.first() == Some(&0x88);
+        }
+    }
+    false
+}
+
 fn connect(server: &Server) -> TcpStream {
     let mut stream = server.client().connect();
     stream.write_all(PREFACE).unwrap();

@@ -8,5 +8,6 @@ mod hostile;
 mod http2;
 mod identity;
 mod process;
+mod secrets;
 mod serving;
 mod tls;

@@ -131,14 +131,12 @@ fn path(route: &str, offer: &str) -> String {
 
 /// Status and substatus, of the one step in a bulk.
 fn code(answer: &crate::client::Answer, body: Body) -> (u16, u32) {
-    match body {
-        Body::Bulk if answer.status == StatusCode::MULTI_STATUS => {
-            let step = &answer.json()[0];
-            let number = |name: &str| u32::try_from(step[name].as_u64().unwrap_or(0)).unwrap();
-            (u16::try_from(number("statusCode")).unwrap(), number("subStatusCode"))
-        }
-        _ => answer.code(),
+    if !matches!(body, Body::Bulk) || answer.status != StatusCode::MULTI_STATUS {
+        return answer.code();
     }
+    let step = &answer.json()[0];
+    let number = |name: &str| u32::try_from(step[name].as_u64().unwrap_or(0)).unwrap();
+    (u16::try_from(number("statusCode")).unwrap(), number("subStatusCode"))
 }
 
 #[tokio::test]
