@@ -6,6 +6,8 @@
 //! partitions, storage or sockets.
 
 mod auth;
+mod cors;
+mod credential;
 mod faults;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -14,4 +16,5 @@ mod route;
 mod service;
 mod wire;
 
+pub use cors::CorsPolicy;
 pub use service::{ConnectionInfo, RestDoor, RestOptions};
