@@ -242,24 +242,28 @@ fn default_indexing_policy() -> Json {
         "indexingMode": "consistent",
         "automatic": true,
         "includedPaths": [{ "path": "/*" }],
-        "excludedPaths": [{ "path": "/\"_etag\"/?" }],
+        "excludedPaths": [{ "path": ETAG_PATH }],
     })
 }
+
+/// The one property that is left out of the index by default.
+const ETAG_PATH: &str = "/\"_etag\"/?";
 
 /// Fills the members that a client left out; the mode is compared without case.
 fn indexing_policy(json: &Json) -> Result<Json, RequestFault> {
     let field = "indexingPolicy";
-    let mut policy = default_indexing_policy();
     let mode = match json.get("indexingMode") {
         None | Some(Json::Null) => "consistent".to_owned(),
         Some(Json::String(mode)) => mode.to_ascii_lowercase(),
         Some(_) => return Err(bad(field, "\"indexingMode\" must be a string")),
     };
-    match mode.as_str() {
-        "consistent" | "lazy" => {}
-        "none" => policy = json!({ "automatic": false, "includedPaths": [], "excludedPaths": [] }),
+    let automatic = match mode.as_str() {
+        "consistent" | "lazy" => true,
+        "none" => false,
         other => return Err(bad(field, format!("the indexing mode \"{other}\" is unknown"))),
-    }
+    };
+    let mut policy =
+        json!({ "indexingMode": mode, "automatic": automatic, "includedPaths": [], "excludedPaths": [] });
     for (name, member) in json.as_object().into_iter().flatten() {
         let fits = match name.as_str() {
             "automatic" => member.is_boolean(),
@@ -271,8 +275,25 @@ fn indexing_policy(json: &Json) -> Result<Json, RequestFault> {
         }
         policy[name] = member.clone();
     }
+    if mode != "none" {
+        add_implied_paths(&mut policy);
+    }
     policy["indexingMode"] = mode.into();
     Ok(policy)
+}
+
+/// As the service does: the root is included unless a list names it, and the ETag excluded unless a list names it.
+fn add_implied_paths(policy: &mut Json) {
+    let unquoted = |path: &str| path.replace('"', "");
+    for (list, implied) in [("includedPaths", "/*"), ("excludedPaths", ETAG_PATH)] {
+        let lists = ["includedPaths", "excludedPaths"].iter().filter_map(|list| policy[list].as_array());
+        let mut paths = lists.flatten().filter_map(|entry| entry.get("path")?.as_str());
+        if !paths.any(|path| unquoted(path) == unquoted(implied))
+            && let Some(paths) = policy[list].as_array_mut()
+        {
+            paths.push(json!({ "path": implied }));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -295,6 +316,29 @@ mod tests {
         assert_eq!(ContainerDefinition::from_json(&json).unwrap(), definition());
         assert_eq!(json["indexingPolicy"]["includedPaths"][0]["path"], "/*");
         assert_eq!(json["conflictResolutionPolicy"]["mode"], "LastWriterWins");
+    }
+
+    #[test]
+    fn the_root_and_the_etag_are_always_in_one_of_the_lists() {
+        let lists = |policy: Json| {
+            let policy = indexing_policy(&policy).unwrap();
+            ["includedPaths", "excludedPaths"].map(|list| {
+                let paths = policy[list].as_array().unwrap().iter();
+                paths.map(|entry| entry["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            })
+        };
+        let paths = |paths: &[&str]| paths.iter().map(|path| json!({ "path": path })).collect::<Vec<_>>();
+        assert_eq!(lists(json!({})), [vec!["/*"], vec![ETAG_PATH]]);
+        // What the Java SDK sends by default.
+        let java = json!({ "includedPaths": paths(&["/*"]), "excludedPaths": [] });
+        assert_eq!(lists(java), [vec!["/*"], vec![ETAG_PATH]]);
+        let none = json!({ "excludedPaths": paths(&["/*"]) });
+        assert_eq!(lists(none), [vec![], vec!["/*", ETAG_PATH]]);
+        let some = json!({ "includedPaths": paths(&["/a/?"]) });
+        assert_eq!(lists(some), [vec!["/a/?", "/*"], vec![ETAG_PATH]]);
+        let etag = json!({ "includedPaths": paths(&["/*", "/_etag/?"]) });
+        assert_eq!(lists(etag), [vec!["/*", "/_etag/?"], vec![]]);
+        assert_eq!(lists(json!({ "indexingMode": "None" })), [Vec::<String>::new(), vec![]]);
     }
 
     #[test]

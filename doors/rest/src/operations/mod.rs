@@ -136,14 +136,6 @@ impl Call<'_> {
             .map_err(|error| RequestFault::BadJson { reason: error.to_string() })
     }
 
-    /// Refuses a feed's POST that is a query and not a create.
-    fn refuse_query(&self) -> Result<(), RequestFault> {
-        if headers::is_query(self.headers())? || headers::flag(self.headers(), &names::IS_QUERY_PLAN)? {
-            return Err(not_supported("a query"));
-        }
-        Ok(())
-    }
-
     /// The container whose data the request is about. Its absence is told apart from that of the data.
     fn owner(&self, path: ContainerPath<'_>) -> Result<Addressed<Arc<Container>>, Refusal> {
         let found = self.engine.find_container(path.database, path.container).map_err(owner_fault)?;
