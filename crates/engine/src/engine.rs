@@ -17,7 +17,7 @@ const RECORD_CACHE_BYTES_DEFAULT: usize = 64 << 20;
 /// How an engine works.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// The account's read-write keys.
+    /// The account's keys.
     pub keys: Vec<AccountKey>,
     /// Request units per second that one partition serves: decides how many a new container gets.
     pub partition_throughput_max: u64,

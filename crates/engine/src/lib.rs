@@ -12,7 +12,8 @@ mod jobs;
 mod router;
 
 pub use access::{
-    Access, AccountKey, Action, AdminPass, CatalogPass, Place, Principal, Reach, ReadPass, WritePass,
+    Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Identity, IdentityOptions, KeyFingerprint,
+    KeyName, KeyUse, Place, Principal, Reach, ReadPass, RoleAssignment, RoleDefinition, RoleTable, WritePass,
 };
 pub use catalog::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,

@@ -22,8 +22,8 @@ pub use continuation::ContinuationKey;
 pub use definition::{ContainerDefinition, DefaultTtl, UniqueKey, UniqueKeyPolicy, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use fault::{
-    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault,
-    StorageFault,
+    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
+    RequestFault, StorageFault,
 };
 pub use ids::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};

@@ -7,6 +7,7 @@
 
 mod auth;
 mod cors;
+mod credential;
 mod faults;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -216,6 +216,18 @@ static NOT_BUILT: [(&[&str], &str); 14] = [
     (&["dbs", "*", "clientencryptionkeys", "*"], "client encryption keys"),
 ];
 
+/// Every verb and path of the table, with `*` for an id. What is not built counts with all verbs that clients use.
+pub(crate) fn all() -> Vec<(Method, String)> {
+    let path = |pattern: &[&str]| format!("/{}", pattern.join("/"));
+    let built = ROUTES.iter().flat_map(|resource| {
+        resource.verbs.iter().map(move |(verb, _)| (verb.clone(), path(resource.pattern)))
+    });
+    let verbs = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let not_built =
+        NOT_BUILT.iter().flat_map(|(pattern, _)| verbs.iter().map(move |verb| (verb.clone(), path(pattern))));
+    built.chain(not_built).collect()
+}
+
 /// Looks a request up in the table.
 pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operation<'a>, MissingFault> {
     let segments = path.segments();

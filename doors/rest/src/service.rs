@@ -63,6 +63,12 @@ impl RestDoor {
         RestDoor { engine, options }
     }
 
+    /// Every route that the door answers, with `*` for an id: for tests that must not overlook one.
+    #[doc(hidden)]
+    pub fn routes() -> Vec<(http::Method, String)> {
+        route::all()
+    }
+
     /// Answers one request. Never fails: what goes wrong is an answer too.
     pub async fn handle<B>(&self, request: Request<B>, connection: ConnectionInfo) -> Response<Full<Bytes>>
     where

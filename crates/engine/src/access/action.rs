@@ -7,7 +7,9 @@ use plan::{Mutation, Operation, Target};
 /// A deed. One name for each right that a credential can give or withhold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Read the account, databases, containers, ranges, offers, and definitions of scripts and keys.
+    /// Read the account's own entry, as every client does first.
+    ReadAccount,
+    /// Read databases, containers, ranges, offers, users, and definitions of scripts and keys.
     ReadMetadata,
     /// Create, replace and delete what [`Action::ReadMetadata`] reads.
     ChangeMetadata,
@@ -43,7 +45,8 @@ impl Action {
     /// Whether nothing is changed by it.
     pub fn is_read(self) -> bool {
         match self {
-            Action::ReadMetadata
+            Action::ReadAccount
+            | Action::ReadMetadata
             | Action::ReadPermissions
             | Action::ReadDocument
             | Action::ListDocuments
@@ -79,6 +82,7 @@ impl Action {
     /// The deed in words, for a refusal.
     pub fn words(self) -> &'static str {
         match self {
+            Action::ReadAccount => "reading the account",
             Action::ReadMetadata => "reading databases, containers and their settings",
             Action::ChangeMetadata => "changing databases, containers and their settings",
             Action::ReadPermissions => "reading permissions",

@@ -5,13 +5,21 @@
 //! was signed and hands it in.
 
 mod action;
+mod bearer;
 mod keys;
+mod roles;
 
 pub use action::{Action, Place, Reach};
-pub use keys::AccountKey;
+pub use bearer::{Identity, IdentityOptions};
+pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
+pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 
 use crate::catalog::Container;
-use model::AccessFault;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use keys::KeyRing;
+use model::{AccessFault, BearerFault};
+use roles::RoleRights;
+use std::sync::Arc;
 
 /// A caller whose credential was good.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +32,16 @@ pub struct Principal {
 enum Rights {
     /// A read-write key: everything.
     Account,
+    /// A read-only key: all reading but that of permissions, which carry tokens.
+    AccountRead,
+    /// A token of an identity provider: what the holder's roles allow.
+    Roles(Arc<RoleRights>),
+}
+
+impl Principal {
+    fn with_roles(rights: RoleRights) -> Principal {
+        Principal { rights: Rights::Roles(Arc::new(rights)) }
+    }
 }
 
 /// Leave to read the catalog: databases, containers, offers, ranges.
@@ -49,33 +67,64 @@ pub struct WritePass<'a> {
 /// Checks credentials and hands out passes.
 #[derive(Debug)]
 pub struct Access {
-    keys: Vec<AccountKey>,
+    keys: ArcSwap<KeyRing>,
+    identity: ArcSwapOption<Identity>,
 }
 
 impl Access {
-    /// Access by these read-write keys.
+    /// Access by these keys.
     pub fn new(keys: Vec<AccountKey>) -> Access {
-        Access { keys }
+        Access { keys: ArcSwap::from_pointee(KeyRing::new(keys)), identity: ArcSwapOption::empty() }
     }
 
-    /// Whether one of the account's keys signed `payload`. All keys are tried, each in constant time.
-    pub fn verify_signature(&self, payload: &[u8], signature: &[u8]) -> Option<Principal> {
-        let mut matched = false;
-        for key in &self.keys {
-            matched |= key.signed(payload, signature);
-        }
-        matched.then_some(Principal { rights: Rights::Account })
+    /// Replaces all keys at once. Requests that are judged already go on.
+    pub fn replace_keys(&self, keys: Vec<AccountKey>) {
+        let ring = KeyRing::new(keys);
+        ring.remember(&self.keys.load().uses());
+        self.keys.store(Arc::new(ring));
+    }
+
+    /// Takes tokens of another identity provider from now on, or of none.
+    pub fn replace_identity(&self, identity: Option<Identity>) {
+        self.identity.store(identity.map(Arc::new));
+    }
+
+    /// When each key was last used.
+    pub fn key_uses(&self) -> Vec<KeyUse> {
+        self.keys.load().uses()
+    }
+
+    /// Takes over what was known of the keys' use before.
+    pub fn remember_key_uses(&self, uses: &[KeyUse]) {
+        self.keys.load().remember(uses);
+    }
+
+    /// Whose key signed `payload`, if any of the account's did.
+    pub fn verify_signature(&self, payload: &[u8], signature: &[u8], now_seconds: u64) -> Option<Principal> {
+        let signer = self.keys.load().signer(payload, signature, now_seconds)?;
+        let rights = if signer.is_read_only() { Rights::AccountRead } else { Rights::Account };
+        Some(Principal { rights })
+    }
+
+    /// Who holds a token of the identity provider.
+    pub fn verify_bearer(&self, token: &str, now_seconds: u64) -> Result<Principal, AccessFault> {
+        let identity = self.identity.load();
+        let identity = identity.as_ref().ok_or(BearerFault::Disabled)?;
+        Ok(identity.verify(token, now_seconds)?)
     }
 
     /// The one decision: whether `principal` may do `action` at `place`.
     pub fn authorise(
         &self,
         principal: &Principal,
-        _action: Action,
-        _place: Place<'_>,
+        action: Action,
+        place: Place<'_>,
     ) -> Result<(), AccessFault> {
-        match principal.rights {
+        match &principal.rights {
             Rights::Account => Ok(()),
+            Rights::Roles(roles) => roles.authorise(action, place),
+            Rights::AccountRead if action.is_read() && action != Action::ReadPermissions => Ok(()),
+            Rights::AccountRead => Err(AccessFault::NotPermitted { needed: action.words() }),
         }
     }
 
@@ -129,14 +178,32 @@ impl Access {
 mod tests {
     use super::*;
 
+    fn sign(key: &[u8]) -> Vec<u8> {
+        AccountKey::new(key).sign(b"payload")
+    }
+
     #[test]
     fn any_account_key_signs_and_no_other() {
-        let access = Access::new(vec![AccountKey::new(b"one"), AccountKey::new(b"two")]);
-        let sign = |key: &[u8]| AccountKey::new(key).sign(b"payload");
-        assert!(access.verify_signature(b"payload", &sign(b"one")).is_some());
-        assert!(access.verify_signature(b"payload", &sign(b"two")).is_some());
-        assert!(access.verify_signature(b"payload", &sign(b"three")).is_none());
-        assert!(access.verify_signature(b"other", &sign(b"one")).is_none());
-        assert!(access.verify_signature(b"payload", &[]).is_none());
+        let access =
+            Access::new(vec![AccountKey::new(b"one"), AccountKey::named(KeyName::PrimaryReadOnly, b"two")]);
+        let rights = |payload, signature: &[u8]| {
+            access.verify_signature(payload, signature, 1).map(|principal| principal.rights)
+        };
+        assert_eq!(rights(b"payload", &sign(b"one")), Some(Rights::Account));
+        assert_eq!(rights(b"payload", &sign(b"two")), Some(Rights::AccountRead));
+        assert_eq!(rights(b"payload", &sign(b"three")), None);
+        assert_eq!(rights(b"other", &sign(b"one")), None);
+        assert_eq!(rights(b"payload", &[]), None);
+    }
+
+    #[test]
+    fn a_replaced_key_is_no_key() {
+        let access = Access::new(vec![AccountKey::new(b"one")]);
+        assert!(access.verify_signature(b"payload", &sign(b"one"), 1).is_some());
+        access.replace_keys(vec![AccountKey::new(b"two")]);
+        assert!(access.verify_signature(b"payload", &sign(b"one"), 1).is_none());
+        assert!(access.verify_signature(b"payload", &sign(b"two"), 1).is_some());
+        access.replace_keys(Vec::new());
+        assert!(access.verify_signature(b"payload", &sign(b"two"), 1).is_none());
     }
 }

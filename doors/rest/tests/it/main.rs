@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod authorisation;
 mod bad_requests;
 mod batches;
 mod catalog;
