@@ -14,6 +14,7 @@ pub mod history;
 pub mod identity;
 pub mod naive;
 pub mod random;
+pub mod recorded;
 pub mod scenario;
 pub mod shrink;
 pub mod simulation;

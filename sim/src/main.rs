@@ -1,10 +1,11 @@
-//! Runs many seeds and shows the smallest course of the first that fails.
+//! Runs many seeds and shows the smallest course of the first that fails, or judges a recorded history.
 #![allow(clippy::print_stdout)] // a program for people at a terminal
 
 use clap::Parser;
 use sim::scenario::{Length, draw};
 use sim::shrink::shrink;
 use sim::simulation::run;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Seeded simulations of the engine against a naive model.
@@ -22,10 +23,16 @@ struct Arguments {
     /// Go on after a failing seed, without making it small.
     #[arg(long)]
     keep_going: bool,
+    /// Judge the histories that clients recorded in this file instead.
+    #[arg(long, value_name = "FILE")]
+    judge: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(file) = &arguments.judge {
+        return judge(file);
+    }
     let Some((first, end)) = parse_seeds(&arguments.seeds) else {
         println!("seeds are given as first..end");
         return ExitCode::from(2);
@@ -70,6 +77,20 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+fn judge(file: &Path) -> ExitCode {
+    let judged = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    match judged.and_then(|text| sim::recorded::judge(&text)) {
+        Ok(judged) => {
+            println!("{} operations in {} histories, all explained", judged.operations, judged.histories);
+            ExitCode::SUCCESS
+        }
+        Err(complaint) => {
+            println!("{}: {complaint}", file.display());
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn parse_seeds(text: &str) -> Option<(u64, u64)> {

@@ -20,6 +20,7 @@ const USAGE: &str = "usage: cargo xtask TASK
        parts: rust python javascript java go rust-sdk browser kill disk
   tidy                                             crate arrows, file sizes, heads, links
   kill [--rounds N] [--seed S]                     kill -9 under load, restart, compare
+  histories [--rounds N] [--seed S]                racing clients; every answer must fit one order of events
   disk-full                                        fill a small disk, free it, compare
   bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL";
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Some("test") => stages::test(&root, rest),
         Some("tidy") => tidy::report(&root),
         Some("kill") => conformance::kill(&root, rest),
+        Some("histories") => conformance::histories(&root, rest),
         Some("disk-full") => conformance::disk_full(&root),
         Some("bench") => bench::run(&root, rest),
         Some(other) => Err(format!("unknown task \"{other}\"\n\n{USAGE}")),

@@ -41,7 +41,7 @@ impl Group {
 /// What a stage does: checks pass or fail as a whole, tests are counted.
 type Stage = (Group, &'static str, fn(&Path) -> Result<Tally, String>);
 
-const STAGES: [Stage; 14] = [
+const STAGES: [Stage; 15] = [
     (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
         check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -62,6 +62,9 @@ const STAGES: [Stage; 14] = [
     }),
     (Group::Kill, "kill -9", |root| {
         counted(Runner::Driver, conformance::kill_command(root, &["--rounds", "20"])?)
+    }),
+    (Group::Kill, "histories of racing clients", |root| {
+        counted(Runner::Driver, conformance::histories_command(root, &["--rounds", "40"])?)
     }),
     (Group::Disk, "disk full", |root| counted(Runner::Driver, conformance::disk_command(root)?)),
 ];

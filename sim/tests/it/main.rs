@@ -4,5 +4,6 @@
 
 mod planted_histories;
 mod planted_rows;
+mod recorded_histories;
 mod seeds;
 mod sweep;

@@ -1,7 +1,7 @@
 //! The packages in Python: the SDK's suite and the drivers that kill the server and fill its disk.
 
 use super::{SERVER_VARIABLE, apt, server};
-use crate::run::{self, command, works};
+use crate::run::{self, cargo, command, works};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,6 +23,21 @@ pub(crate) fn kill_command(root: &Path, arguments: &[&str]) -> Result<Command, S
 /// The driver that fills a disk.
 pub(crate) fn disk_command(root: &Path) -> Result<Command, String> {
     python(root, &["-m", "disk"])
+}
+
+/// The driver that records what racing clients see and has it judged.
+pub(crate) fn histories_command(root: &Path, arguments: &[&str]) -> Result<Command, String> {
+    run::plain(cargo(root, &["build", "--package", "perihelion-sim"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mut python = python(root, &[&["-m", "histories"], arguments].concat())?;
+    python.env("PERIHELION_SIM", root.join(target).join("debug/perihelion-sim"));
+    Ok(python)
+}
+
+/// `cargo xtask histories`.
+pub(crate) fn histories(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    run::plain(histories_command(root, &arguments)?)
 }
 
 /// `cargo xtask kill`.
