@@ -1,6 +1,6 @@
 //! The engine itself: what it is made of, how it starts and stops.
 
-use crate::access::{Access, AccountKey};
+use crate::access::{Access, AccountKey, TokenKey};
 use crate::catalog::Catalog;
 use crate::jobs::Jobs;
 use kv::{Durability, SpaceOptions, Store};
@@ -36,6 +36,7 @@ pub struct Engine {
     pub(crate) access: Access,
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
+    pub(crate) token_key: TokenKey,
     pub(crate) jobs: Jobs,
 }
 
@@ -47,10 +48,13 @@ impl Engine {
         ambient: Arc<dyn Ambient>,
     ) -> Result<Arc<Engine>, Fault> {
         let catalog = Catalog::open(&store, |bytes| ambient.fill_random(bytes)).await?;
-        let continuation_key = ContinuationKey::new(catalog.secrets().continuation);
+        let secrets = catalog.secrets();
+        let continuation_key = ContinuationKey::new(secrets.continuation);
         let access = Access::new(options.keys.clone());
+        let token_key = access.token_key(&secrets.token);
         let jobs = Jobs::default();
-        let engine = Arc::new(Engine { store, options, ambient, access, catalog, continuation_key, jobs });
+        let engine = Engine { store, options, ambient, access, catalog, continuation_key, token_key, jobs };
+        let engine = Arc::new(engine);
         Jobs::start(&engine);
         Ok(engine)
     }

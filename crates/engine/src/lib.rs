@@ -12,10 +12,11 @@ mod jobs;
 mod router;
 
 pub use access::{
-    Access, AccountKey, Action, AdminPass, CatalogPass, Place, Principal, Reach, ReadPass, WritePass,
+    Access, AccountKey, Action, AdminPass, CatalogPass, Grant, Place, Principal, Reach, ReadPass, WritePass,
 };
 pub use catalog::{
-    Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
+    Addressed, ClientEncryptionKey, Container, Creation, Database, Entry, Offer, OfferOwner, Page,
+    PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
 };
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,

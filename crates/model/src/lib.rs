@@ -10,8 +10,10 @@ mod effective;
 mod fault;
 mod ids;
 pub mod limits;
+mod link;
 mod murmur;
 mod partition_key;
+mod resource;
 mod rid;
 mod session;
 mod throughput;
@@ -25,8 +27,15 @@ pub use fault::{
     AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault,
     StorageFault,
 };
-pub use ids::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal};
+pub use ids::{
+    ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,
+};
+pub use link::percent_decoded;
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
+pub use resource::{
+    ClientEncryptionKeyDefinition, PermissionDefinition, PermissionMode, ScriptDefinition, ScriptKind,
+    TokenLife, TriggerOperation, TriggerTime,
+};
 pub use rid::{Rid, RidText};
 pub use session::SessionToken;
-pub use throughput::Throughput;
+pub use throughput::{Throughput, ThroughputChange, ThroughputFloor};

@@ -6,14 +6,14 @@
 //! Links are signed by name or, when the client holds a `_self` link, by the lower-case RID of the addressed resource.
 //! A database may be named like a RID, so the path cannot tell which was meant: both are tried, names first.
 
-use crate::route::{Path, percent_decoded};
+use crate::route::Path;
 use crate::wire::names;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use engine::{Access, Principal};
 use http::header::{AUTHORIZATION, DATE};
 use http::{HeaderMap, Method};
-use model::{AccessFault, Rid};
+use model::{AccessFault, Rid, percent_decoded};
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -43,7 +43,9 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
         Fault::Request(fault) => (StatusCode::BAD_REQUEST, request_substatus(fault)),
         Fault::Access(fault) => (access_status(fault), 0),
         Fault::Missing(fault) => missing(fault),
-        Fault::Conflict(ConflictFault::Id | ConflictFault::UniqueKey { .. }) => (StatusCode::CONFLICT, 0),
+        Fault::Conflict(
+            ConflictFault::Id | ConflictFault::Permission { .. } | ConflictFault::UniqueKey { .. },
+        ) => (StatusCode::CONFLICT, 0),
         Fault::Precondition(
             PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists | PreconditionFault::Absent,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
@@ -84,8 +86,12 @@ fn access_status(fault: &AccessFault) -> StatusCode {
         AccessFault::CredentialMissing
         | AccessFault::CredentialMalformed { .. }
         | AccessFault::SignatureMismatch { .. }
-        | AccessFault::DateMalformed { .. } => StatusCode::UNAUTHORIZED,
-        AccessFault::DateOutOfWindow { .. } | AccessFault::NotPermitted { .. } => StatusCode::FORBIDDEN,
+        | AccessFault::DateMalformed { .. }
+        | AccessFault::TokenInvalid => StatusCode::UNAUTHORIZED,
+        AccessFault::DateOutOfWindow { .. }
+        | AccessFault::TokenExpired { .. }
+        | AccessFault::TokenEnded
+        | AccessFault::NotPermitted { .. } => StatusCode::FORBIDDEN,
     }
 }
 
@@ -103,7 +109,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
     match fault {
         LimitFault::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
         LimitFault::TooManyOperations { .. } => (StatusCode::BAD_REQUEST, 0),
-        LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
+        LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
         LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
     }
 }

@@ -1,13 +1,15 @@
 //! What a caller may want to do, and where: the two words that every question about access is made of.
 
 use crate::catalog::{Container, Database};
-use model::PartitionKey;
+use model::{PartitionKey, ScriptKind};
 use plan::{Mutation, Operation, Target};
 
 /// A deed. One name for each right that a credential can give or withhold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Read the account, databases, containers, ranges, offers, and definitions of scripts and keys.
+    /// Read the account's own entry, as every client does first.
+    ReadAccount,
+    /// Read databases, containers, ranges, offers, users, and definitions of scripts and keys.
     ReadMetadata,
     /// Create, replace and delete what [`Action::ReadMetadata`] reads.
     ChangeMetadata,
@@ -43,7 +45,8 @@ impl Action {
     /// Whether nothing is changed by it.
     pub fn is_read(self) -> bool {
         match self {
-            Action::ReadMetadata
+            Action::ReadAccount
+            | Action::ReadMetadata
             | Action::ReadPermissions
             | Action::ReadDocument
             | Action::ListDocuments
@@ -79,6 +82,7 @@ impl Action {
     /// The deed in words, for a refusal.
     pub fn words(self) -> &'static str {
         match self {
+            Action::ReadAccount => "reading the account",
             Action::ReadMetadata => "reading databases, containers and their settings",
             Action::ChangeMetadata => "changing databases, containers and their settings",
             Action::ReadPermissions => "reading permissions",
@@ -114,6 +118,10 @@ pub enum Place<'a> {
 pub enum Reach<'a> {
     /// The definition, or documents of any key.
     Whole,
+    /// The scripts of a kind.
+    Scripts(ScriptKind),
+    /// One script, by its name.
+    Script(ScriptKind, &'a str),
     /// Documents of one partition key.
     LogicalPartition(&'a PartitionKey),
     /// One document.

@@ -20,6 +20,13 @@ impl AccountKey {
         mac.verify_slice(signature).is_ok()
     }
 
+    /// Tells this key from others without saying anything about it.
+    pub(super) fn fingerprint(&self) -> [u8; 32] {
+        let mut mac = self.0.clone();
+        mac.update(b"the account key that resource tokens depend on");
+        mac.finalize().into_bytes().into()
+    }
+
     #[cfg(test)]
     pub(super) fn sign(&self, payload: &[u8]) -> Vec<u8> {
         let mut mac = self.0.clone();

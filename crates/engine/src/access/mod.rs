@@ -5,13 +5,20 @@
 //! was signed and hands it in.
 
 mod action;
+mod grant;
 mod keys;
+mod token;
 
 pub use action::{Action, Place, Reach};
+pub use grant::Grant;
+pub(crate) use grant::{GrantScope, Named};
 pub use keys::AccountKey;
+pub(crate) use token::TokenKey;
 
-use crate::catalog::Container;
-use model::AccessFault;
+use crate::catalog::{Container, Permission};
+use crate::engine::Engine;
+use model::{AccessFault, Fault};
+use std::sync::Arc;
 
 /// A caller whose credential was good.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +31,8 @@ pub struct Principal {
 enum Rights {
     /// A read-write key: everything.
     Account,
+    /// A resource token: what its permission grants.
+    Permission(Arc<Permission>),
 }
 
 /// Leave to read the catalog: databases, containers, offers, ranges.
@@ -71,12 +80,35 @@ impl Access {
     pub fn authorise(
         &self,
         principal: &Principal,
-        _action: Action,
-        _place: Place<'_>,
+        action: Action,
+        place: Place<'_>,
     ) -> Result<(), AccessFault> {
-        match principal.rights {
-            Rights::Account => Ok(()),
-        }
+        let allowed = match &principal.rights {
+            Rights::Account => true,
+            Rights::Permission(permission) => permission.definition().allows(action, place),
+        };
+        allowed.then_some(()).ok_or(AccessFault::NotPermitted { needed: action.words() })
+    }
+
+    /// What was found, if `principal` may know that it exists. To a caller with narrow rights what is absent looks
+    /// like what is out of reach.
+    pub fn reveal<T>(
+        &self,
+        principal: &Principal,
+        found: Result<T, Fault>,
+        place: impl FnOnce(&T) -> Place<'_>,
+    ) -> Result<T, Fault> {
+        let seen = match (&principal.rights, &found) {
+            (Rights::Account, _) => true,
+            (Rights::Permission(permission), Ok(found)) => permission.definition().is_in(place(found)),
+            (Rights::Permission(_), Err(_)) => false,
+        };
+        if seen { found } else { Err(AccessFault::NotPermitted { needed: "access to this resource" }.into()) }
+    }
+
+    /// The key that seals resource tokens: of the store's secret and the account's read-write keys.
+    pub(crate) fn token_key(&self, secret: &[u8; 32]) -> TokenKey {
+        TokenKey::derive(secret, &self.keys)
     }
 
     /// Leave to read the catalog at `place`.
@@ -122,6 +154,21 @@ impl Access {
             self.authorise(principal, *action, Place::Container(container, reach))?;
         }
         Ok(WritePass { container })
+    }
+}
+
+impl Engine {
+    /// Who holds the resource token `text`.
+    pub fn verify_token(&self, text: &str) -> Result<Principal, AccessFault> {
+        let claim = self.token_key.open(text).ok_or(AccessFault::TokenInvalid)?;
+        let now = self.ambient.now_seconds();
+        if now >= claim.expires {
+            return Err(AccessFault::TokenExpired { seconds_ago: now - claim.expires });
+        }
+        let permission = self.catalog.permission(claim.permission);
+        let permission = permission.filter(|permission| permission.stamp().change == claim.change);
+        let permission = permission.ok_or(AccessFault::TokenEnded)?;
+        Ok(Principal { rights: Rights::Permission(permission) })
     }
 }
 

@@ -1,16 +1,32 @@
-//! The catalog: databases, containers, offers, and the map of each container's partitions.
+//! The catalog: databases, containers, offers, the map of each container's partitions, and the small resources:
+//! users, permissions, scripts, client encryption keys.
 //!
 //! One immutable state, swapped as a whole after each durable change. Changes are made one at a time.
 
+mod change;
+mod encryption_keys;
 mod entries;
+mod load;
+mod offers;
+mod permissions;
 mod rows;
+mod scripts;
+mod shelf;
+mod small;
 mod state;
+mod users;
 
+pub use encryption_keys::ClientEncryptionKey;
 pub use entries::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
 pub(crate) use entries::{PartitionEntry, PartitionMap};
+pub use permissions::Permission;
+pub use scripts::Script;
+pub use shelf::Entry;
+pub use small::{Creation, Written};
 pub(crate) use state::{Catalog, Dropped};
+pub use users::User;
 
 use crate::access::{AdminPass, CatalogPass};
 use crate::engine::Engine;
@@ -178,17 +194,6 @@ impl Engine {
     /// The partitions of a container as clients see them.
     pub fn ranges(&self, _pass: CatalogPass, container: &Container) -> RangeFeed {
         container.range_feed()
-    }
-
-    /// Finds an offer by its RID.
-    pub fn find_offer(&self, _pass: CatalogPass, rid: &str) -> Result<Arc<Offer>, Fault> {
-        self.catalog.state().find_offer(rid).ok_or_else(|| MissingFault::Resource.into())
-    }
-
-    /// The offers in order of creation.
-    pub fn list_offers(&self, _pass: CatalogPass, page: &PageRequest) -> Result<Page<Arc<Offer>>, Fault> {
-        let offers = self.catalog.state().offers();
-        self.page_of(page, b"offers", offers, |offer| offer.number().0)
     }
 
     /// One page of a list that is sorted by `number`; the continuation is the last number given.

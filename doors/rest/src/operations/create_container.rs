@@ -1,6 +1,6 @@
 //! `POST /dbs/{database}/colls`
 
-use super::{CATALOG_WRITE, Call, owner_fault};
+use super::{CATALOG_WRITE, Call};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
@@ -10,7 +10,7 @@ use model::ContainerDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     call.refuse_query()?;
-    let database = call.engine.find_database(database).map_err(owner_fault)?.resource;
+    let database = call.owner_database(database)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
     let definition = ContainerDefinition::from_json(&call.json_body()?)?;
     let throughput = headers::throughput(call.headers())?;

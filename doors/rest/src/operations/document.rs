@@ -49,14 +49,11 @@ fn bad_json(error: JsonError) -> RequestFault {
 
 /// Which document the last segment of a path names: below a container named by RID it is a RID, else an id.
 pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target {
-    let of_this_container = |rid| match rid {
-        Rid::Document(database, container, number) => {
-            (owner.resource.rid() == Rid::Container(database, container)).then_some(number)
-        }
-        Rid::Database(_) | Rid::Container(..) | Rid::Range(..) | Rid::Offer(_) => None,
-    };
-    let number = Rid::parse(segment).filter(|_| owner.by_rid).and_then(of_this_container);
-    number.map_or_else(|| Target::Id(segment.to_owned()), Target::Number)
+    let here = |rid: &Rid| owner.by_rid && rid.parent() == Some(owner.resource.rid());
+    match Rid::parse(segment).filter(here) {
+        Some(Rid::Document(_, _, number)) => Target::Number(number),
+        Some(_) | None => Target::Id(segment.to_owned()),
+    }
 }
 
 /// The operations of a patch body: an object with `operations`, or the bare array.

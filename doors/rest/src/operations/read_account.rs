@@ -20,7 +20,7 @@ const QUERY_ENGINE: &str = "{\"maxSqlQueryInputLength\":262144,\"maxJoinsPerSqlQ
 \"sqlDisableOptimizationFlags\":0,\"sqlAllowTop\":true,\"enableSpatialIndexing\":true}";
 
 pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    call.read_catalog(Action::ReadMetadata, Place::Account)?;
+    call.read_catalog(Action::ReadAccount, Place::Account)?;
     let endpoint = endpoint(call)?;
     let id = account_id(&endpoint);
     let locations = json!([{ "name": "Local", "databaseAccountEndpoint": endpoint }]);

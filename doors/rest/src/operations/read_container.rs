@@ -9,7 +9,7 @@ use engine::{Action, Place, Reach};
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.engine.find_container(path.database, path.container)?.resource;
+    let container = call.container(path)?.resource;
     call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Whole))?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);

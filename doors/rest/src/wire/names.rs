@@ -34,6 +34,8 @@ names! {
     ETAG = "etag";
     /// The name by which the client called us.
     HOST = "host";
+    /// How long a resource token shall live, in seconds.
+    EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds";
     /// The version that must be there.
     IF_MATCH = "if-match";
     /// The version that must not be there.
@@ -56,6 +58,10 @@ names! {
     LSN = "lsn";
     /// Most items of a page.
     MAX_ITEM_COUNT = "x-ms-max-item-count";
+    /// Whether a manual throughput becomes an autoscale one.
+    MIGRATE_TO_AUTOSCALE = "x-ms-cosmos-migrate-offer-to-autopilot";
+    /// Whether an autoscale throughput becomes a manual one.
+    MIGRATE_TO_MANUAL = "x-ms-cosmos-migrate-offer-to-manual-throughput";
     /// Least throughput of an offer.
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
     /// Whether a change of throughput is still running.

@@ -8,4 +8,8 @@ mod catalog;
 mod client;
 mod documents;
 mod feeds;
+mod offers;
 mod protocol;
+mod scripts;
+mod tokens;
+mod users;
