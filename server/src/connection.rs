@@ -62,7 +62,9 @@ where
         }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).max_buf_size(HEADER_BYTES_MAX);
+    // Slow headers are the watch's business; a timer for each request would cost more than all else here. One
+    // buffer for head and body is a copy of a kilobyte and spares the system the work of a list of buffers.
+    builder.http1().header_read_timeout(None).writev(false).max_buf_size(HEADER_BYTES_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -93,9 +93,8 @@ impl Engine {
         let key = address.key.clone().ok_or(RequestFault::PartitionKeyRequired)?;
         let (key, partition) = self.route(pass.container, key).await?;
         check_session(&partition, &options.session)?;
-        let view = partition.view().await?;
-        let (outcome, charge) = view.read(&key, &address.target, &options.condition).await?;
-        Ok(ReadReceipt { outcome, session: session_token(&partition, view.lsn()), charge })
+        let (outcome, charge, lsn) = partition.read(&key, &address.target, &options.condition).await?;
+        Ok(ReadReceipt { outcome, session: session_token(&partition, lsn), charge })
     }
 
     /// Changes a document.

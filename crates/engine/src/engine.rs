@@ -5,11 +5,14 @@ use crate::catalog::Catalog;
 use crate::jobs::Jobs;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
-use partition::commit_fault;
+use partition::{RecordCache, commit_fault};
 use std::sync::Arc;
 
 /// The spaces that a store must have to carry an engine.
 pub const STORE_SPACES: [SpaceOptions; 8] = partition::keyspace::SPACES;
+
+/// Memory for documents that were read lately, if not set otherwise.
+const RECORD_CACHE_BYTES_DEFAULT: usize = 64 << 20;
 
 /// How an engine works.
 #[derive(Clone, Debug)]
@@ -20,11 +23,18 @@ pub struct EngineOptions {
     pub partition_throughput_max: u64,
     /// Whether a write is answered only when it is on the disk.
     pub durability: Durability,
+    /// Memory for documents that were read lately.
+    pub record_cache_bytes: usize,
 }
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions { keys: Vec::new(), partition_throughput_max: 10_000, durability: Durability::Sync }
+        EngineOptions {
+            keys: Vec::new(),
+            partition_throughput_max: 10_000,
+            durability: Durability::Sync,
+            record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
+        }
     }
 }
 
@@ -34,6 +44,7 @@ pub struct Engine {
     pub(crate) options: EngineOptions,
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) access: Access,
+    pub(crate) record_cache: Arc<RecordCache>,
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
     pub(crate) token_key: TokenKey,
@@ -52,9 +63,20 @@ impl Engine {
         let continuation_key = ContinuationKey::new(secrets.continuation);
         let access = Access::new(options.keys.clone());
         let token_key = access.token_key(&secrets.token);
-        let jobs = Jobs::default();
-        let engine = Engine { store, options, ambient, access, catalog, continuation_key, token_key, jobs };
-        let engine = Arc::new(engine);
+        let mut seed = [0; 8];
+        ambient.fill_random(&mut seed);
+        let record_cache = RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed));
+        let engine = Arc::new(Engine {
+            store,
+            options,
+            ambient,
+            access,
+            record_cache: Arc::new(record_cache),
+            catalog,
+            continuation_key,
+            token_key,
+            jobs: Jobs::default(),
+        });
         Jobs::start(&engine);
         Ok(engine)
     }

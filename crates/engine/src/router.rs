@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use kv::{Health, Store};
 use model::{Fault, MissingFault, PartitionKey, RequestFault, SessionToken, StorageFault};
 use partition::keyspace::PartitionId;
-use partition::{PartitionOptions, PartitionSpec, PhysicalPartition};
+use partition::{PartitionSpec, PhysicalPartition, Surroundings};
 use plan::LogicalKey;
 use std::sync::Arc;
 
@@ -28,6 +28,16 @@ impl Engine {
         Ok((LogicalKey { partition_key: key, effective }, partition))
     }
 
+    /// What all partitions live in.
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            store: self.store.clone(),
+            cache: Arc::clone(&self.record_cache),
+            ambient: Arc::clone(&self.ambient),
+            durability: self.options.durability,
+        }
+    }
+
     /// The partition behind an entry of the map, opened at its first use.
     pub(crate) async fn opened(
         &self,
@@ -44,11 +54,8 @@ impl Engine {
         let open = || async {
             let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
             let spec = PartitionSpec { id, range: entry.range.clone() };
-            let options = PartitionOptions { durability: self.options.durability };
             let shape = Arc::clone(&container.shape);
-            let partition =
-                PhysicalPartition::open(self.store.clone(), spec, shape, options, Arc::clone(&self.ambient))
-                    .await?;
+            let partition = PhysicalPartition::open(self.surroundings(), spec, shape).await?;
             Ok::<_, Fault>(Arc::new(partition))
         };
         let opened = entry.opened.get_or_try_init(open).await.cloned();

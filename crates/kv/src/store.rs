@@ -48,6 +48,12 @@ enum Driver {
     Stepped { steps: Steps, committer: Mutex<Committer> },
 }
 
+impl std::fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Store")
+    }
+}
+
 impl Store {
     /// A new store that lives in memory only.
     pub fn memory(spaces: &[SpaceOptions], mode: CommitMode) -> Store {

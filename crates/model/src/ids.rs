@@ -122,16 +122,16 @@ impl Etag {
     /// The quoted text that clients compare, in the shape of the service's. Written out digit by digit: every item
     /// that is read or written carries it twice.
     pub fn text(self) -> [u8; ETAG_LENGTH] {
-        const DASHES: [usize; 4] = [9, 14, 19, 24];
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        /// Where the two digits of each byte go, past the dashes.
+        const PLACES: [usize; 16] = [1, 3, 5, 7, 10, 12, 15, 17, 20, 22, 25, 27, 29, 31, 33, 35];
         let (lsn, ordinal) = (u128::from(self.lsn.0), u128::from(self.ordinal.0));
         let groups = (lsn & 0xFFFF_FFFF) << 96 | (lsn >> 32 & 0xFFFF) << 80 | (lsn >> 48) << 64 | ordinal;
-        let mut digits = groups.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let mut text = [b'"'; ETAG_LENGTH];
-        for (index, place) in text.iter_mut().enumerate().take(ETAG_LENGTH - 1).skip(1) {
-            *place = match DASHES.contains(&index) {
-                true => b'-',
-                false => b"0123456789abcdef"[usize::from(digits.next().unwrap_or(0))],
-            };
+        let mut text = [b'-'; ETAG_LENGTH];
+        [text[0], text[ETAG_LENGTH - 1]] = [b'"'; 2];
+        for (byte, place) in groups.to_be_bytes().into_iter().zip(PLACES) {
+            text[place] = DIGITS[usize::from(byte >> 4)];
+            text[place + 1] = DIGITS[usize::from(byte & 15)];
         }
         text
     }

@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP, SQL text or other partitions.
 
 mod audit;
+mod cache;
 mod evaluate;
 mod expiry;
 mod head;
@@ -19,9 +20,10 @@ mod view;
 mod writer;
 
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
+pub use cache::RecordCache;
 pub use log::{LogEntry, LogKind};
 pub use partition::{
-    Executed, PartitionCounts, PartitionOptions, PartitionSpec, PhysicalPartition, new_partition_rows,
+    Executed, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, new_partition_rows,
 };
 pub use record::stored_document;
 pub use shape::ContainerShape;

@@ -2,7 +2,8 @@
 //!
 //! Writes go to the writer's queue; reads take the published view. Knows nothing of other partitions.
 
-use crate::evaluate::Outcomes;
+use crate::cache::{Probe, RecordCache};
+use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::keyspace::{self, META, PartitionId};
 use crate::shape::ContainerShape;
@@ -11,7 +12,7 @@ use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, Published, Writer};
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store};
-use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, StorageFault};
+use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, MissingFault, StorageFault};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -28,9 +29,15 @@ pub struct PartitionSpec {
     pub range: EffectiveRange,
 }
 
-/// How a partition works, the same for all of a store.
-#[derive(Clone, Copy, Debug)]
-pub struct PartitionOptions {
+/// What a partition lives in, the same for all of a store.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The store.
+    pub store: Store,
+    /// Records that were read lately.
+    pub cache: Arc<RecordCache>,
+    /// Time and randomness.
+    pub ambient: Arc<dyn Ambient>,
     /// Whether a write is answered only when it is on the disk.
     pub durability: Durability,
 }
@@ -60,7 +67,7 @@ pub struct PhysicalPartition {
     shape: Arc<ArcSwap<ContainerShape>>,
     published: Arc<ArcSwap<Published>>,
     commands: mpsc::Sender<Command>,
-    ambient: Arc<dyn Ambient>,
+    surroundings: Surroundings,
 }
 
 /// The rows that a new partition consists of; they ride in the catalog's batch that creates it.
@@ -71,31 +78,27 @@ pub fn new_partition_rows(id: PartitionId, batch: &mut Batch) {
 impl PhysicalPartition {
     /// Opens a partition and starts its writer on the current runtime.
     pub async fn open(
-        store: Store,
+        surroundings: Surroundings,
         spec: PartitionSpec,
         shape: Arc<ArcSwap<ContainerShape>>,
-        options: PartitionOptions,
-        ambient: Arc<dyn Ambient>,
     ) -> Result<PhysicalPartition, Fault> {
-        let view = store.view().map_err(read_fault)?;
+        let view = surroundings.store.view().map_err(read_fault)?;
         let head = view.get(META, &keyspace::head_key(spec.id)).await.map_err(read_fault)?;
         let head = head.ok_or_else(|| damaged(format!("partition {:?} has no head", spec.id)))?;
         let head = Head::decode(&head)?.reopened();
         let published = Arc::new(ArcSwap::from_pointee(Published::new(view.clone(), &head)));
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writer = Writer::new(
-            store,
+            surroundings.clone(),
             spec.id,
             Arc::clone(&shape),
-            options,
-            Arc::clone(&ambient),
             Arc::clone(&published),
             view,
             head,
         )
         .await?;
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition { spec, shape, published, commands, ambient })
+        Ok(PhysicalPartition { spec, shape, published, commands, surroundings })
     }
 
     /// Which partition this is.
@@ -124,7 +127,7 @@ impl PhysicalPartition {
             partition: self.spec.id,
             shape: self.shape.load_full(),
             lsn,
-            now: self.ambient.now_seconds(),
+            now: self.surroundings.ambient.now_seconds(),
         })
     }
 
@@ -135,9 +138,36 @@ impl PhysicalPartition {
         target: &Target,
         condition: &Condition,
     ) -> Result<(Outcome, Charge, Lsn), Fault> {
-        let view = self.view().await?;
-        let (outcome, charge) = view.read(key, target, condition).await?;
-        Ok((outcome, charge, view.lsn()))
+        let Target::Id(id) = target else {
+            let view = self.view().await?;
+            let (outcome, charge) = view.read(key, target, condition).await?;
+            return Ok((outcome, charge, view.lsn()));
+        };
+        let prefix = keyspace::logical_prefix(self.spec.id.container, key);
+        let record_key = keyspace::record_key(&prefix, id);
+        let cache = &self.surroundings.cache;
+        let (record, lsn) = match cache.probe(&record_key) {
+            // The client has seen this version, which may be newer than the position read a moment ago.
+            Probe::Hit(record) => {
+                let lsn = self.lsn().max(record.lsn);
+                (record, lsn)
+            }
+            // The leave is older than the view, as the cache wants it.
+            Probe::Miss(leave) => {
+                let view = self.view().await?;
+                let record = view.record(&record_key).await?;
+                if let Some(leave) = leave {
+                    cache.keep(leave, record_key, &record);
+                }
+                (record, view.lsn())
+            }
+        };
+        let now = self.surroundings.ambient.now_seconds();
+        if record.is_expired(self.shape.load().default_ttl, now) {
+            return Err(MissingFault::Resource.into());
+        }
+        let charge = Charge::read(record.document.bytes().len());
+        Ok((read_outcome(record, condition)?, charge, lsn))
     }
 
     /// Reads a page of documents in key order from the latest durable state.

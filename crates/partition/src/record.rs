@@ -6,9 +6,10 @@
 //!
 //! Own ttl: 0 as the container says, 0xFFFF_FFFF never, else seconds. Numbers are big-endian.
 
+use crate::expiry::expires_at;
 use crate::storage::damaged;
 use bytes::{BufMut, Bytes, BytesMut};
-use model::{DocumentNumber, Etag, Fault, Lsn, PartitionOrdinal};
+use model::{DefaultTtl, DocumentNumber, Etag, Fault, Lsn, PartitionOrdinal};
 use plan::{StoredDocument, Ttl};
 use value::Document;
 
@@ -84,6 +85,11 @@ impl Record {
         })
     }
 
+    /// The same record with bytes of its own, not a part of a larger piece of memory.
+    pub(crate) fn detached(&self) -> Record {
+        Record { document: self.document.detached(), ..self.clone() }
+    }
+
     pub(crate) fn into_stored(self) -> StoredDocument {
         StoredDocument {
             number: self.number,
@@ -92,6 +98,11 @@ impl Record {
             ts: self.ts,
             document: self.document,
         }
+    }
+
+    /// Whether its time has come at `now`.
+    pub(crate) fn is_expired(&self, default_ttl: DefaultTtl, now: u64) -> bool {
+        expires_at(self.ts, self.ttl, default_ttl).is_some_and(|second| second <= now)
     }
 
     /// The id in the document.

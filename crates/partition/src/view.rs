@@ -3,7 +3,6 @@
 //! Never blocks the writer and is never blocked by it.
 
 use crate::evaluate::read_outcome;
-use crate::expiry::expires_at;
 use crate::keyspace::{self, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::LogEntry;
 use crate::record::Record;
@@ -75,15 +74,20 @@ impl PartitionView {
         let Some(key) = key else {
             return Err(MissingFault::Resource.into());
         };
-        let Some(row) = self.view.get(RECORDS, &key).await.map_err(read_fault)? else {
-            return Err(MissingFault::Resource.into());
-        };
-        let record = Record::decode(&row)?;
+        let record = self.record(&key).await?;
         if self.is_expired(&record) {
             return Err(MissingFault::Resource.into());
         }
         let charge = Charge::read(record.document.bytes().len());
         Ok((read_outcome(record, condition)?, charge))
+    }
+
+    /// The record under a key, expired or not.
+    pub(crate) async fn record(&self, key: &[u8]) -> Result<Record, Fault> {
+        match self.view.get(RECORDS, key).await.map_err(read_fault)? {
+            Some(row) => Record::decode(&row),
+            None => Err(MissingFault::Resource.into()),
+        }
     }
 
     /// Reads a page of documents in key order; expired ones are passed over.
@@ -118,6 +122,6 @@ impl PartitionView {
     }
 
     fn is_expired(&self, record: &Record) -> bool {
-        expires_at(record.ts, record.ttl, self.shape.default_ttl).is_some_and(|second| second <= self.now)
+        record.is_expired(self.shape.default_ttl, self.now)
     }
 }

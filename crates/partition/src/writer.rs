@@ -6,11 +6,13 @@
 //! only when the store was reopened: until then the writer refuses, since a batch whose outcome is unknown may
 //! still come to light, with LSNs and numbers in it that must not be given twice.
 
+use crate::cache::RecordCache;
 use crate::evaluate::{Outcomes, evaluate};
 use crate::head::Head;
-use crate::keyspace::{self, LOG, META, PartitionId};
+use crate::keyspace::{self, LOG, META, PartitionId, RECORDS};
 use crate::log::LogEntry;
-use crate::partition::{Executed, PartitionCounts, PartitionOptions};
+use crate::partition::{Executed, PartitionCounts, Surroundings};
+use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::staging::Context;
 use crate::state::{BatchNumber, Rows, State};
@@ -90,6 +92,8 @@ struct InFlight {
     commit: Pin<Box<dyn Future<Output = Result<View, CommitFault>> + Send>>,
     head: Head,
     decided: Vec<Decided>,
+    /// The records it changes, as it leaves them.
+    records: Vec<(Bytes, Option<Bytes>)>,
 }
 
 pub(crate) struct Writer {
@@ -97,7 +101,8 @@ pub(crate) struct Writer {
     lane: Lane,
     id: PartitionId,
     shape: Arc<ArcSwap<ContainerShape>>,
-    options: PartitionOptions,
+    cache: Arc<RecordCache>,
+    durability: Durability,
     ambient: Arc<dyn Ambient>,
     published: Arc<ArcSwap<Published>>,
     state: State,
@@ -105,36 +110,38 @@ pub(crate) struct Writer {
     in_flight: VecDeque<InFlight>,
     /// A batch has failed and the state was not read again since.
     doubtful: bool,
+    /// Records that a failed batch may or may not have changed: nobody may cache them before it is known.
+    unsettled: Vec<Bytes>,
     batch_last: BatchNumber,
     /// Commands taken from the queue that must run again or wait for the batches in flight.
     backlog: VecDeque<Command>,
 }
 
 impl Writer {
-    #[allow(clippy::too_many_arguments)] // called once, by the partition that owns all of them
     pub(crate) async fn new(
-        store: Store,
+        surroundings: Surroundings,
         id: PartitionId,
         shape: Arc<ArcSwap<ContainerShape>>,
-        options: PartitionOptions,
-        ambient: Arc<dyn Ambient>,
         published: Arc<ArcSwap<Published>>,
         view: View,
         head: Head,
     ) -> Result<Writer, Fault> {
         let consumers = load_consumers(&view, id).await?;
+        let Surroundings { store, cache, ambient, durability } = surroundings;
         Ok(Writer {
             lane: store.lane(),
             store,
             id,
             shape,
-            options,
+            cache,
+            durability,
             ambient,
             published,
             state: State::new(view, head),
             consumers,
             in_flight: VecDeque::new(),
             doubtful: false,
+            unsettled: Vec::new(),
             batch_last: 0,
             backlog: VecDeque::new(),
         })
@@ -292,7 +299,12 @@ impl Writer {
         let reserved = self.state.head.reserve();
         let mut batch = Batch::default();
         let mut grows = false;
+        let mut records = Vec::new();
         for ((space, key), row) in rows {
+            if space == RECORDS {
+                self.cache.shut(&key);
+                records.push((key.clone(), row.clone()));
+            }
             match row {
                 Some(row) => batch.put(space, key, row),
                 None => batch.delete(space, key),
@@ -305,9 +317,15 @@ impl Writer {
             batch.mark_shrinking();
         }
         batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
-        let durability = if reserved { Durability::Sync } else { self.options.durability };
+        let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
-        self.in_flight.push_back(InFlight { number, commit, head: self.state.head.clone(), decided });
+        self.in_flight.push_back(InFlight {
+            number,
+            commit,
+            head: self.state.head.clone(),
+            decided,
+            records,
+        });
     }
 
     /// The first batch in flight has come back.
@@ -319,6 +337,7 @@ impl Writer {
             Ok(view) => {
                 self.state.committed(batch.number, view.clone());
                 self.published.store(Arc::new(Published::new(view, &batch.head)));
+                self.cache_published(batch.records);
                 answer(batch.decided, batch.head.lsn);
             }
             Err(fault) => self.recover(batch, fault).await,
@@ -332,8 +351,10 @@ impl Writer {
         let told = commit_fault(fault);
         let mut again = VecDeque::new();
         refuse(failed.decided, &told, was_full, &mut again);
+        self.unsettled.extend(failed.records.into_iter().map(|(key, _)| key));
         while let Some(mut batch) = self.in_flight.pop_front() {
             // The lane is broken, so none of these can have been committed; waiting makes that certain.
+            self.unsettled.extend(batch.records.drain(..).map(|(key, _)| key));
             if let Err(fault) = (&mut batch.commit).await {
                 // Whoever waits behind a full disk meets the same full disk.
                 let fault = if was_full { told.clone() } else { commit_fault(fault) };
@@ -354,6 +375,16 @@ impl Writer {
         }
     }
 
+    /// Lets readers find these versions in the cache.
+    fn cache_published(&self, records: Vec<(Bytes, Option<Bytes>)>) {
+        for (key, row) in records {
+            match row.map(|row| Record::decode(&row)) {
+                Some(Ok(record)) => self.cache.published(key, record),
+                Some(Err(_)) | None => self.cache.opened(&key),
+            }
+        }
+    }
+
     async fn reload(&mut self) -> Result<(), Fault> {
         if let Health::Poisoned { cause } = self.store.health() {
             let cause = cause.to_string();
@@ -366,6 +397,10 @@ impl Writer {
         self.published.store(Arc::new(Published::new(view.clone(), &head)));
         self.state = State::new(view, head);
         self.doubtful = false;
+        // What readers see from now on is what was decided.
+        for key in self.unsettled.drain(..) {
+            self.cache.opened(&key);
+        }
         Ok(())
     }
 

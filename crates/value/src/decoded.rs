@@ -125,6 +125,20 @@ impl<'a> Members<'a> {
         frame.map_or(Members::tree(&[]), |frame| Members { source: MembersSource::Encoded(frame.entries()) })
     }
 
+    /// The next member, its name not looked at as text.
+    #[inline]
+    pub(crate) fn next_bytes(&mut self) -> Option<(&'a [u8], ValueRef<'a>)> {
+        match &mut self.source {
+            MembersSource::Encoded(entries) => {
+                let (name, value) = format::split_member(entries.next()?)?;
+                Some((name, ValueRef::encoded(value)))
+            }
+            MembersSource::Tree(members) => {
+                members.next().map(|(name, value)| (name.as_bytes(), ValueRef::tree(value)))
+            }
+        }
+    }
+
     pub(crate) fn tree(members: &'a [(String, Value)]) -> Members<'a> {
         Members { source: MembersSource::Tree(members.iter()) }
     }
@@ -135,15 +149,8 @@ impl<'a> Iterator for Members<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.source {
-            MembersSource::Encoded(entries) => {
-                let (name, value) = format::split_member(entries.next()?)?;
-                Some((str::from_utf8(name).ok()?, ValueRef::encoded(value)))
-            }
-            MembersSource::Tree(members) => {
-                members.next().map(|(name, value)| (name.as_str(), ValueRef::tree(value)))
-            }
-        }
+        let (name, value) = self.next_bytes()?;
+        Some((str::from_utf8(name).ok()?, value))
     }
 }
 

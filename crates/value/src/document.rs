@@ -95,6 +95,11 @@ impl Document {
         validate(&self.bytes, JSON_DEPTH_MAX).ok_or(Damaged)
     }
 
+    /// The same document with bytes of its own, not a part of a larger piece of memory.
+    pub fn detached(&self) -> Document {
+        Document { bytes: Bytes::copy_from_slice(&self.bytes) }
+    }
+
     /// The encoded bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes

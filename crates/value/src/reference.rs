@@ -101,6 +101,16 @@ impl<'a> ValueRef<'a> {
         self.kind() == Kind::Null
     }
 
+    /// The bytes of the text, when this is a string. What is encoded was text when it was encoded.
+    #[inline]
+    pub(crate) fn text_bytes(self) -> Option<&'a [u8]> {
+        match self.source {
+            Source::Encoded([tag, text @ ..]) if *tag == Tag::String.to_byte() => Some(text),
+            Source::Tree(Value::String(text)) => Some(text.as_bytes()),
+            Source::Encoded(_) | Source::Tree(_) => None,
+        }
+    }
+
     /// The text, when this is a string.
     pub fn as_str(self) -> Option<&'a str> {
         match self.source {

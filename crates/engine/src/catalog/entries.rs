@@ -1,6 +1,7 @@
 //! What the catalog holds: databases, containers with their partition map, offers.
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, Lsn,
     OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
@@ -113,7 +114,8 @@ pub struct Container {
     pub(crate) shape: Arc<ArcSwap<ContainerShape>>,
     pub(crate) map: Arc<PartitionMap>,
     rid: Rid,
-    alt_path: String,
+    rid_text: Bytes,
+    alt_path: Bytes,
 }
 
 impl Container {
@@ -150,8 +152,9 @@ impl Container {
         map: Arc<PartitionMap>,
     ) -> Container {
         let rid = Rid::Container(parts.database.number, parts.number);
-        let alt_path = format!("dbs/{}/colls/{}", parts.database.id, parts.definition.id);
-        Container { parts, expiry_pending, shape, map, rid, alt_path }
+        let rid_text = Bytes::from(rid.to_string());
+        let alt_path = Bytes::from(format!("dbs/{}/colls/{}", parts.database.id, parts.definition.id));
+        Container { parts, expiry_pending, shape, map, rid, rid_text, alt_path }
     }
 
     /// This container, read from the store again, with the partitions that are in use.
@@ -180,8 +183,13 @@ impl Container {
         self.rid
     }
 
-    /// Its path by names: `dbs/…/colls/…`.
-    pub fn name_path(&self) -> &str {
+    /// The text of its resource id; every answer about its documents carries it.
+    pub fn rid_text(&self) -> &Bytes {
+        &self.rid_text
+    }
+
+    /// Its path by names: `dbs/…/colls/…`; every answer about its documents carries it.
+    pub fn name_path(&self) -> &Bytes {
         &self.alt_path
     }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::stores::{INDEX, META, RECORDS, SPACES, commit, get, keys, options, put, run};
 
 fn refused(folder: &TempDir) -> OpenFault {
-    Store::open(options(folder)).err().expect("the store should have been refused")
+    Store::open(options(folder)).expect_err("the store should have been refused")
 }
 
 #[test]

@@ -6,7 +6,7 @@ use kv::{Batch, CommitMode, Durability, Store};
 use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Lsn, PartitionOrdinal};
 use partition::keyspace::{PartitionId, SPACES};
 use partition::{
-    ContainerShape, LogKind, PartitionOptions, PartitionSpec, PhysicalPartition, new_partition_rows,
+    ContainerShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Target, Transaction};
 use serde_json::json;
@@ -43,8 +43,13 @@ impl Fixture {
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
         let shape = Arc::new(arc_swap::ArcSwap::from_pointee(ContainerShape::from(&definition)));
         let spec = PartitionSpec { id, range: EffectiveRange::full() };
-        let options = PartitionOptions { durability: Durability::Sync };
-        let partition = PhysicalPartition::open(store, spec, shape, options, Arc::new(Still)).await.unwrap();
+        let surroundings = Surroundings {
+            store,
+            cache: Arc::new(RecordCache::new(1 << 20, 7)),
+            ambient: Arc::new(Still),
+            durability: Durability::Sync,
+        };
+        let partition = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
         let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();
         let effective = definition.partition_key.effective_key(&partition_key);
         Fixture { partition, key: LogicalKey { partition_key, effective } }

@@ -21,8 +21,13 @@ pub(crate) fn write_open(members: Members<'_>, out: &mut Vec<u8>) -> bool {
 
 /// Appends a string in quotes.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
+    write_text(text.as_bytes(), out);
+}
+
+/// Appends the bytes of a text in quotes.
+fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    let mut rest = text.as_bytes();
+    let mut rest = text;
     loop {
         let (plain, behind) = rest.split_at(plain_run(rest));
         out.extend_from_slice(plain);
@@ -36,6 +41,12 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
 }
 
 fn write_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
+    // Most of a document is strings, and they were checked when they were stored: to look at each byte again
+    // took a third of the time of a read's text.
+    if let Some(text) = value.text_bytes() {
+        write_text(text, out);
+        return;
+    }
     match value.decode_within(levels_left) {
         Decoded::Null => out.extend_from_slice(b"null"),
         Decoded::Bool(true) => out.extend_from_slice(b"true"),
@@ -70,15 +81,15 @@ fn write_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
     }
 }
 
-fn write_members(members: Members<'_>, levels_left: usize, out: &mut Vec<u8>) -> bool {
+fn write_members(mut members: Members<'_>, levels_left: usize, out: &mut Vec<u8>) -> bool {
     out.push(b'{');
     let mut any = false;
-    for (name, member) in members {
+    while let Some((name, member)) = members.next_bytes() {
         if any {
             out.push(b',');
         }
         any = true;
-        write_string(name, out);
+        write_text(name, out);
         out.push(b':');
         write_nested(member, levels_left - 1, out);
     }

@@ -24,10 +24,9 @@ impl ActivityId {
 
     fn parse(bytes: &[u8]) -> Option<ActivityId> {
         let text: [u8; LENGTH] = bytes.try_into().ok()?;
-        let fits = |(index, byte): (usize, &u8)| {
-            if DASHES.contains(&index) { *byte == b'-' } else { byte.is_ascii_hexdigit() }
-        };
-        text.iter().enumerate().all(fits).then_some(ActivityId(text))
+        let dashes = DASHES.iter().all(|index| text[*index] == b'-');
+        let digits = text.iter().filter(|byte| byte.is_ascii_hexdigit()).count();
+        (dashes && digits == LENGTH - DASHES.len()).then_some(ActivityId(text))
     }
 
     fn random(ambient: &dyn Ambient) -> ActivityId {

@@ -14,18 +14,18 @@ use model::{Charge, Etag, Fault, LimitFault, SessionToken};
 const HEADERS_USUAL: usize = 16;
 
 /// A path of names as a header can carry it: names are any text, headers are ASCII.
-fn header_path(path: &str) -> String {
-    if path.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return path.to_owned();
+fn header_path(path: &Bytes) -> Bytes {
+    if path.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return path.clone();
     }
     let mut text = String::with_capacity(path.len() * 2);
-    for byte in path.bytes() {
+    for byte in path {
         match byte {
-            b' '..=b'~' => text.push(char::from(byte)),
+            b' '..=b'~' => text.push(char::from(*byte)),
             _ => text.push_str(&format!("%{byte:02X}")),
         }
     }
-    text
+    text.into()
 }
 
 /// The answer to one request.
@@ -40,7 +40,12 @@ impl Reply {
     /// An answer without a body.
     pub(crate) fn empty(status: StatusCode, charge: Charge) -> Reply {
         let mut reply = Reply { status, headers: HeaderMap::with_capacity(HEADERS_USUAL), body: Vec::new() };
-        reply.text(&names::REQUEST_CHARGE, charge.to_string());
+        if charge == Charge::MINIMUM {
+            // What nearly every read costs.
+            reply.headers.insert(&names::REQUEST_CHARGE, HeaderValue::from_static("1.00"));
+        } else {
+            reply.text(&names::REQUEST_CHARGE, charge.to_string());
+        }
         reply
     }
 
@@ -72,6 +77,13 @@ impl Reply {
         }
     }
 
+    /// Adds a header whose text others hold too.
+    fn shared(&mut self, name: &'static HeaderName, text: Bytes) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(text) {
+            self.headers.insert(name, value);
+        }
+    }
+
     /// Adds a header with a whole number.
     pub(crate) fn number(&mut self, name: &'static HeaderName, number: impl itoa::Integer) {
         let value = HeaderValue::from_str(itoa::Buffer::new().format(number));
@@ -87,8 +99,8 @@ impl Reply {
 
     /// Adds the container that a session token belongs to; without it clients keep no session.
     pub(crate) fn owner(&mut self, container: &Container) {
-        self.text(&names::ALT_CONTENT_PATH, header_path(container.name_path()));
-        self.text(&names::CONTENT_PATH, container.rid().to_string());
+        self.shared(&names::ALT_CONTENT_PATH, header_path(container.name_path()));
+        self.shared(&names::CONTENT_PATH, container.rid_text().clone());
     }
 
     /// Adds what the client has now seen of a partition of `container`.
