@@ -15,8 +15,8 @@ pub use access::{
     Access, AccountKey, Action, AdminPass, CatalogPass, Grant, Place, Principal, Reach, ReadPass, WritePass,
 };
 pub use catalog::{
-    Addressed, ClientEncryptionKey, Container, Creation, Database, Entry, Offer, OfferOwner, Page,
-    PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
+    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
+    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
 };
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,

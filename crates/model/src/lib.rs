@@ -13,6 +13,7 @@ pub mod limits;
 mod link;
 mod murmur;
 mod partition_key;
+pub mod policy;
 mod resource;
 mod rid;
 mod session;
@@ -21,7 +22,7 @@ mod throughput;
 pub use ambient::Ambient;
 pub use charge::Charge;
 pub use continuation::ContinuationKey;
-pub use definition::{ContainerDefinition, DefaultTtl, UniqueKey, UniqueKeyPolicy, checked_name, name_of};
+pub use definition::{ContainerDefinition, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use fault::{
     AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault,
@@ -32,6 +33,7 @@ pub use ids::{
 };
 pub use link::percent_decoded;
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
+pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
 pub use resource::{
     ClientEncryptionKeyDefinition, PermissionDefinition, PermissionMode, ScriptDefinition, ScriptKind,
     TokenLife, TriggerOperation, TriggerTime,

@@ -52,3 +52,5 @@ pub const TOKEN_SECONDS_MIN: u64 = 10;
 pub const TOKEN_SECONDS_MAX: u64 = 24 * 60 * 60;
 /// Life of a resource token in seconds when nobody says anything.
 pub const TOKEN_SECONDS_DEFAULT: u64 = 60 * 60;
+/// Most bytes of a physical partition before it ought to be split.
+pub const PARTITION_BYTES_MAX: u64 = 50 * 1024 * 1024 * 1024;

@@ -81,6 +81,16 @@ impl PartitionKeyDefinition {
         })
     }
 
+    /// The key of a container of an old client: a property that no document has, so all are in one partition.
+    pub fn system() -> PartitionKeyDefinition {
+        PartitionKeyDefinition {
+            kind: PartitionKeyKind::HashV1,
+            paths: PropertyPath::from_names(["_partitionKey"]).into_iter().collect(),
+            texts: vec!["/_partitionKey".to_owned()],
+            system_key: true,
+        }
+    }
+
     /// The wire form.
     pub fn to_json(&self) -> serde_json::Value {
         let (kind, version) = match self.kind {

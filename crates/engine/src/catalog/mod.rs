@@ -14,6 +14,7 @@ mod scripts;
 mod shelf;
 mod small;
 mod state;
+mod usage;
 mod users;
 
 pub use encryption_keys::ClientEncryptionKey;
@@ -26,14 +27,15 @@ pub use scripts::Script;
 pub use shelf::Entry;
 pub use small::{Creation, Written};
 pub(crate) use state::{Catalog, Dropped};
+pub use usage::ContainerUsage;
 pub use users::User;
 
 use crate::access::{AdminPass, CatalogPass};
 use crate::engine::Engine;
 use entries::ContainerParts;
 use model::{
-    ConflictFault, ContainerDefinition, Etag, Fault, LimitFault, MissingFault, PreconditionFault, Rid,
-    Throughput,
+    ConflictFault, ContainerDefinition, Etag, Fault, LimitFault, MissingFault, PreconditionFault,
+    RequestFault, Rid, Throughput,
 };
 use plan::Condition;
 use std::sync::Arc;
@@ -123,6 +125,7 @@ impl Engine {
         if change.state.find_container_by_name(&database, &definition.id).is_some() {
             return Err(ConflictFault::Id.into());
         }
+        check_encryption_keys(&change.state, &database, &definition)?;
         let shared = change.state.offer_of(&Rid::Database(database.number())).is_some();
         let number = change.next_container()?;
         let throughput_or_default = throughput.unwrap_or(Throughput::DEFAULT);
@@ -209,8 +212,7 @@ impl Engine {
             Some(text) => {
                 let position = self.continuation_key.open(context, text)?;
                 let position = position.try_into().map(u32::from_be_bytes);
-                position
-                    .map_err(|_| model::RequestFault::BadContinuation { reason: "it is not of this list" })?
+                position.map_err(|_| RequestFault::BadContinuation { reason: "it is not of this list" })?
             }
         };
         let mut rest = all.into_iter().filter(|item| number(item) > last);
@@ -221,6 +223,23 @@ impl Engine {
             .filter(|_| more)
             .map(|item| self.continuation_key.seal(context, &number(item).to_be_bytes()));
         Ok(Page { items, continuation })
+    }
+}
+
+/// A policy names keys of its database, or no client could ever decrypt anything.
+fn check_encryption_keys(
+    state: &state::CatalogState,
+    database: &Database,
+    definition: &ContainerDefinition,
+) -> Result<(), RequestFault> {
+    let paths = definition.policies.encryption.as_ref().map_or(&[][..], |policy| &policy.paths);
+    let absent = |key: &str| state.shelves.encryption_keys.find_by_name(database.rid(), key).is_none();
+    match paths.iter().find(|path| absent(&path.key_id)) {
+        Some(path) => Err(RequestFault::BadDefinition {
+            field: "clientEncryptionPolicy".to_owned(),
+            reason: format!("the database has no client encryption key \"{}\"", path.key_id),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -26,12 +26,17 @@ pub(super) fn header_key(
 ///
 /// Containers of old clients have no key of their own, and those clients send none.
 pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<PartitionKey, RequestFault> {
-    let definition = &container.definition().partition_key;
-    match header_key(call, container)? {
+    let key = header_key(call, container)?;
+    match key {
         Some(key) => Ok(key),
-        None if definition.is_system_key() => definition.parse_header("[]"),
-        None => Err(RequestFault::PartitionKeyRequired),
+        None => implied_key(container)?.ok_or(RequestFault::PartitionKeyRequired),
     }
+}
+
+/// The key of all documents of a container that has no key of its own.
+pub(super) fn implied_key(container: &Container) -> Result<Option<PartitionKey>, RequestFault> {
+    let definition = &container.definition().partition_key;
+    definition.is_system_key().then(|| definition.parse_header("[]")).transpose()
 }
 
 /// The item in `text`. Clients send back the system properties they have read: those are dropped.

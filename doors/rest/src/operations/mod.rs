@@ -103,7 +103,7 @@ pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result
         Operation::DeleteDatabase(database) => delete_database::perform(call, database).await,
         Operation::ListContainers(database) => list_containers::perform(call, database),
         Operation::CreateContainer(database) => create_container::perform(call, database).await,
-        Operation::ReadContainer(path) => read_container::perform(call, path),
+        Operation::ReadContainer(path) => read_container::perform(call, path).await,
         Operation::ReplaceContainer(path) => replace_container::perform(call, path).await,
         Operation::DeleteContainer(path) => delete_container::perform(call, path).await,
         Operation::ListRanges(path) => list_ranges::perform(call, path),

@@ -40,6 +40,8 @@ names! {
     IF_MATCH = "if-match";
     /// The version that must not be there.
     IF_NONE_MATCH = "if-none-match";
+    /// How much of a changed index is built, in percent.
+    INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
     /// RID of the container that the client means.
     INTENDED_CONTAINER_RID = "x-ms-cosmos-intended-collection-rid";
     /// Whether the body is a batch.
@@ -76,10 +78,16 @@ names! {
     POST_TRIGGERS = "x-ms-documentdb-post-trigger-include";
     /// Names of triggers that run before a write.
     PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include";
+    /// Whether quota and usage of a container are wanted.
+    POPULATE_QUOTA = "x-ms-documentdb-populatequotainfo";
     /// How bodies of writes are answered.
     PREFER = "prefer";
     /// What the request cost.
     REQUEST_CHARGE = "x-ms-request-charge";
+    /// How much a container may hold.
+    RESOURCE_QUOTA = "x-ms-resource-quota";
+    /// How much a container holds.
+    RESOURCE_USAGE = "x-ms-resource-usage";
     /// When to try again.
     RETRY_AFTER_MS = "x-ms-retry-after-ms";
     /// What the client has seen, or has seen now.

@@ -9,6 +9,7 @@ mod client;
 mod documents;
 mod feeds;
 mod offers;
+mod policies;
 mod protocol;
 mod scripts;
 mod tokens;
