@@ -41,10 +41,11 @@ fn main() -> Result<()> {
         let documents = arguments.get(1).map_or(Ok(100_000), |text| text.parse())?;
         return runtime.block_on(reference::serve(documents));
     }
-    if let [command, address, seconds] = arguments.as_slice()
+    if let [command, address, seconds, count] = arguments.as_slice()
         && command == "reads"
     {
-        return runtime.block_on(cases::reads_for_a_profiler(address.parse()?, seconds.parse()?));
+        let work = cases::reads_for_a_profiler(address.parse()?, seconds.parse()?, count.parse()?);
+        return runtime.block_on(work);
     }
     let options = parse(&arguments)?;
     let table = runtime.block_on(cases::run(&options))?;

@@ -76,13 +76,12 @@ pub(crate) async fn measure(
 
 /// Fills a running server and reads from it for so many seconds, while somebody looks at the server.
 #[allow(clippy::print_stdout)] // what the command is for
-pub(crate) async fn reads_for_a_profiler(address: SocketAddr, seconds: u64) -> Result<()> {
-    const COUNT: usize = 100_000;
+pub(crate) async fn reads_for_a_profiler(address: SocketAddr, seconds: u64, count: usize) -> Result<()> {
     // A second run finds the documents there.
-    let _ = fill(address, "medium", COUNT).await;
+    let _ = fill(address, "medium", count).await;
     println!("reading");
     let target = Target { address, secure: false, connections: READERS };
-    let work = Work::Read { container: "medium".to_owned(), count: COUNT };
+    let work = Work::Read { container: "medium".to_owned(), count };
     println!("{}", rate(&load::run(target, &work, Duration::from_secs(seconds)).await?));
     Ok(())
 }

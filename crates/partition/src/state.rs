@@ -19,14 +19,14 @@ pub(crate) type Rows = BTreeMap<(Space, Bytes), Option<Bytes>>;
 pub(crate) struct State {
     /// `None` while the writer rests: an open view stops version cleanup of the whole store.
     base: Option<View>,
-    overlay: HashMap<(Space, Bytes), (BatchNumber, Option<Bytes>)>,
+    overlay: HashMap<(Space, Bytes), (BatchNumber, Option<Bytes>), foldhash::fast::RandomState>,
     /// The head as the last submitted batch leaves it.
     pub(crate) head: Head,
 }
 
 impl State {
     pub(crate) fn new(base: View, head: Head) -> State {
-        State { base: Some(base), overlay: HashMap::new(), head }
+        State { base: Some(base), overlay: HashMap::default(), head }
     }
 
     /// The row as all batches so far leave it.
@@ -41,8 +41,8 @@ impl State {
     }
 
     /// Lays the rows of a submitted batch over the state.
-    pub(crate) fn submitted(&mut self, batch: BatchNumber, rows: Rows) {
-        self.overlay.extend(rows.into_iter().map(|(key, row)| (key, (batch, row))));
+    pub(crate) fn submitted(&mut self, batch: BatchNumber, rows: &Rows) {
+        self.overlay.extend(rows.iter().map(|(key, row)| (key.clone(), (batch, row.clone()))));
     }
 
     /// The batch is in `base` now: its rows leave the overlay unless a later batch wrote them again.

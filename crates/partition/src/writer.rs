@@ -252,7 +252,7 @@ impl Writer {
                     evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
                         batch_bytes += rows_bytes(&accepted.rows);
                         self.state.head = accepted.head;
-                        self.state.submitted(number, accepted.rows.clone());
+                        self.state.submitted(number, &accepted.rows);
                         batch_rows.extend(accepted.rows);
                         outcomes
                     })

@@ -82,8 +82,10 @@ pub(crate) struct Embedded {
     /// never ahead of the journal. Not held while the engine is retired: that waits for ingests.
     writing: Arc<Mutex<()>>,
     scans: Arc<Semaphore>,
-    /// The thread that makes the keyspaces of a new store, until somebody has waited for it.
+    /// The thread that makes the keyspaces of a new store, once it was started and until somebody has waited for it.
     preparation: Mutex<Option<JoinHandle<()>>>,
+    /// Whether that thread was started or is not needed.
+    is_prepared: AtomicBool,
     folder: Folder,
 }
 
@@ -114,13 +116,13 @@ impl Embedded {
         }
         let folder = Folder::open(&options.path, &options.spaces)?;
         let engine = Arc::new(Engine::open(&folder, &options)?);
-        let preparation = Mutex::new(make_keyspaces_aside(&engine));
         Ok(Embedded {
             options,
+            preparation: Mutex::default(),
+            is_prepared: AtomicBool::new(engine.is_complete()),
             opened: ArcSwap::from_pointee(Opened::new(engine)),
             writing: Arc::default(),
             scans: Arc::new(Semaphore::new(SCANS_AT_ONCE)),
-            preparation,
             folder,
         })
     }
@@ -131,6 +133,23 @@ impl Embedded {
 
     fn write(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the keyspaces of a new store made on a thread of their own, beside the first commits; if that fails, later
+    /// commits make them. Not before the first commit, which would wait for all of them: the engine makes one at a
+    /// time, and a server that starts waits for that commit.
+    fn prepare(&self, engine: &Arc<Engine>) {
+        if self.is_prepared.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let engine = Arc::clone(engine);
+        let make = move || {
+            if let Err(cause) = engine.make_all() {
+                tracing::warn!(%cause, "spaces could not be made ahead");
+            }
+        };
+        let thread = thread::Builder::new().name("kv-spaces".to_owned()).spawn(make).ok();
+        *self.preparation.lock().unwrap_or_else(PoisonError::into_inner) = thread;
     }
 
     fn finish_preparation(&self) {
@@ -169,21 +188,6 @@ impl Embedded {
         self.opened.store(Arc::new(Opened::new(Arc::new(engine))));
         Ok(())
     }
-}
-
-/// Has the keyspaces of a new store made on a thread of their own, while the server goes on starting. If that
-/// fails the first commits make them.
-fn make_keyspaces_aside(engine: &Arc<Engine>) -> Option<JoinHandle<()>> {
-    if engine.is_complete() {
-        return None;
-    }
-    let engine = Arc::clone(engine);
-    let make = move || {
-        if let Err(cause) = engine.make_all() {
-            tracing::warn!(%cause, "spaces could not be made ahead");
-        }
-    };
-    thread::Builder::new().name("kv-spaces".to_owned()).spawn(make).ok()
 }
 
 /// Writes rows straight into tables.
@@ -331,7 +335,10 @@ impl Backend for Embedded {
 
     async fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
         let _writing = self.write();
-        self.engine()?.commit(batches, durability)
+        let engine = self.engine()?;
+        engine.commit(batches, durability)?;
+        self.prepare(&engine);
+        Ok(())
     }
 
     async fn sync(&self) -> Result<(), Cause> {
