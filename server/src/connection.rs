@@ -1,7 +1,7 @@
 //! One connection from its first byte to its end: TLS or plain, HTTP/1.1 or HTTP/2.
 
 use crate::service::{Peer, Service};
-use crate::watch::{Watch, Watched};
+use crate::watch::{Manner, Watch, Watched};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -14,8 +14,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-/// From the connection to its first byte, and from there to the end of the TLS handshake.
-const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// The first byte of every TLS connection; no HTTP request begins with it.
 const TLS_HANDSHAKE_BYTE: u8 = 0x16;
 /// Largest URL and headers that are read, with room for the door's own, smaller bound to answer.
@@ -24,37 +22,45 @@ const HEADER_BYTES_MAX: usize = 64 * 1024;
 const HTTP2_STREAMS_MAX: u32 = 128;
 /// Streams that a client may open and reset before it is cut off.
 const HTTP2_RESETS_MAX: usize = 32;
+/// Bytes of request bodies that an HTTP/2 connection may have under way.
+const HTTP2_WINDOW_BYTES: u32 = 1024 * 1024;
+/// Bytes of an answer that are kept for a stream that does not read.
+const HTTP2_SEND_BYTES: usize = 256 * 1024;
+/// How often a silent HTTP/2 client is asked whether it is there, and how long it may take to say so.
+const HTTP2_PING_EVERY: Duration = Duration::from_secs(60);
+const HTTP2_PING_ANSWER: Duration = Duration::from_secs(20);
 
 /// Serves a connection until either side ends it.
-pub(crate) async fn serve(
-    stream: TcpStream,
-    address: SocketAddr,
-    service: Arc<Service>,
-    tls: TlsAcceptor,
-    watcher: Watcher,
-) {
+pub(crate) async fn serve(stream: TcpStream, address: SocketAddr, service: Arc<Service>, watcher: Watcher) {
     let _ = stream.set_nodelay(true);
+    let patience = service.timeouts.handshake;
     let mut first = [0];
-    let Ok(Ok(1)) = tokio::time::timeout(HANDSHAKE_MAX, stream.peek(&mut first)).await else { return };
-    if first[0] == TLS_HANDSHAKE_BYTE {
-        match tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await {
-            Ok(Ok(stream)) => serve_http(stream, Peer { address, secure: true }, service, watcher).await,
-            Ok(Err(cause)) => tracing::debug!(%address, %cause, "TLS handshake failed"),
-            Err(_) => tracing::debug!(%address, "TLS handshake took too long"),
+    let Ok(Ok(1)) = tokio::time::timeout(patience, stream.peek(&mut first)).await else { return };
+    if first[0] != TLS_HANDSHAKE_BYTE {
+        let peer = Peer { address, secure: false };
+        return serve_http(stream, peer, Manner::Sequential, service, watcher).await;
+    }
+    let acceptor = TlsAcceptor::from(service.tls.config.load_full());
+    match tokio::time::timeout(patience, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => {
+            let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            let manner = if is_http2 { Manner::Multiplexed } else { Manner::Sequential };
+            serve_http(stream, Peer { address, secure: true }, manner, service, watcher).await;
         }
-    } else {
-        serve_http(stream, Peer { address, secure: false }, service, watcher).await;
+        Ok(Err(cause)) => tracing::debug!(%address, %cause, "TLS handshake failed"),
+        Err(_) => tracing::debug!(%address, "TLS handshake took too long"),
     }
 }
 
-async fn serve_http<S>(stream: S, peer: Peer, service: Arc<Service>, watcher: Watcher)
+async fn serve_http<S>(stream: S, peer: Peer, manner: Manner, service: Arc<Service>, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let watch = Watch::new();
-    let answering = service_fn(|request| {
+    let watch = Watch::new(manner);
+    let timeouts = service.timeouts;
+    let answering = service_fn(|request: http::Request<_>| {
         let service = Arc::clone(&service);
-        let serving = watch.begin();
+        let serving = watch.begin(request.version());
         async move {
             let response = service.handle(request, peer).await;
             drop(serving);
@@ -70,14 +76,19 @@ where
         .timer(TokioTimer::new())
         .max_concurrent_streams(HTTP2_STREAMS_MAX)
         .max_pending_accept_reset_streams(HTTP2_RESETS_MAX)
+        .max_local_error_reset_streams(HTTP2_RESETS_MAX)
         .max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
-        .keep_alive_interval(Some(Duration::from_secs(60)));
+        .initial_connection_window_size(HTTP2_WINDOW_BYTES)
+        .initial_stream_window_size(HTTP2_WINDOW_BYTES)
+        .max_send_buf_size(HTTP2_SEND_BYTES)
+        .keep_alive_interval(Some(HTTP2_PING_EVERY))
+        .keep_alive_timeout(HTTP2_PING_ANSWER);
     let io = TokioIo::new(Watched { stream, watch: Arc::clone(&watch) });
     let connection = watcher.watch(builder.serve_connection(io, answering).into_owned());
     tokio::select! {
         result = connection => if let Err(cause) = result {
             tracing::debug!(address = %peer.address, %cause, "connection ended");
         },
-        () = watch.expired() => tracing::debug!(address = %peer.address, "connection was cut off for silence"),
+        () = watch.expired(timeouts) => tracing::debug!(address = %peer.address, "connection was cut off for silence"),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::connection;
 use crate::failure::Failure;
+use crate::mode::Mode;
 use crate::service::Service;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::net::SocketAddr;
@@ -9,16 +10,53 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio_rustls::TlsAcceptor;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
 
 /// How long requests under way may take when the server stops.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// Pause after an accept that failed, e.g. for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// The second port of the emulator's NoSQL API.
+const EMULATOR_PORT: u16 = 8903;
+
+/// The sockets of the NoSQL API.
+pub(crate) struct Bound {
+    /// The one that is told to clients.
+    pub(crate) main: SocketAddr,
+    /// A port that was wanted too and that another program has.
+    pub(crate) taken: Option<SocketAddr>,
+    listeners: Vec<TcpListener>,
+}
+
+impl Bound {
+    /// Binds `address`. In development, where nobody chose another, the emulator's second port answers too.
+    pub(crate) async fn at(mode: Mode, address: SocketAddr, is_default: bool) -> Result<Bound, Failure> {
+        let first = bind(address, "nosql").await?;
+        let main = first.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
+        let mut bound = Bound { main, taken: None, listeners: vec![first] };
+        if mode == Mode::Dev && is_default {
+            let second = SocketAddr::new(address.ip(), EMULATOR_PORT);
+            match TcpListener::bind(second).await {
+                Ok(listener) => bound.listeners.push(listener),
+                Err(_) => bound.taken = Some(second),
+            }
+        }
+        Ok(bound)
+    }
+
+    /// The addresses besides the main one.
+    pub(crate) fn others(&self) -> impl Iterator<Item = SocketAddr> {
+        self.listeners
+            .iter()
+            .filter_map(|listener| listener.local_addr().ok())
+            .filter(|other| *other != self.main)
+    }
+}
+
 /// Binds an address; a busy port is told with the flag that changes it.
-pub(crate) async fn bind(address: SocketAddr, door: &'static str) -> Result<TcpListener, Failure> {
+async fn bind(address: SocketAddr, door: &'static str) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|cause| Failure::Unavailable {
         address: address.to_string(),
         door,
@@ -36,19 +74,35 @@ pub(crate) async fn bind(address: SocketAddr, door: &'static str) -> Result<TcpL
 
 /// Serves connections until `stop` ends, then lets those under way finish.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    bound: Bound,
     service: Arc<Service>,
-    tls: TlsAcceptor,
     connections_max: usize,
     stop: impl Future<Output = ()>,
 ) {
-    let permits = Arc::new(Semaphore::new(connections_max));
+    let permits = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
+    let (stopping, stopped) = watch::channel(());
+    let mut listening = JoinSet::new();
+    for listener in bound.listeners {
+        listening.spawn(serve_one(listener, Arc::clone(&service), Arc::clone(&permits), stopped.clone()));
+    }
+    drop(stopped);
+    stop.await;
+    drop(stopping);
+    listening.join_all().await;
+}
+
+/// Serves one socket until the sender of `stopped` is gone.
+async fn serve_one(
+    listener: TcpListener,
+    service: Arc<Service>,
+    permits: Arc<Semaphore>,
+    mut stopped: watch::Receiver<()>,
+) {
     let graceful = GracefulShutdown::new();
-    tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = &mut stop => break,
+            _ = stopped.changed() => break,
         };
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
@@ -64,9 +118,9 @@ pub(crate) async fn serve(
         };
         service.metrics.connections_total.fetch_add(1, Ordering::Relaxed);
         service.metrics.connections_open.fetch_add(1, Ordering::Relaxed);
-        let (service, tls, watcher) = (Arc::clone(&service), tls.clone(), graceful.watcher());
+        let (service, watcher) = (Arc::clone(&service), graceful.watcher());
         tokio::spawn(async move {
-            connection::serve(stream, address, Arc::clone(&service), tls, watcher).await;
+            connection::serve(stream, address, Arc::clone(&service), watcher).await;
             service.metrics.connections_open.fetch_sub(1, Ordering::Relaxed);
             drop(permit);
         });

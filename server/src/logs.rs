@@ -1,17 +1,35 @@
 //! Structured logs on standard error. Requests are not logged, and no log line carries a key, token or document.
+//!
+//! For our own crates that is a rule of the house. Libraries do not know it: at their most talkative the storage engine
+//! prints keys of records, and others may print headers. So whatever filter is set, they are heard from `info` upwards.
 
 use crate::failure::Failure;
 use crate::settings::{LogFormat, Settings};
-use tracing_subscriber::EnvFilter;
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, fmt};
+
+/// Crates that keep to the rule.
+const OUR_CRATES: [&str; 8] = ["perihelion", "rest", "engine", "partition", "kv", "plan", "model", "value"];
 
 /// Begins logging for the whole program.
 pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(&settings.log)
         .map_err(|error| Failure::Configuration(format!("setting \"log\" has an invalid filter: {error}")))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let result = match settings.log_format {
-        LogFormat::Text => builder.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).try_init(),
-        LogFormat::Json => builder.json().try_init(),
+    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = match settings.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).boxed(),
+        LogFormat::Json => lines.json().boxed(),
     };
+    let discreet = lines.with_filter(filter_fn(is_discreet));
+    let result = tracing_subscriber::registry().with(filter).with(discreet).try_init();
     result.map_err(|error| Failure::Failed(format!("cannot start logging: {error}")))
+}
+
+/// Whether a line can be trusted to say nothing about data and callers.
+fn is_discreet(metadata: &Metadata<'_>) -> bool {
+    let name = metadata.target().split("::").next().unwrap_or_default();
+    *metadata.level() <= Level::INFO || OUR_CRATES.contains(&name)
 }

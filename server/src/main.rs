@@ -3,13 +3,20 @@
 //! Reads settings once and hands them down as small option structs. Knows no protocol beyond HTTP's frame.
 
 mod ambient;
+mod backoff;
 mod commands;
 mod connection;
 mod failure;
+mod files;
+mod handles;
+mod identity;
+mod keys;
 mod listener;
 mod logs;
 mod metrics;
+mod mode;
 mod screen;
+mod secret;
 mod service;
 mod settings;
 mod tls;

@@ -1,6 +1,7 @@
 //! Counters of the server, in Prometheus text form.
 
-use std::fmt::Write;
+use engine::KeyUse;
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -20,6 +21,25 @@ pub(crate) struct Metrics {
     pub(crate) connections_open: AtomicU64,
     pub(crate) connections_total: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
+    pub(crate) auth_failures: AtomicU64,
+}
+
+/// Lines that say when each account key was last used; 0 stands for never.
+pub(crate) struct KeyLines<'a>(pub(crate) &'a [KeyUse]);
+
+impl fmt::Display for KeyLines<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "# TYPE perihelion_account_key_last_used_seconds gauge")?;
+        for used in self.0 {
+            let (name, fingerprint) = (used.name.text(), u32::from_be_bytes(used.fingerprint));
+            let seconds = used.last_used_seconds.unwrap_or(0);
+            writeln!(
+                formatter,
+                "perihelion_account_key_last_used_seconds{{key=\"{name}\",fingerprint=\"{fingerprint:08x}\"}} {seconds}"
+            )?;
+        }
+        Ok(())
+    }
 }
 
 impl Metrics {
@@ -67,6 +87,7 @@ impl Metrics {
             ("connections_open", "gauge", load(&self.connections_open)),
             ("connections_total", "counter", load(&self.connections_total)),
             ("connections_refused_total", "counter", load(&self.connections_refused)),
+            ("auth_failures_total", "counter", load(&self.auth_failures)),
             ("store_healthy", "gauge", u64::from(store_healthy)),
             ("store_bytes", "gauge", store_bytes),
         ] {

@@ -1,31 +1,79 @@
 //! The first screen: everything a person needs to connect, and one line for programs that wait.
 
+use crate::keys::KeySource;
+use crate::listener::Bound;
+use crate::mode::Mode;
 use crate::settings::Settings;
 use std::io::Write;
-use std::net::SocketAddr;
 
 /// The key that every emulator has. Public by design, so it is only ever used on loopback.
 pub(crate) const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
-/// Shows where the server is and how to reach it; ends with the ready line.
-pub(crate) fn show(settings: &Settings, nosql: SocketAddr, out: &mut impl Write) -> std::io::Result<()> {
-    let data = if settings.memory {
-        "in memory, gone when the server stops".to_owned()
-    } else {
-        settings.data.display().to_string()
-    };
-    writeln!(out, "Perihelion {} (development mode)", env!("CARGO_PKG_VERSION"))?;
-    writeln!(out)?;
-    writeln!(out, "  NoSQL API    https://{nosql}/  (plain http on the same port)")?;
-    writeln!(out, "  connection   AccountEndpoint=https://{nosql}/;AccountKey={EMULATOR_KEY};")?;
-    writeln!(out, "  key          the well-known emulator key, for this machine only")?;
-    writeln!(out, "  certificate  https://{nosql}/_explorer/emulator.pem")?;
-    writeln!(out, "  health       http://{nosql}/health/ready    metrics http://{nosql}/metrics")?;
-    writeln!(out, "  data         {data}")?;
-    writeln!(out)?;
-    writeln!(out, "  next: point an Azure Cosmos DB SDK at the connection string above. Ctrl-C stops.")?;
-    writeln!(out)?;
-    writeln!(out, "ready nosql=https://{nosql}")?;
-    out.flush()
+/// What there is to tell.
+pub(crate) struct Screen<'a> {
+    pub(crate) mode: Mode,
+    pub(crate) settings: &'a Settings,
+    pub(crate) bound: &'a Bound,
+    pub(crate) keys: &'a KeySource,
+    /// Whether the account's keys were made at this start.
+    pub(crate) made_keys: bool,
+}
+
+impl Screen<'_> {
+    /// Shows where the server is and how to reach it; ends with the ready line.
+    pub(crate) fn show(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let nosql = self.bound.main;
+        writeln!(out, "Perihelion {} ({})", env!("CARGO_PKG_VERSION"), self.mode.words())?;
+        writeln!(out)?;
+        match self.mode {
+            Mode::Dev => self.show_dev(out)?,
+            Mode::Serve => self.show_serve(out)?,
+        }
+        writeln!(out)?;
+        writeln!(out, "ready nosql=https://{nosql}")?;
+        out.flush()
+    }
+
+    fn show_dev(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let nosql = self.bound.main;
+        let data = if self.settings.memory {
+            "in memory, gone when the server stops".to_owned()
+        } else {
+            self.settings.data.display().to_string()
+        };
+        writeln!(out, "  NoSQL API    https://{nosql}/  (plain http on the same port)")?;
+        for other in self.bound.others() {
+            writeln!(out, "               https://{other}/  (the emulator's second port)")?;
+        }
+        if let Some(taken) = self.bound.taken {
+            writeln!(out, "               {taken}, the emulator's second port, is used by another program")?;
+        }
+        writeln!(out, "  connection   AccountEndpoint=https://{nosql}/;AccountKey={EMULATOR_KEY};")?;
+        writeln!(out, "  key          the well-known emulator key, for this machine only")?;
+        writeln!(out, "  certificate  https://{nosql}/_explorer/emulator.pem")?;
+        writeln!(out, "  health       http://{nosql}/health/ready    metrics http://{nosql}/metrics")?;
+        writeln!(out, "  data         {data}")?;
+        writeln!(out)?;
+        writeln!(out, "  next: point an Azure Cosmos DB SDK at the connection string above. Ctrl-C stops.")
+    }
+
+    /// Keys are never shown here: this screen ends up in logs.
+    fn show_serve(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let nosql = self.bound.main;
+        let data = self.settings.data.display();
+        writeln!(out, "  NoSQL API    https://{nosql}/")?;
+        if let Some(file) = &self.keys.file {
+            let made = if self.made_keys { ", made now" } else { "" };
+            writeln!(out, "  keys         {}{made}", file.path().display())?;
+            writeln!(out, "               show one with: perihelion keys show primary --data \"{data}\"")?;
+        }
+        let certificate = match &self.settings.certificate {
+            Some(files) => files.certificate.display().to_string(),
+            None => format!("from the local authority {data}/tls/authority.pem, which clients must trust"),
+        };
+        writeln!(out, "  certificate  {certificate}")?;
+        writeln!(out, "  health       https://{nosql}/health/ready    metrics on this machine: /metrics")?;
+        writeln!(out, "  data         {data}")
+    }
 }

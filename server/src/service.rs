@@ -1,6 +1,9 @@
 //! What the server answers by itself (health, metrics, certificate), and everything else through the REST door.
 
-use crate::metrics::Metrics;
+use crate::backoff::Backoff;
+use crate::metrics::{KeyLines, Metrics};
+use crate::settings::Timeouts;
+use crate::tls::Tls;
 use bytes::Bytes;
 use engine::Engine;
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -18,7 +21,12 @@ pub(crate) struct Service {
     pub(crate) door: RestDoor,
     pub(crate) engine: Arc<Engine>,
     pub(crate) metrics: Metrics,
-    pub(crate) authority_pem: String,
+    pub(crate) tls: Arc<Tls>,
+    /// Whether requests without TLS are taken from other machines too.
+    pub(crate) plain_from_everywhere: bool,
+    pub(crate) timeouts: Timeouts,
+    /// Slows down those who guess; `None` where nobody is slowed down.
+    pub(crate) backoff: Option<Backoff>,
     /// Set when the server has begun to stop: not ready any more.
     pub(crate) stopping: AtomicBool,
 }
@@ -30,6 +38,18 @@ pub(crate) struct Peer {
     pub(crate) secure: bool,
 }
 
+impl Peer {
+    /// Whether it is a program on the same machine, also when an IPv6 socket took its IPv4 connection.
+    pub(crate) fn is_this_machine(self) -> bool {
+        self.address.ip().to_canonical().is_loopback()
+    }
+
+    /// Whether nobody on the way can listen, or nobody minds.
+    fn may_speak(self, plain_from_everywhere: bool) -> bool {
+        self.secure || plain_from_everywhere || self.is_this_machine()
+    }
+}
+
 impl Service {
     pub(crate) async fn handle(&self, request: Request<Incoming>, peer: Peer) -> Response<Full<Bytes>> {
         let begun = Instant::now();
@@ -37,14 +57,34 @@ impl Service {
             Some(response) => response,
             None => self.door.handle(request, ConnectionInfo { secure: peer.secure }).await,
         };
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.hold_back(peer).await;
+        }
         self.metrics.answered(response.status().as_u16(), begun.elapsed());
         response
     }
 
+    /// Makes a caller wait who has sent too many wrong credentials.
+    async fn hold_back(&self, peer: Peer) {
+        self.metrics.auth_failures.fetch_add(1, Ordering::Relaxed);
+        let delay =
+            self.backoff.as_ref().and_then(|backoff| backoff.failed(peer.address.ip(), Instant::now()));
+        if let Some(delay) = delay {
+            tokio::time::sleep(delay).await;
+        }
+    }
+
     fn own_answer(&self, request: &Request<Incoming>, peer: Peer) -> Option<Response<Full<Bytes>>> {
+        if !peer.may_speak(self.plain_from_everywhere) {
+            return Some(text(StatusCode::FORBIDDEN, "this server is reached by https only\n"));
+        }
         let path = request.uri().path();
         // Data never lives under these names, so that the door sees all other paths untouched.
-        if !(path.starts_with("/health") || path.starts_with("/metrics") || path.starts_with("/_explorer")) {
+        if !(path.starts_with("/health")
+            || path == "/ready"
+            || path.starts_with("/metrics")
+            || path.starts_with("/_explorer"))
+        {
             return None;
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
@@ -52,13 +92,15 @@ impl Service {
         }
         Some(match path {
             "/health/live" => text(StatusCode::OK, "live\n"),
-            "/health/ready" => self.ready(),
-            "/metrics" if peer.address.ip().is_loopback() => text(
-                StatusCode::OK,
-                &self.metrics.render(self.engine.health().is_ok(), self.engine.disk_bytes()),
-            ),
+            // The second name is the emulator's.
+            "/health/ready" | "/ready" => self.ready(),
+            "/metrics" if peer.is_this_machine() => {
+                let mut lines = self.metrics.render(self.engine.health().is_ok(), self.engine.disk_bytes());
+                lines.push_str(&KeyLines(&self.engine.access().key_uses()).to_string());
+                text(StatusCode::OK, &lines)
+            }
             "/metrics" => text(StatusCode::FORBIDDEN, "metrics are given to this machine only\n"),
-            "/_explorer/emulator.pem" => text(StatusCode::OK, &self.authority_pem),
+            "/_explorer/emulator.pem" => text(StatusCode::OK, &self.tls.trust_pem),
             _ => text(StatusCode::NOT_FOUND, "nothing is here\n"),
         })
     }
@@ -79,4 +121,19 @@ fn text(status: StatusCode, body: &str) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
+}
+
+#[test]
+fn only_this_machine_may_do_without_tls() {
+    let peer = |address: &str, secure| Peer { address: address.parse().unwrap(), secure };
+    for (address, near) in [
+        ("127.0.0.1:5", true),
+        ("[::1]:5", true),
+        ("[::ffff:127.0.0.1]:5", true),
+        ("10.0.0.7:5", false),
+        ("[fe80::1]:5", false),
+    ] {
+        assert_eq!(peer(address, false).may_speak(false), near, "{address}");
+        assert!(peer(address, true).may_speak(false) && peer(address, false).may_speak(true), "{address}");
+    }
 }

@@ -6,7 +6,7 @@
 mod parse;
 mod typed;
 
-pub(crate) use typed::{Door, LogFormat, Settings};
+pub(crate) use typed::{AuthFailures, CertificateFiles, Door, LogFormat, PlainHttp, Settings, Timeouts};
 
 use crate::failure::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -33,6 +33,25 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     define("table", "ADDR", "127.0.0.1:8902", "Address of the Table API, or `off` (not built yet)"),
     define("mongo", "ADDR", "127.0.0.1:10255", "Address of the MongoDB API, or `off` (not built yet)"),
     define("gremlin", "ADDR", "127.0.0.1:8901", "Address of the Gremlin API, or `off` (not built yet)"),
+    define(
+        "tls-certificate",
+        "FILE",
+        "",
+        "Certificate chain (PEM) to use instead of one from the local authority; read again when it changes",
+    ),
+    define("tls-key", "FILE", "", "Private key (PEM) of the certificate"),
+    define(
+        "identity",
+        "FILE",
+        "",
+        "Identity provider whose tokens are taken, and roles of their holders (TOML); read again when it changes",
+    ),
+    define(
+        "plain-http",
+        "loopback|always",
+        "loopback",
+        "From where requests without TLS are taken; `always` is for a proxy that does TLS",
+    ),
     define("public-endpoint", "URL", "", "Endpoint told to clients instead of the address they used"),
     define(
         "durability",
@@ -60,7 +79,29 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "",
         "Disk space that writes leave free; default chosen by the store",
     ),
+    define(
+        "cors",
+        "ORIGIN,…|*",
+        "",
+        "Origins whose pages may use the NoSQL API from a browser, or `*` for any",
+    ),
     define("connections-max", "COUNT", "10000", "Connections served at the same time"),
+    define(
+        "handshake-timeout-ms",
+        "MS",
+        "10000",
+        "How long a new connection may take to say anything, and for TLS",
+    ),
+    define("header-timeout-ms", "MS", "10000", "How long the headers of a request may take to arrive"),
+    define("body-timeout-ms", "MS", "30000", "How long the body of a request may take to arrive"),
+    define("idle-timeout-ms", "MS", "120000", "How long a connection may rest between requests"),
+    define(
+        "auth-failures-max",
+        "COUNT",
+        "",
+        "Failed credentials an address may send in a minute before answers to them are held back, or `off`; \
+         default 20 for serve, off for dev",
+    ),
     define(
         "log",
         "LEVEL",

@@ -1,49 +1,137 @@
-//! The local certificate authority and the server's certificate.
+//! What the server shows of itself over TLS: the user's certificate, or one from the local authority.
 //!
 //! The authority is made once and kept with the data, so that a client trusts it once. The server's certificate is
-//! made anew at every start (a fraction of a millisecond) and names every way to reach this machine.
+//! made anew at every start (a fraction of a millisecond), again long before it ends, and names every way to reach this
+//! machine. A certificate of the user is read again when its file changes, as renewal tools expect.
 
 use crate::failure::Failure;
+use crate::files::{self, Watched};
+use crate::settings::CertificateFiles;
+use arc_swap::ArcSwap;
 use model::Ambient;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose,
 };
 use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use time::OffsetDateTime;
 
 /// How long the authority is valid.
 const AUTHORITY_DAYS: i64 = 3650;
 /// How long a server certificate is valid: the most that clients accept.
 const LEAF_DAYS: i64 = 397;
+/// How often a server certificate is made anew.
+const LEAF_RENEWAL: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 /// Certificates begin a little earlier, for clients whose clock is behind.
 const BACKDATED_DAYS: i64 = 1;
+/// How often the user's files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Where the certificate comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum CertificateSource {
+    /// The user's own.
+    Files(CertificateFiles),
+    /// The local authority, kept in a folder or, without one, as long as the process lives. The names are those by
+    /// which the server is reached besides the ones of every machine.
+    Authority { folder: Option<PathBuf>, names: Vec<String> },
+}
 
 /// What the listener needs, and what clients may fetch to trust it.
 pub(crate) struct Tls {
-    pub(crate) config: Arc<ServerConfig>,
-    pub(crate) authority_pem: String,
+    /// Replaced when the certificate is; a connection uses the one of its beginning.
+    pub(crate) config: ArcSwap<ServerConfig>,
+    /// Certificates for clients to trust.
+    pub(crate) trust_pem: String,
+    source: CertificateSource,
+    /// The user's files as they were before they were read.
+    watched: Watched,
+    /// The authority's private key, PEM; empty with the user's certificate.
+    authority_key: String,
 }
 
-/// Makes the server's TLS identity. Without a folder the authority lives as long as the process.
-pub(crate) fn prepare(folder: Option<&Path>, ambient: &dyn Ambient) -> Result<Tls, Failure> {
-    let now = i64::try_from(ambient.now_seconds())
-        .ok()
-        .and_then(|now| OffsetDateTime::from_unix_timestamp(now).ok());
-    let now = now.ok_or_else(|| Failure::Failed("the system clock is beyond all calendars".to_owned()))?;
-    let (authority_pem, key_pem) = match folder {
-        Some(folder) => load_or_make(folder, now)?,
-        None => make_authority(now).map_err(failed)?,
+impl Tls {
+    /// Makes or reads the server's identity.
+    pub(crate) fn prepare(source: CertificateSource, ambient: &dyn Ambient) -> Result<Tls, Failure> {
+        let now = calendar_time(ambient)?;
+        let watched = match &source {
+            CertificateSource::Files(files) => Watched::new([files.certificate.clone(), files.key.clone()]),
+            CertificateSource::Authority { .. } => Watched::new([]),
+        };
+        let (trust_pem, authority_key, config) = match &source {
+            CertificateSource::Files(files) => (read(&files.certificate)?, String::new(), from_files(files)?),
+            CertificateSource::Authority { folder, names } => {
+                let (certificate, key) = match folder {
+                    Some(folder) => load_or_make(folder, now)?,
+                    None => make_authority(now).map_err(failed)?,
+                };
+                let config = from_authority(&key, names, now)?;
+                (certificate, key, config)
+            }
+        };
+        Ok(Tls { config: ArcSwap::from_pointee(config), trust_pem, source, watched, authority_key })
+    }
+
+    /// Keeps the certificate fresh, for ever. What cannot be used changes nothing.
+    pub(crate) async fn watch(&self, ambient: &dyn Ambient) {
+        match &self.source {
+            CertificateSource::Files(files) => {
+                let mut watched = self.watched.clone();
+                loop {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    if watched.changed() {
+                        self.replace(from_files(files));
+                    }
+                }
+            }
+            CertificateSource::Authority { names, .. } => loop {
+                tokio::time::sleep(LEAF_RENEWAL).await;
+                self.replace(
+                    calendar_time(ambient).and_then(|now| from_authority(&self.authority_key, names, now)),
+                );
+            },
+        }
+    }
+
+    fn replace(&self, config: Result<ServerConfig, Failure>) {
+        match config {
+            Ok(config) => {
+                self.config.store(Arc::new(config));
+                tracing::info!("the TLS certificate was replaced");
+            }
+            // Renewal tools write two files; the second change will be seen too.
+            Err(failure) => {
+                tracing::warn!(%failure, "the changed TLS certificate cannot be used; the old one stays")
+            }
+        }
+    }
+}
+
+fn calendar_time(ambient: &dyn Ambient) -> Result<OffsetDateTime, Failure> {
+    let now = i64::try_from(ambient.now_seconds()).ok();
+    let now = now.and_then(|now| OffsetDateTime::from_unix_timestamp(now).ok());
+    now.ok_or_else(|| Failure::Failed("the system clock is beyond all calendars".to_owned()))
+}
+
+/// The configuration with the user's certificate.
+fn from_files(files: &CertificateFiles) -> Result<ServerConfig, Failure> {
+    let wrong = |path: &Path, cause: &dyn std::fmt::Display| {
+        Failure::Configuration(format!("\"{}\" cannot be used for TLS: {cause}", path.display()))
     };
-    let key = KeyPair::from_pem(&key_pem).map_err(failed)?;
-    let issuer = Issuer::new(authority_params(now), key);
-    let config = server_config(&issuer, now)?;
-    Ok(Tls { config: Arc::new(config), authority_pem })
+    let chain: Result<Vec<_>, _> =
+        CertificateDer::pem_slice_iter(read(&files.certificate)?.as_bytes()).collect();
+    let chain = chain.map_err(|cause| wrong(&files.certificate, &cause))?;
+    if chain.is_empty() {
+        return Err(wrong(&files.certificate, &"it holds no certificate"));
+    }
+    let key = PrivateKeyDer::from_pem_slice(read(&files.key)?.as_bytes())
+        .map_err(|cause| wrong(&files.key, &cause))?;
+    server_config(chain, key).map_err(|cause| wrong(&files.certificate, &cause))
 }
 
 fn load_or_make(folder: &Path, now: OffsetDateTime) -> Result<(String, String), Failure> {
@@ -53,9 +141,9 @@ fn load_or_make(folder: &Path, now: OffsetDateTime) -> Result<(String, String), 
         return Ok((read(&certificate)?, read(&key)?));
     }
     let (certificate_pem, key_pem) = make_authority(now).map_err(failed)?;
-    std::fs::create_dir_all(folder).map_err(|cause| io("create folder", folder, &cause))?;
-    write_private(&key, &key_pem)?;
-    std::fs::write(&certificate, &certificate_pem).map_err(|cause| io("write", &certificate, &cause))?;
+    files::make_private_folder(folder)?;
+    files::write_private(&key, &key_pem)?;
+    files::write_private(&certificate, &certificate_pem)?;
     Ok((certificate_pem, key_pem))
 }
 
@@ -75,34 +163,44 @@ fn make_authority(now: OffsetDateTime) -> Result<(String, String), rcgen::Error>
     Ok((authority_params(now).self_signed(&key)?.pem(), key.serialize_pem()))
 }
 
-fn server_config(issuer: &Issuer<'_, KeyPair>, now: OffsetDateTime) -> Result<ServerConfig, Failure> {
-    let mut params = CertificateParams::new(host_names()).map_err(failed)?;
+/// The configuration with a new certificate of the local authority.
+fn from_authority(
+    authority_key: &str,
+    names: &[String],
+    now: OffsetDateTime,
+) -> Result<ServerConfig, Failure> {
+    let authority_key = KeyPair::from_pem(authority_key).map_err(failed)?;
+    let issuer = Issuer::new(authority_params(now), authority_key);
+    let mut params = CertificateParams::new(host_names(names)).map_err(failed)?;
     params.distinguished_name = named("localhost");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
     set_validity(&mut params, now, LEAF_DAYS);
     let key = KeyPair::generate().map_err(failed)?;
-    let certificate = params.signed_by(&key, issuer).map_err(failed)?;
+    let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    server_config(vec![certificate.der().clone()], key).map_err(failed)
+}
+
+fn server_config(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(failed)?;
-    let mut config = builder
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .map_err(failed)?;
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let mut config = builder.with_no_client_auth().with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
 
 /// Every name under which this machine can be called.
-fn host_names() -> Vec<String> {
+fn host_names(others: &[String]) -> Vec<String> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = host.trim();
-    if !host.is_empty() && host != "localhost" {
-        names.push(host.to_owned());
+    for name in std::iter::once(host.trim()).chain(others.iter().map(String::as_str)) {
+        if !name.is_empty() && names.iter().all(|known| known != name) {
+            names.push(name.to_owned());
+        }
     }
     names
 }
@@ -120,17 +218,7 @@ fn set_validity(params: &mut CertificateParams, now: OffsetDateTime, days: i64) 
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|cause| io("read", path, &cause))
-}
-
-/// Writes a file that only its owner can read, from the first byte on.
-fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
-    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|cause| io("write", path, &cause))
-}
-
-fn io(attempt: &str, path: &Path, cause: &std::io::Error) -> Failure {
-    Failure::Io { what: format!("cannot {attempt} \"{}\"", path.display()), cause: cause.to_string() }
+    std::fs::read_to_string(path).map_err(|cause| files::failed("read", path, &cause))
 }
 
 fn failed(cause: impl std::fmt::Display) -> Failure {

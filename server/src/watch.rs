@@ -1,22 +1,33 @@
 //! Watches one connection: cuts it off when a request dawdles or nothing comes for long.
 //!
 //! The HTTP library has one bound for both waiting and slow headers; here they are told apart: a client may rest
-//! between requests for minutes, but a request that has begun must arrive within seconds.
+//! between requests for minutes, but a request that has begun must arrive within seconds. Answers that nobody takes
+//! count as rest. On a connection that carries several requests at once, bytes are no sign of a request (they may be
+//! answers to our own questions), so there only the rest is bounded.
 
+use crate::settings::Timeouts;
+use http::Version;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// From the first byte of a request to the end of its headers.
-const REQUEST_HEADER_MAX: Duration = Duration::from_secs(10);
-/// From the last answer to the first byte of the next request.
-const IDLE_MAX: Duration = Duration::from_secs(120);
-/// How often a connection is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often a connection is looked at: twice within the shortest of its times, but no oftener than a timer can.
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(10);
+
+/// How requests follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// One after the other: HTTP/1.1, or not known yet.
+    Sequential,
+    /// Several at once: HTTP/2.
+    Multiplexed,
+}
 
 /// What a connection does at the moment.
 #[derive(Clone, Copy, Debug)]
@@ -31,15 +42,24 @@ enum Phase {
 
 /// The state of one connection, shared by its socket, its requests and its watcher.
 #[derive(Debug)]
-pub(crate) struct Watch(Mutex<Phase>);
+pub(crate) struct Watch {
+    phase: Mutex<Phase>,
+    multiplexed: AtomicBool,
+}
 
 impl Watch {
-    pub(crate) fn new() -> Arc<Watch> {
-        Arc::new(Watch(Mutex::new(Phase::Idle { since: Instant::now() })))
+    pub(crate) fn new(manner: Manner) -> Arc<Watch> {
+        Arc::new(Watch {
+            phase: Mutex::new(Phase::Idle { since: Instant::now() }),
+            multiplexed: AtomicBool::new(manner == Manner::Multiplexed),
+        })
     }
 
     /// A request has arrived; its body and its answer are bounded elsewhere.
-    pub(crate) fn begin(self: &Arc<Watch>) -> Serving {
+    pub(crate) fn begin(self: &Arc<Watch>, version: Version) -> Serving {
+        if version == Version::HTTP_2 {
+            self.multiplexed.store(true, Ordering::Relaxed);
+        }
         self.change(|phase| match phase {
             Phase::Serving { requests } => Phase::Serving { requests: requests + 1 },
             Phase::Idle { .. } | Phase::Arriving { .. } => Phase::Serving { requests: 1 },
@@ -48,12 +68,13 @@ impl Watch {
     }
 
     /// Ends when the connection has used up its patience.
-    pub(crate) async fn expired(&self) {
+    pub(crate) async fn expired(&self, timeouts: Timeouts) {
+        let look_every = (timeouts.header.min(timeouts.idle) / 2).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX);
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(look_every).await;
             let over = match self.phase() {
-                Phase::Idle { since } => since.elapsed() > IDLE_MAX,
-                Phase::Arriving { since } => since.elapsed() > REQUEST_HEADER_MAX,
+                Phase::Idle { since } => since.elapsed() > timeouts.idle,
+                Phase::Arriving { since } => since.elapsed() > timeouts.header,
                 Phase::Serving { .. } => false,
             };
             if over {
@@ -63,6 +84,9 @@ impl Watch {
     }
 
     fn arrived(&self) {
+        if self.multiplexed.load(Ordering::Relaxed) {
+            return;
+        }
         self.change(|phase| match phase {
             Phase::Idle { .. } => Phase::Arriving { since: Instant::now() },
             Phase::Arriving { .. } | Phase::Serving { .. } => phase,
@@ -70,11 +94,11 @@ impl Watch {
     }
 
     fn phase(&self) -> Phase {
-        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn change(&self, next: impl FnOnce(Phase) -> Phase) {
-        let mut phase = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut phase = self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *phase = next(*phase);
     }
 }

@@ -378,7 +378,7 @@ fn open(
     let mut mac = Hmac::<Sha256>::new_from_slice(ACCOUNT_KEY).map_err(|error| error.to_string())?;
     mac.update(b"payload");
     let signature = mac.finalize().into_bytes();
-    let principal = engine.access().verify_signature(b"payload", &signature);
+    let principal = engine.access().verify_signature(b"payload", &signature, 1);
     Ok((engine, principal.ok_or("the signature was refused")?))
 }
 

@@ -16,7 +16,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
 
-  test [--only rust|python|javascript|kill|disk]   every check and test; the totals are the last line
+  test [--only PART]                               every check and test; the totals are the last line
+       parts: rust python javascript java go rust-sdk browser kill disk
   tidy                                             crate arrows, file sizes, heads, links
   kill [--rounds N] [--seed S]                     kill -9 under load, restart, compare
   disk-full                                        fill a small disk, free it, compare

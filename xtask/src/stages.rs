@@ -13,6 +13,10 @@ enum Group {
     Rust,
     Python,
     JavaScript,
+    Java,
+    Go,
+    RustSdk,
+    Browser,
     Kill,
     Disk,
 }
@@ -23,6 +27,10 @@ impl Group {
             "rust" => Group::Rust,
             "python" => Group::Python,
             "javascript" => Group::JavaScript,
+            "java" => Group::Java,
+            "go" => Group::Go,
+            "rust-sdk" => Group::RustSdk,
+            "browser" => Group::Browser,
             "kill" => Group::Kill,
             "disk" => Group::Disk,
             _ => return None,
@@ -33,7 +41,7 @@ impl Group {
 /// What a stage does: checks pass or fail as a whole, tests are counted.
 type Stage = (Group, &'static str, fn(&Path) -> Result<Tally, String>);
 
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 14] = [
     (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
         check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -45,6 +53,10 @@ const STAGES: [Stage; 10] = [
     (Group::Rust, "release build", |root| conformance::server(root).map(|_| Tally::default())),
     (Group::Python, "python sdk", |root| counted(Runner::Pytest, conformance::python_suite(root)?)),
     (Group::JavaScript, "javascript sdk", |root| counted(Runner::Node, conformance::javascript_suite(root)?)),
+    (Group::Java, "java sdk", |root| counted(Runner::Maven, conformance::java_suite(root)?)),
+    (Group::Go, "go sdk", |root| counted(Runner::Go, conformance::go_suite(root)?)),
+    (Group::RustSdk, "rust sdk", |root| counted(Runner::Cargo, conformance::rust_sdk_suite(root)?)),
+    (Group::Browser, "browser", |root| counted(Runner::Node, conformance::browser_suite(root)?)),
     (Group::Kill, "self-tests of the drivers", |root| {
         counted(Runner::Pytest, conformance::driver_suite(root)?)
     }),
@@ -95,7 +107,9 @@ fn only(arguments: &[String]) -> Result<Option<Group>, String> {
         [flag, name] if flag == "--only" => {
             Group::parse(name).map(Some).ok_or_else(|| format!("unknown part \"{name}\" behind --only"))
         }
-        _ => Err(format!("cannot understand {arguments:?}; known: --only rust|python|javascript|kill|disk")),
+        _ => Err(format!(
+            "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|rust-sdk|browser|kill|disk"
+        )),
     }
 }
 

@@ -31,6 +31,10 @@ pub(crate) enum Runner {
     Pytest,
     /// `ℹ pass 3` and `ℹ fail 0`, or the same behind `#`.
     Node,
+    /// `Tests run: 3, Failures: 1, Errors: 0, Skipped: 0`, last line of that form.
+    Maven,
+    /// `--- PASS: TestItems/create (0.01s)`, once per test and once more for the test that holds it.
+    Go,
     /// `3 passed, 0 failed`: our own drivers, last line of that form.
     Driver,
 }
@@ -69,11 +73,42 @@ pub(crate) fn count(runner: Runner, output: &str) -> Option<Tally> {
             };
             Some(Tally { passed: last("pass ")?, failed: last("fail ")? })
         }
+        Runner::Maven => lines.rev().find_map(maven),
+        Runner::Go => go(output),
         Runner::Driver => {
             let is_total = |line: &&str| line.ends_with(" failed") && line.contains(" passed, ");
             lines.rev().find(is_total).map(words)
         }
     }
+}
+
+/// Reads the line with Maven's totals. A skipped test is neither passed nor failed.
+fn maven(line: &str) -> Option<Tally> {
+    let (_, counts) = line.split_once("Tests run: ")?;
+    let mut numbers = counts.split(", ").map(|part| part.rsplit(": ").next().unwrap_or(part).parse().ok());
+    let [run, failures, errors, skipped]: [u64; 4] =
+        [numbers.next()??, numbers.next()??, numbers.next()??, numbers.next()??];
+    let failed = failures + errors;
+    Some(Tally { passed: run.saturating_sub(failed + skipped), failed })
+}
+
+/// Counts Go's tests, without those that only hold others.
+fn go(output: &str) -> Option<Tally> {
+    let end = |line: &str| {
+        let (verdict, rest) = line.trim().strip_prefix("--- ")?.split_once(": ")?;
+        Some((rest.split(' ').next()?.to_owned(), verdict == "PASS", verdict == "FAIL"))
+    };
+    let ends: Vec<(String, bool, bool)> = output.lines().filter_map(end).collect();
+    let holders: std::collections::HashSet<&str> =
+        ends.iter().flat_map(|(name, ..)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
+    let mut tally = None;
+    for (name, has_passed, has_failed) in &ends {
+        let sum = tally.get_or_insert(Tally::default());
+        if !holders.contains(name.as_str()) {
+            *sum += Tally { passed: (*has_passed).into(), failed: (*has_failed).into() };
+        }
+    }
+    tally
 }
 
 /// Reads `3 passed`, `2 failed`, `1 error` out of a line.
@@ -114,12 +149,20 @@ mod tests {
         check(Runner::Pytest, "===== 900 passed in 62.50s (0:01:02) =====\n", Some((900, 0)));
         check(Runner::Node, "✔ a (1ms)\nℹ tests 3\nℹ pass 2\nℹ fail 1\nℹ cancelled 0\n", Some((2, 1)));
         check(Runner::Node, "# tests 3\n# pass 3\n# fail 0\n", Some((3, 0)));
+        let maven = "[INFO] Tests run: 4, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 2 s -- in A\n\
+                     [ERROR] Tests run: 9, Failures: 2, Errors: 1, Skipped: 1\n[ERROR] There are failures.\n";
+        check(Runner::Maven, maven, Some((5, 3)));
+        check(Runner::Maven, "[INFO] Tests run: 236, Failures: 0, Errors: 0, Skipped: 0\n", Some((236, 0)));
+        let go = "=== RUN   TestA\n--- FAIL: TestA (0.1s)\n    --- PASS: TestA/one (0.1s)\n\
+                  \u{20}   --- FAIL: TestA/two (0.0s)\n--- PASS: TestB (0.0s)\n--- SKIP: TestC (0.0s)\nFAIL\n";
+        check(Runner::Go, go, Some((2, 1)));
         check(Runner::Driver, "round 1: ok\n20 passed, 1 failed\n", Some((20, 1)));
     }
 
     #[test]
     fn silence_is_not_success() {
-        for runner in [Runner::Cargo, Runner::Pytest, Runner::Node, Runner::Driver] {
+        for runner in [Runner::Cargo, Runner::Pytest, Runner::Node, Runner::Maven, Runner::Go, Runner::Driver]
+        {
             check(runner, "Killed\n", None);
         }
     }

@@ -90,7 +90,7 @@ for (const scheme of SCHEMES) {
           indexingMode: "consistent",
           automatic: true,
           includedPaths: [{ path: "/*" }],
-          excludedPaths: [{ path: "/big/*" }],
+          excludedPaths: [{ path: "/big/*" }, { path: '/"_etag"/?' }],
           compositeIndexes: [[{ path: "/a", order: "ascending" }, { path: "/b", order: "descending" }]],
         },
       };

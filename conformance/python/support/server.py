@@ -32,7 +32,8 @@ def run(*arguments, env=None, timeout=READY_SECONDS_MAX):
 class Server:
     """One server and its data folder. The port is chosen at the first start and kept at later ones."""
 
-    def __init__(self, data, *flags):
+    def __init__(self, data, *flags, mode="dev"):
+        self.mode = mode
         self.data = str(data)
         self.flags = list(flags)
         self.port = 0
@@ -42,7 +43,7 @@ class Server:
     def start(self):
         """Starts and waits for the ready line; answers how many seconds that took."""
         begun = time.monotonic()
-        command = [program(), "--data", self.data, "--nosql", f"127.0.0.1:{self.port}", *self.flags]
+        command = [program(), self.mode, "--data", self.data, "--nosql", f"127.0.0.1:{self.port}", *self.flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         lines = queue.Queue()
         threading.Thread(target=_read_lines, args=(self.process.stdout, lines), daemon=True).start()
@@ -71,7 +72,7 @@ class Server:
 
     def start_and_kill(self, seconds):
         """Starts and kills it so soon that it may not have become ready."""
-        command = [program(), "--data", self.data, "--nosql", f"127.0.0.1:{self.port}", *self.flags]
+        command = [program(), self.mode, "--data", self.data, "--nosql", f"127.0.0.1:{self.port}", *self.flags]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
         time.sleep(seconds)
         self.kill()

@@ -135,7 +135,7 @@ def test_policies_come_back_as_they_were_given(database, make_container):
         "indexingMode": "consistent",
         "automatic": True,
         "includedPaths": [{"path": "/name/?"}, {"path": "/tags/[]/?"}],
-        "excludedPaths": [{"path": "/*"}],
+        "excludedPaths": [{"path": "/*"}, {"path": '/"_etag"/?'}],
         "compositeIndexes": [[{"path": "/a", "order": "ascending"}, {"path": "/b", "order": "descending"}]],
         "spatialIndexes": [{"path": "/location/*", "types": ["Point", "Polygon"]}],
     }

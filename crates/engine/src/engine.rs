@@ -1,6 +1,6 @@
 //! The engine itself: what it is made of, how it starts and stops.
 
-use crate::access::{Access, AccountKey, TokenKey};
+use crate::access::{Access, AccountKey};
 use crate::catalog::Catalog;
 use crate::jobs::Jobs;
 use kv::{Durability, SpaceOptions, Store};
@@ -17,7 +17,7 @@ const RECORD_CACHE_BYTES_DEFAULT: usize = 64 << 20;
 /// How an engine works.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// The account's read-write keys.
+    /// The account's keys.
     pub keys: Vec<AccountKey>,
     /// Request units per second that one partition serves: decides how many a new container gets.
     pub partition_throughput_max: u64,
@@ -47,7 +47,6 @@ pub struct Engine {
     pub(crate) record_cache: Arc<RecordCache>,
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
-    pub(crate) token_key: TokenKey,
     pub(crate) jobs: Jobs,
 }
 
@@ -61,8 +60,7 @@ impl Engine {
         let catalog = Catalog::open(&store, |bytes| ambient.fill_random(bytes)).await?;
         let secrets = catalog.secrets();
         let continuation_key = ContinuationKey::new(secrets.continuation);
-        let access = Access::new(options.keys.clone());
-        let token_key = access.token_key(&secrets.token);
+        let access = Access::new(options.keys.clone(), secrets.token);
         let mut seed = [0; 8];
         ambient.fill_random(&mut seed);
         let record_cache = RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed));
@@ -74,7 +72,6 @@ impl Engine {
             record_cache: Arc::new(record_cache),
             catalog,
             continuation_key,
-            token_key,
             jobs: Jobs::default(),
         });
         Jobs::start(&engine);

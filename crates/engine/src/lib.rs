@@ -12,7 +12,9 @@ mod jobs;
 mod router;
 
 pub use access::{
-    Access, AccountKey, Action, AdminPass, CatalogPass, Grant, Place, Principal, Reach, ReadPass, WritePass,
+    Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Grant, Identity, IdentityOptions,
+    KeyFingerprint, KeyName, KeyUse, Place, Principal, Reach, ReadPass, RoleAssignment, RoleDefinition,
+    RoleTable, Sought, WritePass,
 };
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,

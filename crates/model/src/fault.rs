@@ -223,12 +223,79 @@ pub enum AccessFault {
     /// The permission that the resource token was made from is no longer what it was.
     #[error("the resource token has ended: its permission was replaced or deleted")]
     TokenEnded,
+    /// The token of an identity provider is not taken.
+    #[error("the bearer token cannot be accepted: {0}")]
+    Bearer(#[from] BearerFault),
+    /// No role that the caller has allows this.
+    #[error(
+        "Request is blocked because principal [{principal}] does not have required RBAC permissions to perform action \
+         [{action}] on resource [{resource}]"
+    )]
+    RoleMissing {
+        /// Who asked.
+        principal: String,
+        /// The right that is missing.
+        action: &'static str,
+        /// Where it is missing.
+        resource: String,
+        /// Whether it is about databases and containers rather than their data.
+        is_metadata: bool,
+    },
+    /// No role can ever allow this: it needs a key.
+    #[error(
+        "The given request cannot be authorized by a bearer token, whatever its roles: {needed} needs an account key"
+    )]
+    RoleImpossible {
+        /// What was asked for.
+        needed: &'static str,
+    },
     /// The credential is good, but not for this.
     #[error("the given credential does not permit this operation: {needed}")]
     NotPermitted {
         /// What would be needed.
         needed: &'static str,
     },
+}
+
+/// What is wrong with the token of an identity provider. Never repeats the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BearerFault {
+    /// The account takes none.
+    #[error("no identity provider is configured")]
+    Disabled,
+    /// It is no signed token, or lacks what every one must say.
+    #[error("it is not a signed token with the claims iss, aud, exp and nbf")]
+    Malformed,
+    /// It is signed in a way that is not allowed.
+    #[error("its signature algorithm is not allowed")]
+    Algorithm,
+    /// It names no key of the issuer.
+    #[error("it is signed with a key that is not known")]
+    UnknownKey,
+    /// Its signature is another's.
+    #[error("its signature is wrong")]
+    Signature,
+    /// It is too old.
+    #[error("it has expired {seconds_ago} seconds ago")]
+    Expired {
+        /// How long it has been over.
+        seconds_ago: u64,
+    },
+    /// It is too young.
+    #[error("it becomes valid in {seconds_ahead} seconds")]
+    NotYetValid {
+        /// How long until it begins.
+        seconds_ahead: u64,
+    },
+    /// Another party issued it.
+    #[error("its issuer is not the configured one")]
+    Issuer,
+    /// It is meant for another service.
+    #[error("its audience is not a configured one")]
+    Audience,
+    /// It does not say whom it stands for.
+    #[error("it has neither an object id nor a subject")]
+    Nobody,
 }
 
 /// What is named is not there.

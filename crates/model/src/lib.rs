@@ -25,8 +25,8 @@ pub use continuation::ContinuationKey;
 pub use definition::{ContainerDefinition, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use fault::{
-    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault,
-    StorageFault,
+    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
+    RequestFault, StorageFault,
 };
 pub use ids::{
     ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,

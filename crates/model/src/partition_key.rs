@@ -35,9 +35,35 @@ struct RawPartitionKeyDefinition {
     #[serde(default = "hash_kind")]
     kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    version: Option<u32>,
+    version: Option<RawVersion>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     system_key: Option<bool>,
+}
+
+/// A version as clients write it: most as a number, the Java SDK as the name of its constant, `"V2"`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum RawVersion {
+    Number(u32),
+    Name(String),
+}
+
+impl RawVersion {
+    fn number(&self) -> Option<u32> {
+        match self {
+            RawVersion::Number(number) => Some(*number),
+            RawVersion::Name(name) => name.strip_prefix(['V', 'v'])?.parse().ok(),
+        }
+    }
+}
+
+impl std::fmt::Display for RawVersion {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RawVersion::Number(number) => write!(formatter, "{number}"),
+            RawVersion::Name(name) => write!(formatter, "\"{name}\""),
+        }
+    }
 }
 
 fn hash_kind() -> String {
@@ -50,13 +76,13 @@ impl PartitionKeyDefinition {
         let bad = |reason: String| RequestFault::BadDefinition { field: "partitionKey".to_owned(), reason };
         let raw: RawPartitionKeyDefinition =
             serde_json::from_value(json.clone()).map_err(|error| bad(error.to_string()))?;
-        let version = raw.version.unwrap_or(1);
-        let kind = match (raw.kind.as_str(), version) {
-            ("Hash", 1) => PartitionKeyKind::HashV1,
-            ("Hash", 2) => PartitionKeyKind::HashV2,
-            ("MultiHash", 2) => PartitionKeyKind::MultiHash,
+        let version = raw.version.unwrap_or(RawVersion::Number(1));
+        let kind = match (raw.kind.as_str(), version.number()) {
+            ("Hash", Some(1)) => PartitionKeyKind::HashV1,
+            ("Hash", Some(2)) => PartitionKeyKind::HashV2,
+            ("MultiHash", Some(2)) => PartitionKeyKind::MultiHash,
             ("MultiHash", _) => return Err(bad("kind \"MultiHash\" needs version 2".to_owned())),
-            ("Hash", other) => return Err(bad(format!("version {other} is not 1 or 2"))),
+            ("Hash", _) => return Err(bad(format!("version {version} is not 1 or 2"))),
             (other, _) => {
                 return Err(bad(format!("kind \"{other}\" is neither \"Hash\" nor \"MultiHash\"")));
             }
@@ -274,6 +300,28 @@ impl KeyComponent {
             | Value::ObjectId(_)
             | Value::Array(_)
             | Value::Object(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_a_number_or_the_name_of_one() {
+        let kind = |version: serde_json::Value| {
+            let json = serde_json::json!({ "paths": ["/a"], "kind": "Hash", "version": version });
+            PartitionKeyDefinition::from_json(&json).map(|definition| definition.kind())
+        };
+        for version in [1.into(), "V1".into(), serde_json::Value::Null] {
+            assert_eq!(kind(version), Ok(PartitionKeyKind::HashV1));
+        }
+        for version in [2.into(), "V2".into(), "v2".into()] {
+            assert_eq!(kind(version), Ok(PartitionKeyKind::HashV2));
+        }
+        for version in [3.into(), "V3".into(), "2".into(), "".into(), true.into(), 1.5.into()] {
+            assert!(kind(version).is_err());
         }
     }
 }

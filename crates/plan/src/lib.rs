@@ -1,9 +1,10 @@
-//! What is wanted and what came of it: every change of every door ends as one of these types.
+//! What is wanted and what came of it: every change and every query of every door ends as one of these types.
 //!
 //! Pure data. Knows nothing of how or where a change is carried out.
 
 mod item;
 mod mutation;
+pub mod query;
 mod receipt;
 
 pub use item::{Item, SYSTEM_PROPERTIES, Ttl};

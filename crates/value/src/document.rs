@@ -7,6 +7,7 @@ use std::fmt;
 use bytes::Bytes;
 use thiserror::Error;
 
+use crate::binary_json;
 use crate::decoded::decode_bytes;
 use crate::encode::{Container, EncodeError, Encoder};
 use crate::format::Frame;
@@ -61,6 +62,11 @@ impl Document {
     /// As [`from_json`](Self::from_json), leaving out members of the root whose names are in `skip`.
     pub fn from_json_without(text: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
         Ok(Document { bytes: Bytes::from(read::encode_object(text, skip)?) })
+    }
+
+    /// Reads an object in binary JSON, leaving out members of the root whose names are in `skip`.
+    pub fn from_binary_json_without(buffer: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
+        Ok(Document { bytes: Bytes::from(binary_json::read::encode_object(buffer, skip)?) })
     }
 
     /// Encodes a tree. Of equal names in an object the first place and the last value count.

@@ -13,10 +13,12 @@
 //! | `decoded` | [`Decoded`], a value opened one level |
 //! | `document` | [`Document`] and [`DocumentBuilder`] |
 //! | `json` | text in, text out |
+//! | `binary_json` | the service's binary form of JSON in |
 //! | `order`, `keycode`, `numbercode` | the order of values, and the same order as bytes |
 //! | `path`, `pointer` | property paths of definitions, JSON pointers of patches |
 //! | `patch`, `patch_parse` | changes to parts of a document |
 
+mod binary_json;
 mod decimal;
 mod decoded;
 mod document;
@@ -33,6 +35,7 @@ mod pointer;
 mod reference;
 mod value;
 
+pub use binary_json::BINARY_JSON_MARK;
 pub use decimal::{Decimal128, DecimalParts};
 pub use decoded::{Decoded, Elements, Members};
 pub use document::{Damaged, Document, DocumentBuilder, DocumentError};

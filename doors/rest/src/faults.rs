@@ -7,8 +7,8 @@ use crate::wire::activity::ActivityId;
 use crate::wire::json;
 use http::StatusCode;
 use model::{
-    AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault,
-    StorageFault,
+    AccessFault, BearerFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
+    RequestFault, StorageFault,
 };
 
 /// A refused request on its way to the client.
@@ -41,7 +41,7 @@ impl<F: Into<Fault>> From<F> for Refusal {
 pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
     let (status, substatus) = match fault {
         Fault::Request(fault) => (StatusCode::BAD_REQUEST, request_substatus(fault)),
-        Fault::Access(fault) => (access_status(fault), 0),
+        Fault::Access(fault) => (access_status(fault), access_substatus(fault)),
         Fault::Missing(fault) => missing(fault),
         Fault::Conflict(
             ConflictFault::Id | ConflictFault::Permission { .. } | ConflictFault::UniqueKey { .. },
@@ -87,11 +87,43 @@ fn access_status(fault: &AccessFault) -> StatusCode {
         | AccessFault::CredentialMalformed { .. }
         | AccessFault::SignatureMismatch { .. }
         | AccessFault::DateMalformed { .. }
-        | AccessFault::TokenInvalid => StatusCode::UNAUTHORIZED,
+        | AccessFault::TokenInvalid
+        | AccessFault::Bearer(_) => StatusCode::UNAUTHORIZED,
         AccessFault::DateOutOfWindow { .. }
         | AccessFault::TokenExpired { .. }
         | AccessFault::TokenEnded
+        | AccessFault::RoleMissing { .. }
+        | AccessFault::RoleImpossible { .. }
         | AccessFault::NotPermitted { .. } => StatusCode::FORBIDDEN,
+    }
+}
+
+/// Only about tokens of identity providers clients are told more than the status.
+fn access_substatus(fault: &AccessFault) -> u32 {
+    match fault {
+        AccessFault::Bearer(fault) => match fault {
+            BearerFault::Disabled => 5002,
+            BearerFault::Malformed | BearerFault::Algorithm => 5003,
+            BearerFault::Signature => 5004,
+            BearerFault::NotYetValid { .. } => 5005,
+            BearerFault::Expired { .. } => 5006,
+            BearerFault::Issuer => 5007,
+            BearerFault::Audience => 5008,
+            BearerFault::Nobody => 5011,
+            BearerFault::UnknownKey => 5200,
+        },
+        AccessFault::RoleImpossible { .. } => 5300,
+        AccessFault::RoleMissing { is_metadata: true, .. } => 5301,
+        AccessFault::RoleMissing { is_metadata: false, .. } => 5302,
+        AccessFault::CredentialMissing
+        | AccessFault::CredentialMalformed { .. }
+        | AccessFault::SignatureMismatch { .. }
+        | AccessFault::DateMalformed { .. }
+        | AccessFault::DateOutOfWindow { .. }
+        | AccessFault::TokenInvalid
+        | AccessFault::TokenExpired { .. }
+        | AccessFault::TokenEnded
+        | AccessFault::NotPermitted { .. } => 0,
     }
 }
 

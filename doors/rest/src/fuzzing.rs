@@ -22,7 +22,7 @@ pub fn authenticate(authorization: &[u8], date: &[u8], path: &str) {
     }
     resource_token::of(&headers).ok();
     let Ok(path) = Path::parse(path) else { return };
-    let access = Access::new(vec![AccountKey::new(b"a key that no input knows")]);
+    let access = Access::new(vec![AccountKey::new(b"a key that no input knows")], [0; 32]);
     let signed = Signed { verb: &Method::GET, path: &path, headers: &headers };
     assert!(judge(&access, NOW_SECONDS, &signed).is_err(), "a forged signature was accepted");
 }

@@ -7,6 +7,8 @@
 //! partitions, storage or sockets.
 
 mod auth;
+mod cors;
+mod credential;
 mod faults;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -16,4 +18,5 @@ mod route;
 mod service;
 mod wire;
 
+pub use cors::CorsPolicy;
 pub use service::{ConnectionInfo, RestDoor, RestOptions};

@@ -139,6 +139,15 @@ pub(crate) enum Operation<'a> {
     ReplaceEncryptionKey(EncryptionKeyPath<'a>),
 }
 
+/// Every verb and path of the table, with `*` for an id.
+pub(crate) fn all() -> Vec<(Method, String)> {
+    let routes = ROUTES.iter().flat_map(|resource| {
+        let path = format!("/{}", resource.pattern.join("/"));
+        resource.verbs.iter().map(move |(verb, _)| (verb.clone(), path.clone()))
+    });
+    routes.collect()
+}
+
 /// Looks a request up in the table.
 pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operation<'a>, MissingFault> {
     let segments = path.segments();

@@ -4,6 +4,7 @@
 //! about what exists and makes us keep nothing in memory.
 
 use crate::auth::{self, Signed};
+use crate::cors::CorsPolicy;
 use crate::faults::Refusal;
 use crate::operations::{self, Call};
 use crate::resource_token;
@@ -33,11 +34,13 @@ pub struct RestOptions {
     pub public_endpoint: Option<String>,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
+    /// Which pages of other origins may use the door from a browser; none by default.
+    pub cors: Option<CorsPolicy>,
 }
 
 impl Default for RestOptions {
     fn default() -> RestOptions {
-        RestOptions { public_endpoint: None, body_timeout: Duration::from_secs(30) }
+        RestOptions { public_endpoint: None, body_timeout: Duration::from_secs(30), cors: None }
     }
 }
 
@@ -61,12 +64,22 @@ impl RestDoor {
         RestDoor { engine, options }
     }
 
+    /// Every route that the door answers, with `*` for an id: for tests that must not overlook one.
+    #[doc(hidden)]
+    pub fn routes() -> Vec<(http::Method, String)> {
+        route::all()
+    }
+
     /// Answers one request. Never fails: what goes wrong is an answer too.
     pub async fn handle<B>(&self, request: Request<B>, connection: ConnectionInfo) -> Response<Full<Bytes>>
     where
         B: Body<Data = Bytes>,
     {
         let (parts, body) = request.into_parts();
+        let cors = self.options.cors.as_ref();
+        if let Some(answer) = cors.and_then(|cors| cors.preflight(&parts)) {
+            return answer;
+        }
         let activity = ActivityId::of(&parts.headers, self.engine.ambient());
         let body = pin!(body);
         let mut body = IncomingBody::new(body, self.options.body_timeout);
@@ -81,7 +94,11 @@ impl RestDoor {
                 reply
             }
         };
-        reply.into_response(&activity)
+        let mut response = reply.into_response(&activity);
+        if let Some(cors) = cors {
+            cors.mark(&parts.headers, response.headers_mut());
+        }
+        response
     }
 
     async fn answer<B>(

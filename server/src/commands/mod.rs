@@ -1,9 +1,11 @@
 //! The commands of the program.
 
 mod config;
-mod dev;
+mod keys;
+mod start;
 
 use crate::failure::Failure;
+use crate::mode::Mode;
 use crate::settings;
 use clap::Command;
 use std::ffi::OsString;
@@ -19,8 +21,10 @@ pub(crate) fn run(
             Some((_, show)) => config::show(show, environment),
             None => Err(Failure::Failed("config needs a subcommand".to_owned())),
         },
-        Some((_, dev)) => dev::run(dev, environment),
-        None => dev::run(&matches, environment),
+        Some(("keys", keys)) => keys::run(keys, environment),
+        Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
+        Some((_, dev)) => start::run(Mode::Dev, dev, environment),
+        None => start::run(Mode::Dev, &matches, environment),
     }
 }
 
@@ -28,6 +32,9 @@ fn command() -> Command {
     let dev = Command::new("dev")
         .about("Serve on this machine with the well-known emulator key (the default)")
         .after_help("Examples:\n  perihelion dev\n  perihelion dev --memory --nosql 127.0.0.1:0");
+    let serve = Command::new("serve")
+        .about("Serve with keys of its own, also to other machines")
+        .after_help("Examples:\n  perihelion serve --data /var/lib/perihelion --nosql 0.0.0.0:8081\n  perihelion serve --tls-certificate fullchain.pem --tls-key key.pem --nosql 0.0.0.0:443");
     let show = Command::new("show")
         .about("Print every setting, and with --origin where it came from")
         .after_help("Example:\n  perihelion config show --origin")
@@ -45,7 +52,12 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("A self-hosted database that speaks the protocols of Azure Cosmos DB")
         .after_help("Examples:\n  perihelion\n  perihelion --data ./my-data --nosql 127.0.0.1:9000");
-    settings::with_arguments(perihelion).subcommand(settings::with_arguments(dev)).subcommand(config)
+    settings::with_arguments(perihelion).subcommands([
+        settings::with_arguments(dev),
+        settings::with_arguments(serve),
+        keys::command(),
+        config,
+    ])
 }
 
 #[cfg(test)]

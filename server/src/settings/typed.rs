@@ -1,17 +1,54 @@
 //! What the settings mean: each text checked once and turned into the type its user needs.
 
-use super::RawSettings;
+use super::{Origin, RawSettings};
 use crate::failure::Failure;
 use kv::Durability;
+use rest::CorsPolicy;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Where a door listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     Off,
     At(SocketAddr),
+}
+
+/// The files of a certificate that the user brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CertificateFiles {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+/// From where requests without TLS are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlainHttp {
+    FromLoopback,
+    Always,
+}
+
+/// How long a client may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeouts {
+    /// From the connection to its first byte, and from there to the end of the TLS handshake.
+    pub(crate) handshake: Duration,
+    /// From the first byte of a request to the end of its headers.
+    pub(crate) header: Duration,
+    /// For the body.
+    pub(crate) body: Duration,
+    /// From the last answer to the first byte of the next request.
+    pub(crate) idle: Duration,
+}
+
+/// What a setting says about failed credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AuthFailures {
+    ByMode,
+    Off,
+    Max(u32),
 }
 
 /// Form of log lines.
@@ -27,12 +64,20 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) memory: bool,
     pub(crate) nosql: Door,
+    /// Whether the address is ours and not the user's choice.
+    pub(crate) nosql_is_default: bool,
+    pub(crate) certificate: Option<CertificateFiles>,
+    pub(crate) identity: Option<PathBuf>,
+    pub(crate) plain_http: PlainHttp,
     pub(crate) public_endpoint: Option<String>,
     pub(crate) durability: Durability,
     pub(crate) partition_max_throughput: u64,
     pub(crate) cache_bytes: u64,
     pub(crate) free_space_reserve_bytes: Option<u64>,
+    pub(crate) cors: Option<CorsPolicy>,
     pub(crate) connections_max: usize,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) auth_failures: AuthFailures,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
 }
@@ -49,6 +94,14 @@ impl Settings {
             data: PathBuf::from(text(raw, "data")),
             memory: parsed(raw, "memory")?,
             nosql: parsed(raw, "nosql")?,
+            nosql_is_default: raw.get("nosql").is_some_and(|(_, origin)| *origin == Origin::Default),
+            certificate: certificate(raw)?,
+            identity: optional(raw, "identity").map(PathBuf::from),
+            plain_http: one_of(
+                raw,
+                "plain-http",
+                &[("loopback", PlainHttp::FromLoopback), ("always", PlainHttp::Always)],
+            )?,
             public_endpoint: optional(raw, "public-endpoint"),
             durability: one_of(
                 raw,
@@ -61,7 +114,21 @@ impl Settings {
                 Some(_) => Some(parsed(raw, "free-space-reserve-bytes")?),
                 None => None,
             },
+            cors: optional(raw, "cors")
+                .map(|text| CorsPolicy::parse(&text).map_err(|reason| bad(raw, "cors", &reason)))
+                .transpose()?,
             connections_max: usize::try_from(positive(raw, "connections-max")?).unwrap_or(usize::MAX),
+            timeouts: Timeouts {
+                handshake: duration(raw, "handshake-timeout-ms")?,
+                header: duration(raw, "header-timeout-ms")?,
+                body: duration(raw, "body-timeout-ms")?,
+                idle: duration(raw, "idle-timeout-ms")?,
+            },
+            auth_failures: match text(raw, "auth-failures-max") {
+                "" => AuthFailures::ByMode,
+                "off" => AuthFailures::Off,
+                _ => AuthFailures::Max(parsed(raw, "auth-failures-max")?),
+            },
             log: text(raw, "log").to_owned(),
             log_format: one_of(raw, "log-format", &[("text", LogFormat::Text), ("json", LogFormat::Json)])?,
         })
@@ -81,6 +148,21 @@ impl FromStr for Door {
             .map(Door::At)
             .map_err(|_| "it must be an address like 127.0.0.1:8081, or off".to_owned())
     }
+}
+
+fn certificate(raw: &RawSettings) -> Result<Option<CertificateFiles>, Failure> {
+    match (optional(raw, "tls-certificate"), optional(raw, "tls-key")) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => {
+            Ok(Some(CertificateFiles { certificate: certificate.into(), key: key.into() }))
+        }
+        (Some(_), None) => Err(bad(raw, "tls-key", "a certificate needs its private key")),
+        (None, Some(_)) => Err(bad(raw, "tls-certificate", "a private key needs its certificate")),
+    }
+}
+
+fn duration(raw: &RawSettings, name: &str) -> Result<Duration, Failure> {
+    positive(raw, name).map(Duration::from_millis)
 }
 
 fn text<'a>(raw: &'a RawSettings, name: &str) -> &'a str {

@@ -132,3 +132,12 @@ pub enum Reach<'a> {
         target: &'a Target,
     },
 }
+
+/// What a request looks for, by the names in its path. It may not be there.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought<'a> {
+    /// The database.
+    pub database: &'a str,
+    /// The container, if it is about one.
+    pub container: Option<&'a str>,
+}

@@ -1,43 +1,193 @@
-//! Account keys: what signs a request, and whether one of them signed it.
+//! Account keys: what signs a request, and which of them signed it.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// The place of a key among the account's four. Two of each kind, so that one can be changed while the other is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyName {
+    /// Reads and writes.
+    Primary,
+    /// Reads and writes.
+    Secondary,
+    /// Reads only.
+    PrimaryReadOnly,
+    /// Reads only.
+    SecondaryReadOnly,
+}
+
+impl KeyName {
+    /// All places, in the order in which they are shown.
+    pub const ALL: [KeyName; 4] =
+        [KeyName::Primary, KeyName::Secondary, KeyName::PrimaryReadOnly, KeyName::SecondaryReadOnly];
+
+    /// The name that people use.
+    pub fn text(self) -> &'static str {
+        match self {
+            KeyName::Primary => "primary",
+            KeyName::Secondary => "secondary",
+            KeyName::PrimaryReadOnly => "primary-readonly",
+            KeyName::SecondaryReadOnly => "secondary-readonly",
+        }
+    }
+
+    /// The place with this name.
+    pub fn parse(text: &str) -> Option<KeyName> {
+        KeyName::ALL.into_iter().find(|name| name.text() == text)
+    }
+
+    /// Whether such a key changes nothing.
+    pub fn is_read_only(self) -> bool {
+        match self {
+            KeyName::Primary | KeyName::Secondary => false,
+            KeyName::PrimaryReadOnly | KeyName::SecondaryReadOnly => true,
+        }
+    }
+}
+
+/// What tells two keys apart without telling anything about either.
+pub type KeyFingerprint = [u8; 4];
 
 /// An account key, ready to check signatures. Its bytes are never shown.
 #[derive(Clone)]
-pub struct AccountKey(Hmac<Sha256>);
+pub struct AccountKey {
+    name: KeyName,
+    mac: Hmac<Sha256>,
+}
 
 impl AccountKey {
-    /// Takes the key's bytes (the decoded base64 text).
+    /// The primary key, from its bytes (the decoded base64 text).
     pub fn new(bytes: &[u8]) -> AccountKey {
-        AccountKey(Hmac::new_from_slice(bytes).expect("HMAC takes keys of any length"))
+        AccountKey::named(KeyName::Primary, bytes)
+    }
+
+    /// The key at a place, from its bytes.
+    pub fn named(name: KeyName, bytes: &[u8]) -> AccountKey {
+        AccountKey { name, mac: Hmac::new_from_slice(bytes).expect("HMAC takes keys of any length") }
+    }
+
+    /// Its place.
+    pub fn name(&self) -> KeyName {
+        self.name
+    }
+
+    /// Four bytes of a MAC that no request can ask for.
+    pub fn fingerprint(&self) -> KeyFingerprint {
+        let [first, second, third, fourth, ..] = <[u8; 32]>::from(self.mac(b"fingerprint of an account key"));
+        [first, second, third, fourth]
     }
 
     /// Whether this key signed `payload`; takes the same time whatever the signature.
-    pub(super) fn signed(&self, payload: &[u8], signature: &[u8]) -> bool {
-        let mut mac = self.0.clone();
+    fn signed(&self, payload: &[u8], signature: &[u8]) -> bool {
+        let mut mac = self.mac.clone();
         mac.update(payload);
         mac.verify_slice(signature).is_ok()
     }
 
-    /// Tells this key from others without saying anything about it.
-    pub(super) fn fingerprint(&self) -> [u8; 32] {
-        let mut mac = self.0.clone();
-        mac.update(b"the account key that resource tokens depend on");
-        mac.finalize().into_bytes().into()
+    /// What resource tokens depend on: all of a MAC that no request can ask for.
+    pub(super) fn token_fingerprint(&self) -> [u8; 32] {
+        self.mac(b"the account key that resource tokens depend on").into()
+    }
+
+    fn mac(&self, payload: &[u8]) -> hmac::digest::Output<Hmac<Sha256>> {
+        let mut mac = self.mac.clone();
+        mac.update(payload);
+        mac.finalize().into_bytes()
     }
 
     #[cfg(test)]
     pub(super) fn sign(&self, payload: &[u8]) -> Vec<u8> {
-        let mut mac = self.0.clone();
-        mac.update(payload);
-        mac.finalize().into_bytes().to_vec()
+        self.mac(payload).to_vec()
     }
 }
 
 impl std::fmt::Debug for AccountKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("AccountKey(…)")
+        write!(formatter, "AccountKey({}, …)", self.name.text())
+    }
+}
+
+/// When a key was last used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyUse {
+    /// The key's place.
+    pub name: KeyName,
+    /// Which key it is.
+    pub fingerprint: KeyFingerprint,
+    /// Seconds since 1970; `None` if it was not used since it is known.
+    pub last_used_seconds: Option<u64>,
+}
+
+/// The keys that are valid now, and what is remembered about their use.
+#[derive(Debug)]
+pub(super) struct KeyRing {
+    keys: Vec<AccountKey>,
+    /// When each key was last used; 0 for never.
+    used_seconds: Vec<AtomicU64>,
+    /// Which key signed last.
+    recent: AtomicUsize,
+}
+
+impl KeyRing {
+    pub(super) fn new(keys: Vec<AccountKey>) -> KeyRing {
+        let used_seconds = keys.iter().map(|_| AtomicU64::new(0)).collect();
+        KeyRing { keys, used_seconds, recent: AtomicUsize::new(0) }
+    }
+
+    /// Which key signed `payload`.
+    ///
+    /// The key that signed last is tried first: one client uses one key, and four MACs for each request would be three
+    /// too many. Each comparison takes the same time whatever the signature, and who is not signed by the first key
+    /// pays for all of them, whether another one fits or none. So the time tells a caller without a key nothing but
+    /// how many keys there are; a caller with one learns which key the request before him used.
+    pub(super) fn signer(&self, payload: &[u8], signature: &[u8], now_seconds: u64) -> Option<KeyName> {
+        let recent = self.recent.load(Ordering::Relaxed);
+        if self.keys.get(recent).is_some_and(|key| key.signed(payload, signature)) {
+            return self.used(recent, now_seconds);
+        }
+        let mut found = None;
+        for (index, key) in self.keys.iter().enumerate() {
+            if key.signed(payload, signature) {
+                found = Some(index);
+            }
+        }
+        let index = found?;
+        self.recent.store(index, Ordering::Relaxed);
+        self.used(index, now_seconds)
+    }
+
+    /// Notes the use of a key. Written once a second at most, so that cores do not fight for the line.
+    fn used(&self, index: usize, now_seconds: u64) -> Option<KeyName> {
+        let used = self.used_seconds.get(index)?;
+        if used.load(Ordering::Relaxed) != now_seconds {
+            used.store(now_seconds, Ordering::Relaxed);
+        }
+        self.keys.get(index).map(AccountKey::name)
+    }
+
+    /// When each key was used.
+    pub(super) fn uses(&self) -> Vec<KeyUse> {
+        let times =
+            self.used_seconds.iter().map(|used| Some(used.load(Ordering::Relaxed)).filter(|used| *used > 0));
+        let uses = self.keys.iter().zip(times);
+        uses.map(|(key, last_used_seconds)| KeyUse {
+            name: key.name,
+            fingerprint: key.fingerprint(),
+            last_used_seconds,
+        })
+        .collect()
+    }
+
+    /// Takes over what is known about keys that are here too; the later time counts.
+    pub(super) fn remember(&self, uses: &[KeyUse]) {
+        for (key, used) in self.keys.iter().zip(&self.used_seconds) {
+            let fingerprint = key.fingerprint();
+            let same = uses.iter().filter(|known| known.name == key.name && known.fingerprint == fingerprint);
+            for seconds in same.filter_map(|known| known.last_used_seconds) {
+                used.fetch_max(seconds, Ordering::Relaxed);
+            }
+        }
     }
 }
 
@@ -45,8 +195,51 @@ impl std::fmt::Debug for AccountKey {
 mod tests {
     use super::*;
 
+    fn ring() -> KeyRing {
+        KeyRing::new(KeyName::ALL.map(|name| AccountKey::named(name, name.text().as_bytes())).to_vec())
+    }
+
+    fn signature(name: KeyName) -> Vec<u8> {
+        AccountKey::named(name, name.text().as_bytes()).sign(b"payload")
+    }
+
     #[test]
     fn a_key_is_never_shown() {
-        assert_eq!(format!("{:?}", AccountKey::new(b"secret")), "AccountKey(…)");
+        assert_eq!(format!("{:?}", AccountKey::new(b"secret")), "AccountKey(primary, …)");
+        assert!(!format!("{:?}", ring()).contains("115, 101, 99"));
+    }
+
+    #[test]
+    fn the_signer_is_found_whichever_signed_before() {
+        let ring = ring();
+        for before in KeyName::ALL {
+            for now in KeyName::ALL {
+                assert_eq!(ring.signer(b"payload", &signature(before), 1), Some(before));
+                assert_eq!(ring.signer(b"payload", b"forged", 1), None);
+                assert_eq!(ring.signer(b"payload", &signature(now), 1), Some(now));
+                assert_eq!(ring.signer(b"other", &signature(now), 1), None);
+            }
+        }
+    }
+
+    #[test]
+    fn uses_are_told_and_survive_a_change_of_other_keys() {
+        let first = ring();
+        first.signer(b"payload", &signature(KeyName::Secondary), 7);
+        first.signer(b"payload", &signature(KeyName::Primary), 9);
+        let mut keys = first.keys.clone();
+        keys[0] = AccountKey::new(b"another");
+        let second = KeyRing::new(keys);
+        second.remember(&first.uses());
+        let uses: Vec<_> = second.uses().iter().map(|known| known.last_used_seconds).collect();
+        assert_eq!(uses, [None, Some(7), None, None]);
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in KeyName::ALL {
+            assert_eq!(KeyName::parse(name.text()), Some(name));
+        }
+        assert_eq!(KeyName::parse("Primary"), None);
     }
 }

@@ -5,20 +5,27 @@
 //! was signed and hands it in.
 
 mod action;
+mod bearer;
 mod grant;
 mod keys;
+mod roles;
 mod token;
 
-pub use action::{Action, Place, Reach};
+pub use action::{Action, Place, Reach, Sought};
+pub use bearer::{Identity, IdentityOptions};
 pub use grant::Grant;
 pub(crate) use grant::{GrantScope, Named};
-pub use keys::AccountKey;
-pub(crate) use token::TokenKey;
+pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
+pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 
 use crate::catalog::{Container, Permission};
 use crate::engine::Engine;
-use model::{AccessFault, Fault};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use keys::KeyRing;
+use model::{AccessFault, BearerFault, Fault, TokenLife};
+use roles::RoleRights;
 use std::sync::Arc;
+use token::TokenKey;
 
 /// A caller whose credential was good.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +40,16 @@ enum Rights {
     Account,
     /// A resource token: what its permission grants.
     Permission(Arc<Permission>),
+    /// A read-only key: all reading but that of permissions, which carry tokens.
+    AccountRead,
+    /// A token of an identity provider: what the holder's roles allow.
+    Roles(Arc<RoleRights>),
+}
+
+impl Principal {
+    fn with_roles(rights: RoleRights) -> Principal {
+        Principal { rights: Rights::Roles(Arc::new(rights)) }
+    }
 }
 
 /// Leave to read the catalog: databases, containers, offers, ranges.
@@ -58,22 +75,61 @@ pub struct WritePass<'a> {
 /// Checks credentials and hands out passes.
 #[derive(Debug)]
 pub struct Access {
-    keys: Vec<AccountKey>,
+    keys: ArcSwap<KeyRing>,
+    identity: ArcSwapOption<Identity>,
+    /// The store's part of the key that seals resource tokens; the account keys are the other.
+    token_secret: [u8; 32],
+    token_key: ArcSwap<TokenKey>,
 }
 
 impl Access {
-    /// Access by these read-write keys.
-    pub fn new(keys: Vec<AccountKey>) -> Access {
-        Access { keys }
+    /// Access by these keys. Resource tokens are sealed with the secret and the keys together.
+    pub fn new(keys: Vec<AccountKey>, token_secret: [u8; 32]) -> Access {
+        let token_key = TokenKey::derive(&token_secret, &keys);
+        Access {
+            keys: ArcSwap::from_pointee(KeyRing::new(keys)),
+            identity: ArcSwapOption::empty(),
+            token_secret,
+            token_key: ArcSwap::from_pointee(token_key),
+        }
     }
 
-    /// Whether one of the account's keys signed `payload`. All keys are tried, each in constant time.
-    pub fn verify_signature(&self, payload: &[u8], signature: &[u8]) -> Option<Principal> {
-        let mut matched = false;
-        for key in &self.keys {
-            matched |= key.signed(payload, signature);
-        }
-        matched.then_some(Principal { rights: Rights::Account })
+    /// Replaces all keys at once. Requests that are judged already go on; resource tokens end if a key that changes
+    /// things is among the replaced.
+    pub fn replace_keys(&self, keys: Vec<AccountKey>) {
+        self.token_key.store(Arc::new(TokenKey::derive(&self.token_secret, &keys)));
+        let ring = KeyRing::new(keys);
+        ring.remember(&self.keys.load().uses());
+        self.keys.store(Arc::new(ring));
+    }
+
+    /// Takes tokens of another identity provider from now on, or of none.
+    pub fn replace_identity(&self, identity: Option<Identity>) {
+        self.identity.store(identity.map(Arc::new));
+    }
+
+    /// When each key was last used.
+    pub fn key_uses(&self) -> Vec<KeyUse> {
+        self.keys.load().uses()
+    }
+
+    /// Takes over what was known of the keys' use before.
+    pub fn remember_key_uses(&self, uses: &[KeyUse]) {
+        self.keys.load().remember(uses);
+    }
+
+    /// Whose key signed `payload`, if any of the account's did.
+    pub fn verify_signature(&self, payload: &[u8], signature: &[u8], now_seconds: u64) -> Option<Principal> {
+        let signer = self.keys.load().signer(payload, signature, now_seconds)?;
+        let rights = if signer.is_read_only() { Rights::AccountRead } else { Rights::Account };
+        Some(Principal { rights })
+    }
+
+    /// Who holds a token of the identity provider.
+    pub fn verify_bearer(&self, token: &str, now_seconds: u64) -> Result<Principal, AccessFault> {
+        let identity = self.identity.load();
+        let identity = identity.as_ref().ok_or(BearerFault::Disabled)?;
+        Ok(identity.verify(token, now_seconds)?)
     }
 
     /// The one decision: whether `principal` may do `action` at `place`.
@@ -83,32 +139,38 @@ impl Access {
         action: Action,
         place: Place<'_>,
     ) -> Result<(), AccessFault> {
-        let allowed = match &principal.rights {
-            Rights::Account => true,
-            Rights::Permission(permission) => permission.definition().allows(action, place),
-        };
-        allowed.then_some(()).ok_or(AccessFault::NotPermitted { needed: action.words() })
+        match &principal.rights {
+            Rights::Account => Ok(()),
+            Rights::Roles(roles) => roles.authorise(action, place),
+            Rights::AccountRead if action.is_read() && action != Action::ReadPermissions => Ok(()),
+            Rights::Permission(permission) if permission.definition().allows(action, place) => Ok(()),
+            Rights::AccountRead | Rights::Permission(_) => {
+                Err(AccessFault::NotPermitted { needed: action.words() })
+            }
+        }
     }
 
-    /// What was found, if `principal` may know that it exists. To a caller with narrow rights what is absent looks
-    /// like what is out of reach.
+    /// What a request found, if `principal` may know whether it exists. To a caller with narrow rights what is absent
+    /// looks like what is out of reach: asked before anything else about it can be told.
     pub fn reveal<T>(
         &self,
         principal: &Principal,
+        action: Action,
+        sought: Sought<'_>,
         found: Result<T, Fault>,
         place: impl FnOnce(&T) -> Place<'_>,
     ) -> Result<T, Fault> {
-        let seen = match (&principal.rights, &found) {
-            (Rights::Account, _) => true,
-            (Rights::Permission(permission), Ok(found)) => permission.definition().is_in(place(found)),
-            (Rights::Permission(_), Err(_)) => false,
-        };
-        if seen { found } else { Err(AccessFault::NotPermitted { needed: "access to this resource" }.into()) }
-    }
-
-    /// The key that seals resource tokens: of the store's secret and the account's read-write keys.
-    pub(crate) fn token_key(&self, secret: &[u8; 32]) -> TokenKey {
-        TokenKey::derive(secret, &self.keys)
+        let place = found.as_ref().ok().map(place);
+        match &principal.rights {
+            Rights::Account | Rights::AccountRead => {}
+            Rights::Roles(roles) => roles.reveal(action, sought, place)?,
+            Rights::Permission(permission) => {
+                if !place.is_some_and(|place| permission.definition().is_in(place)) {
+                    return Err(AccessFault::NotPermitted { needed: action.words() }.into());
+                }
+            }
+        }
+        found
     }
 
     /// Leave to read the catalog at `place`.
@@ -158,9 +220,15 @@ impl Access {
 }
 
 impl Engine {
+    /// A token by which its holder can do what `permission` grants, for a while.
+    pub fn permission_token(&self, permission: &Permission, life: TokenLife) -> String {
+        let expires = self.ambient.now_seconds().saturating_add(life.seconds());
+        self.access.token_key.load().seal(permission.number(), permission.stamp().change, expires)
+    }
+
     /// Who holds the resource token `text`.
     pub fn verify_token(&self, text: &str) -> Result<Principal, AccessFault> {
-        let claim = self.token_key.open(text).ok_or(AccessFault::TokenInvalid)?;
+        let claim = self.access.token_key.load().open(text).ok_or(AccessFault::TokenInvalid)?;
         let now = self.ambient.now_seconds();
         if now >= claim.expires {
             return Err(AccessFault::TokenExpired { seconds_ago: now - claim.expires });
@@ -176,14 +244,34 @@ impl Engine {
 mod tests {
     use super::*;
 
+    fn sign(key: &[u8]) -> Vec<u8> {
+        AccountKey::new(key).sign(b"payload")
+    }
+
     #[test]
     fn any_account_key_signs_and_no_other() {
-        let access = Access::new(vec![AccountKey::new(b"one"), AccountKey::new(b"two")]);
-        let sign = |key: &[u8]| AccountKey::new(key).sign(b"payload");
-        assert!(access.verify_signature(b"payload", &sign(b"one")).is_some());
-        assert!(access.verify_signature(b"payload", &sign(b"two")).is_some());
-        assert!(access.verify_signature(b"payload", &sign(b"three")).is_none());
-        assert!(access.verify_signature(b"other", &sign(b"one")).is_none());
-        assert!(access.verify_signature(b"payload", &[]).is_none());
+        let access = Access::new(
+            vec![AccountKey::new(b"one"), AccountKey::named(KeyName::PrimaryReadOnly, b"two")],
+            [1; 32],
+        );
+        let rights = |payload, signature: &[u8]| {
+            access.verify_signature(payload, signature, 1).map(|principal| principal.rights)
+        };
+        assert_eq!(rights(b"payload", &sign(b"one")), Some(Rights::Account));
+        assert_eq!(rights(b"payload", &sign(b"two")), Some(Rights::AccountRead));
+        assert_eq!(rights(b"payload", &sign(b"three")), None);
+        assert_eq!(rights(b"other", &sign(b"one")), None);
+        assert_eq!(rights(b"payload", &[]), None);
+    }
+
+    #[test]
+    fn a_replaced_key_is_no_key() {
+        let access = Access::new(vec![AccountKey::new(b"one")], [1; 32]);
+        assert!(access.verify_signature(b"payload", &sign(b"one"), 1).is_some());
+        access.replace_keys(vec![AccountKey::new(b"two")]);
+        assert!(access.verify_signature(b"payload", &sign(b"one"), 1).is_none());
+        assert!(access.verify_signature(b"payload", &sign(b"two"), 1).is_some());
+        access.replace_keys(Vec::new());
+        assert!(access.verify_signature(b"payload", &sign(b"two"), 1).is_none());
     }
 }

@@ -37,11 +37,12 @@ pub(crate) struct Claim {
 pub(crate) struct TokenKey(Hmac<Sha256>);
 
 impl TokenKey {
-    /// A key that belongs to this store and to these account keys: a change of any of them ends all tokens.
+    /// A key that belongs to this store and to the read-write keys among these: a change of any of them ends all
+    /// tokens. Who only reads has no part in it.
     pub(crate) fn derive(secret: &[u8; 32], keys: &[AccountKey]) -> TokenKey {
         let mut derivation = keyed(secret);
-        for key in keys {
-            derivation.update(&key.fingerprint());
+        for key in keys.iter().filter(|key| !key.name().is_read_only()) {
+            derivation.update(&key.token_fingerprint());
         }
         TokenKey(keyed(&derivation.finalize().into_bytes().into()))
     }
@@ -113,6 +114,7 @@ impl std::fmt::Debug for TokenKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::KeyName;
 
     fn key(account_key: &[u8]) -> TokenKey {
         TokenKey::derive(&[7; 32], &[AccountKey::new(account_key), AccountKey::new(b"second")])
@@ -133,6 +135,9 @@ mod tests {
         let store = TokenKey::derive(&[8; 32], &[AccountKey::new(b"first"), AccountKey::new(b"second")]);
         assert_eq!(store.open(&text), None);
         assert_eq!(TokenKey::derive(&[7; 32], &[AccountKey::new(b"first")]).open(&text), None);
+        let reader = AccountKey::named(KeyName::PrimaryReadOnly, b"reader");
+        let keys = [AccountKey::new(b"first"), reader, AccountKey::new(b"second")];
+        assert!(TokenKey::derive(&[7; 32], &keys).open(&text).is_some());
     }
 
     #[test]

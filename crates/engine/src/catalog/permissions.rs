@@ -7,9 +7,7 @@ use super::state::CatalogState;
 use super::users::User;
 use crate::access::{AdminPass, CatalogPass, Grant, GrantScope, Named};
 use crate::engine::Engine;
-use model::{
-    ConflictFault, Fault, MissingFault, PermissionDefinition, RequestFault, Rid, ScriptKind, TokenLife,
-};
+use model::{ConflictFault, Fault, MissingFault, PermissionDefinition, RequestFault, Rid, ScriptKind};
 use plan::Condition;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -86,12 +84,6 @@ impl Engine {
     ) -> Result<Page<Arc<Permission>>, Fault> {
         let permissions = self.catalog.state().shelves.permissions.children(user.rid());
         self.page_of_entries(page, "permissions", user.rid(), permissions)
-    }
-
-    /// A token by which its holder can do what `permission` grants, for a while.
-    pub fn permission_token(&self, permission: &Permission, life: TokenLife) -> String {
-        let expires = self.ambient.now_seconds().saturating_add(life.seconds());
-        self.token_key.seal(permission.number(), permission.stamp().change, expires)
     }
 }
 

@@ -73,7 +73,8 @@ impl Harness {
         let engine = Engine::open(store.clone(), options, ambient.clone()).await.unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(keys[0]).unwrap();
         mac.update(b"payload");
-        let principal = engine.access().verify_signature(b"payload", &mac.finalize().into_bytes()).unwrap();
+        let principal =
+            engine.access().verify_signature(b"payload", &mac.finalize().into_bytes(), 1).unwrap();
         Harness { engine, store, ambient, principal }
     }
 

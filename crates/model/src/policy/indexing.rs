@@ -147,7 +147,8 @@ impl IndexingPolicy {
     }
 }
 
-/// Both lists of paths. The root must be in one of them; a list that is absent gets its default.
+/// Both lists of paths. As the service does: the root is included unless a list names it, and the ETag excluded
+/// unless a list names it.
 fn paths(
     reader: &Reader<'_>,
     mode: IndexingMode,
@@ -162,18 +163,20 @@ fn paths(
         }
         return Ok((included, excluded));
     }
-    let says_nothing = included.is_empty() && excluded.is_empty();
-    if says_nothing || (reader.get("includedPaths").is_none() && !excluded.iter().any(IndexPath::is_root)) {
-        included.push(IndexedPath { path: IndexPath::root(), legacy: None });
+    let names = |wanted: &IndexPath, included: &[IndexedPath], excluded: &[IndexPath]| {
+        let mut all = included.iter().map(|included| &included.path).chain(excluded);
+        all.any(|path| path.is_same_place(wanted))
+    };
+    let root = IndexPath::root();
+    if !names(&root, &included, &excluded) {
+        included.push(IndexedPath { path: root, legacy: None });
     }
-    if reader.get("excludedPaths").is_none() || says_nothing {
-        // It changes with every write and nobody looks for it.
-        excluded.push(IndexPath::etag());
+    // It changes with every write and nobody looks for it.
+    let etag = IndexPath::etag();
+    if !names(&etag, &included, &excluded) {
+        excluded.push(etag);
     }
     let all: Vec<&IndexPath> = included.iter().map(|included| &included.path).chain(&excluded).collect();
-    if !all.iter().any(|path| path.is_root()) {
-        return Err(reader.bad("the root path \"/*\" must be in one of the lists of paths"));
-    }
     for (index, path) in all.iter().enumerate() {
         if all[..index].iter().any(|other| other.is_same_place(path)) {
             return Err(reader.bad(format!("the path \"{path}\" is given twice")));
@@ -263,15 +266,35 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_in_one_of_the_lists() {
-        let included_only =
-            json!({ "includedPaths": [{ "path": "/a/?" }], "excludedPaths": [{ "path": "/*" }] });
-        assert_eq!(read(&included_only).unwrap()["excludedPaths"], json!([{ "path": "/*" }]));
-        assert!(read(&json!({ "includedPaths": [{ "path": "/a/?" }] })).unwrap_err().contains("\"/*\""));
-        let excluded = json!({ "excludedPaths": [{ "path": "/a/*" }] });
-        assert_eq!(read(&excluded).unwrap()["includedPaths"], json!([{ "path": "/*" }]));
+    fn the_root_and_the_etag_are_always_in_one_of_the_lists() {
+        const ETAG_PATH: &str = "/\"_etag\"/?";
+        let lists = |policy: Json| {
+            let policy = read(&policy).unwrap();
+            ["includedPaths", "excludedPaths"].map(|list| {
+                let paths = policy[list].as_array().unwrap().iter();
+                paths.map(|entry| entry["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            })
+        };
+        let paths = |paths: &[&str]| paths.iter().map(|path| json!({ "path": path })).collect::<Vec<_>>();
+        assert_eq!(lists(json!({})), [vec!["/*"], vec![ETAG_PATH]]);
+        // What the Java SDK sends by default.
+        let java = json!({ "includedPaths": paths(&["/*"]), "excludedPaths": [] });
+        assert_eq!(lists(java), [vec!["/*"], vec![ETAG_PATH]]);
+        let none = json!({ "excludedPaths": paths(&["/*"]) });
+        assert_eq!(lists(none), [vec![], vec!["/*", ETAG_PATH]]);
+        let some = json!({ "includedPaths": paths(&["/a/?"]) });
+        assert_eq!(lists(some), [vec!["/a/?", "/*"], vec![ETAG_PATH]]);
+        let etag = json!({ "includedPaths": paths(&["/*", "/_etag/?"]) });
+        assert_eq!(lists(etag), [vec!["/*", "/_etag/?"], vec![]]);
+        assert_eq!(lists(json!({ "indexingMode": "None" })), [Vec::<String>::new(), vec![]]);
+    }
+
+    #[test]
+    fn no_path_is_given_twice() {
         let twice = json!({ "includedPaths": [{ "path": "/*" }], "excludedPaths": [{ "path": "/*" }] });
         assert!(read(&twice).unwrap_err().contains("twice"));
+        let quoted = json!({ "includedPaths": [{ "path": "/a/?" }, { "path": "/\"a\"/?" }] });
+        assert!(read(&quoted).unwrap_err().contains("twice"));
     }
 
     #[test]

@@ -61,6 +61,21 @@ pub enum JsonErrorKind {
     /// A document must be an object.
     #[error("expected a JSON object")]
     NotAnObject,
+    /// A byte of binary JSON that begins no value, or not one that may stand here.
+    #[error("unknown marker {marker:#04x}")]
+    UnknownMarker {
+        /// The byte.
+        marker: u8,
+    },
+    /// Lengths or counts of binary JSON that contradict what they describe.
+    #[error("length or count that does not fit")]
+    WrongLength,
+    /// A reference of binary JSON to something that is no string.
+    #[error("reference to no string")]
+    WrongReference,
+    /// A string of a table that is known inside the service only.
+    #[error("string of an unknown table")]
+    ForeignString,
     /// More than 4 GiB in encoded form.
     #[error("JSON value too large")]
     TooLarge,

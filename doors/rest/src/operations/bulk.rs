@@ -15,7 +15,7 @@ use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, Partition
 use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::ReadDocument)?.resource;
     let ordinal = range_id(call.headers())?;
     let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;

@@ -1,6 +1,6 @@
-//! `POST /dbs`
+//! `POST /dbs`: a create, or the query that lists them.
 
-use super::{CATALOG_WRITE, Call};
+use super::{CATALOG_WRITE, Call, list_by_query, list_databases};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
@@ -8,8 +8,10 @@ use engine::{Action, Place};
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
+    if list_by_query::is_list(call)? {
+        return list_databases::perform(call);
+    }
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Account)?;
-    call.refuse_query()?;
     let id = call.name_in_body()?;
     let throughput = headers::throughput(call.headers())?;
     let database = call.engine.create_database(pass, &id, throughput).await?;

@@ -10,7 +10,7 @@ use model::ClientEncryptionKeyDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     call.refuse_query()?;
-    let database = call.owner_database(database)?;
+    let database = call.owner_database(database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
     let definition = ClientEncryptionKeyDefinition::from_json(&call.json_body()?)?;
     let key = call.engine.create_encryption_key(pass, &database, definition).await?;

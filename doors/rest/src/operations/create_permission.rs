@@ -11,7 +11,7 @@ use model::PermissionDefinition;
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
     call.refuse_query()?;
     let life = headers::token_life(call.headers())?;
-    let database = call.owner_database(path.database)?;
+    let database = call.owner_database(path.database, Action::ChangePermissions)?;
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user).map_err(owner_fault)?.resource;
     let definition = PermissionDefinition::from_json(&call.json_body()?)?;

@@ -14,7 +14,7 @@ pub(super) async fn perform(
     kind: ScriptKind,
 ) -> Result<Reply, Refusal> {
     call.refuse_query()?;
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::ChangeMetadata)?.resource;
     let place = Place::Container(&container, Reach::Scripts(kind));
     let pass = call.change_catalog(Action::ChangeMetadata, place)?;
     let definition = ScriptDefinition::from_json(kind, &call.json_body()?)?;

@@ -8,7 +8,7 @@ use engine::{Action, Place};
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     call.refuse_query()?;
-    let database = call.owner_database(database)?;
+    let database = call.owner_database(database, Action::ChangePermissions)?;
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
     let creation = call.creation()?;
     let written = call.engine.create_user(pass, &database, &call.name_in_body()?, &creation).await?;

@@ -10,7 +10,7 @@ use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let database = call.owner_database(path.user.database)?;
+    let database = call.owner_database(path.user.database, Action::ChangePermissions)?;
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user.user).map_err(owner_fault)?.resource;
     let permission = call.engine.find_permission(&user, path.permission)?.resource;

@@ -11,7 +11,7 @@ use model::limits::ITEM_BYTES_MAX;
 use model::{Charge, Fault, LimitFault, PartitionKey, RequestFault, Rid};
 use plan::{Item, Outcome, SYSTEM_PROPERTIES, StoredDocument, Target};
 use std::sync::Arc;
-use value::{Document, JsonError, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
+use value::{BINARY_JSON_MARK, Document, JsonError, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
 
 /// The partition key of the header; `None` when it is absent.
 pub(super) fn header_key(
@@ -39,12 +39,22 @@ pub(super) fn implied_key(container: &Container) -> Result<Option<PartitionKey>,
     definition.is_system_key().then(|| definition.parse_header("[]")).transpose()
 }
 
-/// The item in `text`. Clients send back the system properties they have read: those are dropped.
+/// The item in `text`, which may be JSON in the service's binary form. Clients send back the system properties they
+/// have read: those are dropped.
 pub(super) fn item(text: &[u8]) -> Result<Item, Fault> {
     if text.len() > ITEM_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
     }
-    let document = Document::from_json_without(text, &SYSTEM_PROPERTIES).map_err(bad_json)?;
+    let document = match text.first() {
+        Some(&BINARY_JSON_MARK) => Document::from_binary_json_without(text, &SYSTEM_PROPERTIES),
+        Some(_) | None => Document::from_json_without(text, &SYSTEM_PROPERTIES),
+    };
+    let document = document.map_err(bad_json)?;
+    // A few bytes of the binary form can stand for many.
+    let size = document.bytes().len();
+    if text.first() == Some(&BINARY_JSON_MARK) && size > ITEM_BYTES_MAX {
+        return Err(LimitFault::TooLarge { bytes: size, limit: ITEM_BYTES_MAX }.into());
+    }
     Ok(Item::new(document)?)
 }
 

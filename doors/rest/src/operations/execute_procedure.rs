@@ -8,7 +8,7 @@ use crate::wire::reply::Reply;
 use engine::Action;
 
 pub(super) fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Reply, Refusal> {
-    let named = NamedScript::of(call, &path)?;
+    let named = NamedScript::of(call, &path, Action::ExecuteProcedure)?;
     call.change_catalog(Action::ExecuteProcedure, named.place())?;
     named.script()?;
     Err(not_supported("the execution of a stored procedure").into())

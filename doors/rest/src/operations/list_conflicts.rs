@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let request = call.page_request()?;
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::ReadConflicts)?.resource;
     call.read_catalog(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
     if request.continuation.is_some() {
         return Err(RequestFault::BadContinuation { reason: "this list never had a second page" }.into());

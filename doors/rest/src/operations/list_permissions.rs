@@ -10,7 +10,7 @@ use engine::{Action, Place};
 pub(super) fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
     let request = call.page_request()?;
     let life = headers::token_life(call.headers())?;
-    let database = call.owner_database(path.database)?;
+    let database = call.owner_database(path.database, Action::ReadPermissions)?;
     let pass = call.read_catalog(Action::ReadPermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user).map_err(owner_fault)?.resource;
     let page = call.engine.list_permissions(pass, &user, &request)?;

@@ -10,7 +10,7 @@ use model::ScriptKind;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>, kind: ScriptKind) -> Result<Reply, Refusal> {
     let request = call.page_request()?;
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Scripts(kind)))?;
     let page = call.engine.list_scripts(pass, &container, kind, &request)?;
     let rid = container.rid().text();

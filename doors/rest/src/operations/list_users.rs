@@ -8,7 +8,7 @@ use engine::{Action, Place};
 
 pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     let request = call.page_request()?;
-    let database = call.owner_database(database)?;
+    let database = call.owner_database(database, Action::ReadMetadata)?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
     let page = call.engine.list_users(pass, &database, &request)?;
     let rid = database.rid().text();

@@ -63,7 +63,7 @@ use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Page, PageRequest,
-    Place, Principal, Reach, ReadPass, WritePass,
+    Place, Principal, Reach, ReadPass, Sought, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -200,27 +200,31 @@ impl Call<'_> {
     }
 
     /// The database that the request is about, for a caller who may know of it.
-    fn database(&self, segment: &str) -> Result<Arc<Database>, Fault> {
+    fn database(&self, segment: &str, action: Action) -> Result<Arc<Database>, Fault> {
+        let sought = Sought { database: segment, container: None };
         let found = self.engine.find_database(segment).map(|found| found.resource);
-        self.engine.access().reveal(&self.principal, found, |database| Place::Database(database))
+        let access = self.engine.access();
+        access.reveal(&self.principal, action, sought, found, |database| Place::Database(database))
     }
 
     /// The database below which the request is at work.
-    fn owner_database(&self, segment: &str) -> Result<Arc<Database>, Fault> {
-        self.database(segment).map_err(owner_fault)
+    fn owner_database(&self, segment: &str, action: Action) -> Result<Arc<Database>, Fault> {
+        self.database(segment, action).map_err(owner_fault)
     }
 
     /// The container that the request is about, for a caller who may know of it.
-    fn container(&self, path: ContainerPath<'_>) -> Result<Addressed<Arc<Container>>, Fault> {
+    fn container(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Fault> {
+        let sought = Sought { database: path.database, container: Some(path.container) };
         let found = self.engine.find_container(path.database, path.container);
-        self.engine
-            .access()
-            .reveal(&self.principal, found, |found| Place::Container(&found.resource, Reach::Whole))
+        let access = self.engine.access();
+        access.reveal(&self.principal, action, sought, found, |found| {
+            Place::Container(&found.resource, Reach::Whole)
+        })
     }
 
     /// The container whose data the request is about. Its absence is told apart from that of the data.
-    fn owner(&self, path: ContainerPath<'_>) -> Result<Addressed<Arc<Container>>, Refusal> {
-        let found = self.container(path).map_err(owner_fault)?;
+    fn owner(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Refusal> {
+        let found = self.container(path, action).map_err(owner_fault)?;
         if let Some(intended) = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)? {
             let actual = found.resource.rid().text();
             if intended != actual.as_str() {

@@ -8,7 +8,7 @@ use engine::{Action, Place, Reach};
 use model::MissingFault;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::ReadConflicts)?.resource;
     call.read_catalog(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
     Err(MissingFault::Resource.into())
 }

@@ -12,7 +12,7 @@ use model::limits::{ITEM_BYTES_MAX, PARTITION_BYTES_MAX};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let wants_usage = headers::flag(call.headers(), &names::POPULATE_QUOTA)?;
-    let container = call.container(path)?.resource;
+    let container = call.container(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Whole))?;
     let resource = resources::container(&container);
     let mut reply = resource_reply(StatusCode::OK, CATALOG_READ, &resource, container.etag());

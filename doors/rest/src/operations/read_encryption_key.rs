@@ -9,7 +9,7 @@ use engine::{Action, Place};
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: EncryptionKeyPath<'_>) -> Result<Reply, Refusal> {
-    let database = call.owner_database(path.database)?;
+    let database = call.owner_database(path.database, Action::ReadMetadata)?;
     call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
     let key = call.engine.find_encryption_key(&database, path.key)?.resource;
     let resource = small_resources::encryption_key(&database, &key);

@@ -10,7 +10,7 @@ use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result<Reply, Refusal> {
     let life = headers::token_life(call.headers())?;
-    let database = call.owner_database(path.user.database)?;
+    let database = call.owner_database(path.user.database, Action::ReadPermissions)?;
     call.read_catalog(Action::ReadPermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user.user).map_err(owner_fault)?.resource;
     let permission = call.engine.find_permission(&user, path.permission)?.resource;

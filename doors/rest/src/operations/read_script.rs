@@ -10,7 +10,7 @@ use engine::Action;
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Reply, Refusal> {
-    let named = NamedScript::of(call, &path)?;
+    let named = NamedScript::of(call, &path, Action::ReadMetadata)?;
     call.read_catalog(Action::ReadMetadata, named.place())?;
     let script = named.script()?;
     let resource = small_resources::script(&named.container, named.kind, &script);

@@ -11,7 +11,7 @@ use model::ClientEncryptionKeyDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, path: EncryptionKeyPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let database = call.owner_database(path.database)?;
+    let database = call.owner_database(path.database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
     let key = call.engine.find_encryption_key(&database, path.key)?.resource;
     let definition = ClientEncryptionKeyDefinition::from_json(&call.json_body()?)?;

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
     let admin = call.change_catalog(Action::ChangeMetadata, Place::Account)?;
+    let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
     let offer = call.engine.find_offer(pass, rid)?;
     let body = call.json_body()?;
     check_identity(&offer, &body)?;

@@ -12,7 +12,7 @@ use model::ScriptDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let named = NamedScript::of(call, &path)?;
+    let named = NamedScript::of(call, &path, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, named.place())?;
     let script = named.script()?;
     let definition = ScriptDefinition::from_json(named.kind, &call.json_body()?)?;

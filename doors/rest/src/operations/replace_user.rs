@@ -10,7 +10,7 @@ use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let database = call.owner_database(path.database)?;
+    let database = call.owner_database(path.database, Action::ChangePermissions)?;
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user)?.resource;
     let user = call.engine.replace_user(pass, &user, &call.name_in_body()?, &condition).await?;

@@ -3,7 +3,7 @@
 use super::Call;
 use crate::faults::Refusal;
 use crate::route::ScriptPath;
-use engine::{Container, Place, Reach, Script};
+use engine::{Action, Container, Place, Reach, Script};
 use model::{Fault, ScriptKind};
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ pub(super) struct NamedScript {
 }
 
 impl NamedScript {
-    /// Looks for the script that `path` names.
-    pub(super) fn of(call: &Call<'_>, path: &ScriptPath<'_>) -> Result<NamedScript, Refusal> {
-        let container = call.owner(path.container)?.resource;
+    /// Looks for the script that `path` names, to do `action` with it.
+    pub(super) fn of(call: &Call<'_>, path: &ScriptPath<'_>, action: Action) -> Result<NamedScript, Refusal> {
+        let container = call.owner(path.container, action)?.resource;
         let found = call.engine.find_script(&container, path.kind, path.script).map(|found| found.resource);
         let name = found.as_ref().map_or(path.script, |script| script.id()).to_owned();
         Ok(NamedScript { container, kind: path.kind, name, found })

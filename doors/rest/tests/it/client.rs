@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-const KEY: &[u8] = b"the key of these tests";
+pub(crate) const KEY: &[u8] = b"the key of these tests";
 /// The time of all tests.
 pub(crate) const NOW: u64 = 1_700_000_000;
 
 /// A clock that stands until it is moved and chance that counts.
 #[derive(Debug, Default)]
-struct Still {
+pub(crate) struct Still {
     later_seconds: AtomicU64,
     random: AtomicU64,
 }
@@ -50,6 +50,11 @@ impl Client {
     /// An empty account.
     pub(crate) async fn empty() -> Client {
         Client::with_options(RestOptions::default()).await
+    }
+
+    /// A door to an engine that was opened elsewhere.
+    pub(crate) fn over(engine: Arc<Engine>) -> Client {
+        Client { door: RestDoor::new(engine, RestOptions::default()), ambient: Arc::default() }
     }
 
     pub(crate) async fn with_options(options: RestOptions) -> Client {
@@ -247,10 +252,15 @@ impl Call {
     }
 
     fn authorization(&self, date: &str) -> String {
+        self.authorization_by(KEY, date)
+    }
+
+    /// The credential that an account key makes.
+    pub(crate) fn authorization_by(&self, key: &[u8], date: &str) -> String {
         let (kind, link) = self.signed_as.clone().unwrap_or_else(|| subject(&self.path));
         let payload =
             format!("{}\n{}\n{link}\n{}\n\n", self.verb.as_str().to_lowercase(), kind, date.to_lowercase());
-        let mut mac = Hmac::<Sha256>::new_from_slice(KEY).unwrap();
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
         mac.update(payload.as_bytes());
         let signature = BASE64_STANDARD.encode(mac.finalize().into_bytes());
         encoded(&format!("type=master&ver=1.0&sig={signature}"))

@@ -248,3 +248,31 @@ async fn a_session_ahead_of_the_store_is_refused() {
     assert_eq!(client.send(read(&format!("{token}9"))).await.code(), (404, 1002));
     assert_eq!(client.send(read("77:0#99")).await.status, StatusCode::OK);
 }
+
+#[tokio::test]
+async fn an_item_may_come_in_binary_form() {
+    let client = Client::with_container().await;
+    // {"id": "1", "pk": "a", "_rid": null, "n": 7} with two names of the system's table.
+    let binary = b"\x80\xEA\x11\x2C\x811\x82pk\x81a\x25\xD0\x81n\xC8\x07\x81m\xE0".to_vec();
+    let post = |body: Vec<u8>| Call::post(DOCS).key(&key()).body(body);
+    let made = client.send(post(binary.clone())).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+    let (id, n, m) = (&made.json()["id"], &made.json()["n"], &made.json()["m"]);
+    assert_eq!((id, n, m), (&json!("1"), &json!(7), &json!([])));
+    assert!(made.json()["_rid"].is_string());
+    assert_eq!(client.send(Call::get(&item("1")).key(&key())).await.json(), made.json());
+    assert_eq!(client.send(post(binary[..binary.len() - 1].to_vec())).await.code(), (400, 0));
+    // References to a long string: small on the wire, too large for an item.
+    let long = 50_000_u16;
+    let mut body = vec![0x81, b's', 0xC1];
+    body.extend(long.to_le_bytes());
+    body.extend(vec![b'x'; long.into()]);
+    body.extend([0x81, b'l', 0xE2, 60 * 3]);
+    for _ in 0..60 {
+        body.extend([0xC4, 8, 0]);
+    }
+    let mut bomb = vec![0x80, 0xEC];
+    bomb.extend(u32::try_from(body.len()).unwrap().to_le_bytes());
+    bomb.extend(body);
+    assert_eq!(client.send(post(bomb)).await.code(), (413, 0));
+}

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod authorisation;
 mod bad_requests;
 mod batches;
 mod catalog;
 mod client;
+mod cors;
 mod documents;
 mod feeds;
 mod offers;

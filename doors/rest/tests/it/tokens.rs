@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use http::{Method, StatusCode};
+use rest::RestDoor;
 use serde_json::{Value as Json, json};
 
 /// Database `d` with containers `c` (items 1 and 2 under key `a`, 1 under key `b`) and `other`, and a user.
@@ -213,6 +214,26 @@ async fn a_token_reads_what_a_client_needs_and_nothing_else_of_the_catalog() {
         let call = Call::new(verb.clone(), path).json(&json!({ "id": "x" }));
         assert_eq!(status(&client, all, call).await, 403, "{verb} {path}");
     }
+}
+
+#[tokio::test]
+async fn no_route_but_the_account_is_open_to_a_token_for_something_else() {
+    let client = account().await;
+    let all = token(&client, "All", "dbs/d/colls/other", None).await;
+    let body = json!({ "id": "1", "pk": "a" });
+    let mut count = 0;
+    for (verb, route) in RestDoor::routes() {
+        // Nobody can query offers.
+        if route == "/" || (verb == Method::POST && route == "/offers") {
+            continue;
+        }
+        let ids = if route.starts_with("/offers") { ["AQAA", "", ""] } else { ["d", "c", "1"] };
+        let path = ids.iter().fold(route.clone(), |path, id| path.replacen('*', id, 1));
+        let call = Call::new(verb.clone(), &path).key(&json!(["a"])).json(&body);
+        assert_eq!(status(&client, &all, call).await, 403, "{verb} {route}");
+        count += 1;
+    }
+    assert_eq!(count, RestDoor::routes().len() - 2);
 }
 
 /// All that a refusal says, apart from the activity id.

@@ -88,7 +88,6 @@ pub(super) const CONTAINERS: &[(&str, &[&str])] = &[
             "{\"indexingMode\":\"sometimes\"}",
             "{\"includedPaths\":1}",
             "{\"indexingMode\":\"none\",\"automatic\":true}",
-            "{\"includedPaths\":[{\"path\":\"/a/?\"}]}",
             "{\"includedPaths\":[{\"path\":\"/*\"}],\"excludedPaths\":[{\"path\":\"/*\"}]}",
             "{\"unheardOf\":[1]}",
         ],

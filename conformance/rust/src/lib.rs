@@ -1,0 +1,8 @@
+//! What the tests through the Rust SDK share: a server, clients of it over plain HTTP and TLS, small assertions.
+
+pub mod check;
+pub mod fixture;
+pub mod server;
+
+pub use check::{good, plain, refused};
+pub use fixture::{Fixture, over_both};

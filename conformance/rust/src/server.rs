@@ -1,0 +1,158 @@
+//! The server under test as a child process: started, stopped in order, killed, started again on the same folder.
+
+use azure_data_cosmos::options::Region;
+use azure_data_cosmos::{
+    AccountReference, CosmosClient, CosmosClientBuilder, CosmosRuntime, RoutingStrategy,
+};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// The key that everybody knows.
+pub const KEY: &str =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+const READY_MAX: Duration = Duration::from_secs(30);
+
+/// One server and its data folder. The port is chosen at the first start and kept at later ones.
+pub struct Server {
+    folder: tempfile::TempDir,
+    process: Option<Child>,
+    port: u16,
+    /// Connections of the SDK. Those of another server would not trust this one's authority.
+    connections: OnceCell<CosmosRuntime>,
+}
+
+impl Server {
+    /// Starts a server with an empty data folder.
+    pub fn start_new() -> Server {
+        let folder = tempfile::Builder::new().prefix("conformance-").tempdir().unwrap();
+        let mut server = Server { folder, process: None, port: 0, connections: OnceCell::new() };
+        server.start();
+        server
+    }
+
+    pub fn start(&mut self) {
+        let log = self.folder.path().join("log");
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(log).unwrap();
+        let mut process = Command::new(program())
+            .arg("--data")
+            .arg(self.folder.path().join("data"))
+            .args(["--nosql", &format!("127.0.0.1:{}", self.port)])
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        self.process = Some(process);
+        let (sender, receiver) = mpsc::channel();
+        // Reads on after the ready line, so that the pipe never fills.
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let place = line.strip_prefix("ready nosql=").and_then(|rest| rest.split(' ').next());
+                let port =
+                    place.and_then(|place| place.trim_end_matches('/').rsplit(':').next()?.parse().ok());
+                if let Some(port) = port {
+                    // Nobody listens after the first.
+                    let _ = sender.send(port);
+                }
+            }
+        });
+        self.port =
+            receiver.recv_timeout(READY_MAX).unwrap_or_else(|_| panic!("not ready\n{}", self.errors()));
+        trust(&self.authority());
+    }
+
+    /// Asks it to end, as an operator would; answers whether it ended well.
+    pub fn stop(&mut self) -> bool {
+        let mut process = self.process.take().unwrap();
+        assert!(Command::new("kill").arg(process.id().to_string()).status().unwrap().success());
+        process.wait().unwrap().success()
+    }
+
+    /// Ends it as a crash would: no last words, no flush.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    pub fn endpoint(&self, scheme: &str) -> String {
+        format!("{scheme}://127.0.0.1:{}/", self.port)
+    }
+
+    /// A client as an application makes it.
+    pub async fn client(&self, scheme: &str) -> CosmosClient {
+        self.client_with_key(scheme, KEY).await.unwrap()
+    }
+
+    pub async fn client_with_key(&self, scheme: &str, key: &str) -> azure_data_cosmos::Result<CosmosClient> {
+        self.build(self.builder().await, scheme, key).await
+    }
+
+    pub async fn builder(&self) -> CosmosClientBuilder {
+        let connections =
+            self.connections.get_or_try_init(|| CosmosRuntime::builder().build()).await.unwrap();
+        CosmosClient::builder().with_runtime(connections.clone())
+    }
+
+    pub async fn build(
+        &self,
+        builder: CosmosClientBuilder,
+        scheme: &str,
+        key: &str,
+    ) -> azure_data_cosmos::Result<CosmosClient> {
+        let endpoint = self.endpoint(scheme).parse().unwrap();
+        let account = AccountReference::with_authentication_key(endpoint, key.to_owned());
+        builder.build(account, RoutingStrategy::ProximityTo(Region::EAST_US)).await
+    }
+
+    /// The certificate of the server's own authority.
+    fn authority(&self) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let request = "GET /_explorer/emulator.pem HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    fn errors(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The program to test: the release build, or what the environment names.
+fn program() -> PathBuf {
+    let named = std::env::var_os("PERIHELION_BIN").filter(|named| !named.is_empty());
+    let release = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/release/perihelion");
+    let path = named.map_or_else(release, PathBuf::from);
+    assert!(
+        path.exists(),
+        "no server at {}: run `cargo build --release -p perihelion` first",
+        path.display()
+    );
+    path
+}
+
+/// Adds an authority to the file that every new client reads.
+fn trust(certificate: &str) {
+    static AUTHORITIES: Mutex<String> = Mutex::new(String::new());
+    let file = std::env::var("SSL_CERT_FILE").expect("cargo sets it, see .cargo/config.toml");
+    let mut authorities = AUTHORITIES.lock().unwrap();
+    authorities.push_str(certificate);
+    // Never half a file: another test may make a client now.
+    let whole = format!("{file}.new");
+    std::fs::write(&whole, &*authorities).unwrap();
+    std::fs::rename(&whole, &file).unwrap();
+}

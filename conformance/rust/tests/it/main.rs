@@ -1,0 +1,14 @@
+//! The server through the official Rust SDK.
+
+mod access;
+mod batch;
+mod catalog;
+mod conditions;
+mod expiry;
+mod feed;
+mod items;
+mod partition_keys;
+mod patch;
+mod restart;
+mod session;
+mod unique_keys;

@@ -1,0 +1,90 @@
+//! Signatures of tokens, checked by the cryptography that TLS uses already.
+//!
+//! The token library leaves this to its user. Its own choices would bring a second implementation of everything, one
+//! of them with C code and the other with an RSA that is not constant-time.
+
+use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
+use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, EncodingKey};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
+    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RsaParameters, RsaPublicKeyComponents,
+    UnparsedPublicKey, VerificationAlgorithm,
+};
+use signature::Verifier;
+
+/// Makes this the cryptography of the token library. It keeps one for the whole process, and ours is the only one.
+pub(super) fn install() {
+    // A second call changes nothing.
+    let _ = PROVIDER.install_default();
+}
+
+static PROVIDER: CryptoProvider = CryptoProvider {
+    signer_factory: refuse_to_sign,
+    verifier_factory: verifier,
+    key_utils: KeyUtils::new_unimplemented(),
+};
+
+/// We take tokens and make none.
+fn refuse_to_sign(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
+    Err(ErrorKind::UnsupportedAlgorithm.into())
+}
+
+fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
+    let check = Check::of(*algorithm).ok_or(ErrorKind::UnsupportedAlgorithm)?;
+    Ok(Box::new(RingVerifier { algorithm: *algorithm, check, key: key.clone() }))
+}
+
+/// How a signature is checked.
+#[derive(Clone, Copy)]
+enum Check {
+    Rsa(&'static RsaParameters),
+    Curve(&'static dyn VerificationAlgorithm),
+}
+
+impl Check {
+    /// `None` for everything that is no signature with a public key.
+    fn of(algorithm: Algorithm) -> Option<Check> {
+        let checks = [
+            (Algorithm::RS256, Check::Rsa(&RSA_PKCS1_2048_8192_SHA256)),
+            (Algorithm::RS384, Check::Rsa(&RSA_PKCS1_2048_8192_SHA384)),
+            (Algorithm::RS512, Check::Rsa(&RSA_PKCS1_2048_8192_SHA512)),
+            (Algorithm::PS256, Check::Rsa(&RSA_PSS_2048_8192_SHA256)),
+            (Algorithm::PS384, Check::Rsa(&RSA_PSS_2048_8192_SHA384)),
+            (Algorithm::PS512, Check::Rsa(&RSA_PSS_2048_8192_SHA512)),
+            (Algorithm::ES256, Check::Curve(&ECDSA_P256_SHA256_FIXED)),
+            (Algorithm::ES384, Check::Curve(&ECDSA_P384_SHA384_FIXED)),
+            (Algorithm::EdDSA, Check::Curve(&ED25519)),
+        ];
+        checks.into_iter().find(|(known, _)| *known == algorithm).map(|(_, check)| check)
+    }
+}
+
+struct RingVerifier {
+    algorithm: Algorithm,
+    check: Check,
+    key: DecodingKey,
+}
+
+impl JwtVerifier for RingVerifier {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+}
+
+impl Verifier<Vec<u8>> for RingVerifier {
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
+        let verified = match (self.check, self.key.kind()) {
+            (Check::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+                RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
+            }
+            (Check::Curve(curve), DecodingKeyKind::SecretOrDer(point)) => {
+                UnparsedPublicKey::new(curve, point).verify(message, signature)
+            }
+            (Check::Rsa(_), DecodingKeyKind::SecretOrDer(_))
+            | (Check::Curve(_), DecodingKeyKind::RsaModulusExponent { .. }) => Err(ring::error::Unspecified),
+        };
+        verified.map_err(|_| signature::Error::new())
+    }
+}

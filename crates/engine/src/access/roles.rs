@@ -1,0 +1,390 @@
+//! Roles: which holder of an identity provider's token may do what, and where.
+//!
+//! As in the service: a role lists data actions by name, an assignment gives a role to a principal at a scope, and what
+//! no assignment allows is denied. Roles are about data. Databases, containers, scripts, users and permissions are
+//! changed with a key, whatever the roles say.
+
+use super::{Action, Place, Sought};
+use model::AccessFault;
+
+const READ_METADATA: &str = "Microsoft.DocumentDB/databaseAccounts/readMetadata";
+const READ_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/read";
+const CREATE_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/create";
+const UPSERT_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/upsert";
+const REPLACE_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/replace";
+const DELETE_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/delete";
+const ALL_OF_ITEMS: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/*";
+const EXECUTE_QUERY: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/executeQuery";
+const READ_CHANGE_FEED: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/readChangeFeed";
+const EXECUTE_PROCEDURE: &str =
+    "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/executeStoredProcedure";
+const MANAGE_CONFLICTS: &str =
+    "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/manageConflicts";
+const ALL_OF_CONTAINERS: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/*";
+
+/// All data actions that have a name.
+const DATA_ACTIONS: [&str; 10] = [
+    READ_METADATA,
+    READ_ITEM,
+    CREATE_ITEM,
+    UPSERT_ITEM,
+    REPLACE_ITEM,
+    DELETE_ITEM,
+    EXECUTE_QUERY,
+    READ_CHANGE_FEED,
+    EXECUTE_PROCEDURE,
+    MANAGE_CONFLICTS,
+];
+
+/// The roles that every account has, by the name that is used here, the service's name and its id there.
+const BUILT_IN: [([&str; 3], &[&str]); 2] = [
+    (
+        ["reader", "Cosmos DB Built-in Data Reader", "00000000-0000-0000-0000-000000000001"],
+        &[READ_METADATA, READ_ITEM, EXECUTE_QUERY, READ_CHANGE_FEED],
+    ),
+    (
+        ["contributor", "Cosmos DB Built-in Data Contributor", "00000000-0000-0000-0000-000000000002"],
+        &[READ_METADATA, ALL_OF_CONTAINERS, ALL_OF_ITEMS],
+    ),
+];
+
+/// A role of the operator's own.
+#[derive(Clone, Debug)]
+pub struct RoleDefinition {
+    /// Its name.
+    pub name: String,
+    /// Data actions; the last part of one may be `*`.
+    pub actions: Vec<String>,
+}
+
+/// A role given to somebody.
+#[derive(Clone, Debug)]
+pub struct RoleAssignment {
+    /// To whom.
+    pub assignee: Assignee,
+    /// A built-in role or one that is defined.
+    pub role: String,
+    /// `/`, `/dbs/NAME` or `/dbs/NAME/colls/NAME`.
+    pub scope: String,
+}
+
+/// Whom an assignment is for, by what a token says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assignee {
+    /// The one with this object id or, where tokens have none, this subject.
+    Principal(String),
+    /// The members of a group.
+    Group(String),
+    /// Those to whom the identity provider gave a role of this name.
+    AppRole(String),
+}
+
+/// All roles and assignments, checked.
+#[derive(Clone, Debug, Default)]
+pub struct RoleTable {
+    assignments: Vec<(Assignee, Grant)>,
+}
+
+/// What a token says about its holder.
+pub(super) struct Claimant {
+    pub(super) id: String,
+    pub(super) groups: Vec<String>,
+    pub(super) roles: Vec<String>,
+}
+
+/// What somebody's roles allow.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RoleRights {
+    principal: String,
+    grants: Vec<Grant>,
+}
+
+/// Actions that are allowed at a scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Grant {
+    actions: Vec<String>,
+    scope: Scope,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Scope {
+    Account,
+    Database(String),
+    Container(String, String),
+}
+
+impl RoleTable {
+    /// Checks roles and assignments; the error names the one that is wrong.
+    pub fn new(roles: Vec<RoleDefinition>, assignments: Vec<RoleAssignment>) -> Result<RoleTable, String> {
+        for (index, role) in roles.iter().enumerate() {
+            let is_same = |other: &RoleDefinition| other.name == role.name;
+            if built_in(&role.name).is_some() || roles[..index].iter().any(is_same) {
+                return Err(format!("the role \"{}\" is defined twice", role.name));
+            }
+            for action in &role.actions {
+                if !DATA_ACTIONS.iter().any(|known| matches(action, known)) {
+                    return Err(format!(
+                        "the role \"{}\" has the unknown data action \"{action}\"",
+                        role.name
+                    ));
+                }
+            }
+        }
+        let assignments = assignments.into_iter().map(|assignment| {
+            let own = roles.iter().find(|role| role.name == assignment.role).map(|role| role.actions.clone());
+            let actions = own.or_else(|| built_in(&assignment.role));
+            let actions =
+                actions.ok_or_else(|| format!("the role \"{}\" is not defined", assignment.role))?;
+            let scope = Scope::parse(&assignment.scope).ok_or_else(|| {
+                format!("\"{}\" is no scope; one is /, /dbs/NAME or /dbs/NAME/colls/NAME", assignment.scope)
+            })?;
+            Ok((assignment.assignee, Grant { actions, scope }))
+        });
+        Ok(RoleTable { assignments: assignments.collect::<Result<_, String>>()? })
+    }
+
+    /// Everything that is given to the holder of a token.
+    pub(super) fn rights_of(&self, claimant: Claimant) -> RoleRights {
+        let is_given = |assignee: &Assignee| match assignee {
+            Assignee::Principal(id) => *id == claimant.id,
+            Assignee::Group(group) => claimant.groups.contains(group),
+            Assignee::AppRole(role) => claimant.roles.contains(role),
+        };
+        let given = self.assignments.iter().filter(|(assignee, _)| is_given(assignee));
+        let grants = given.map(|(_, grant)| grant.clone()).collect();
+        RoleRights { principal: claimant.id, grants }
+    }
+}
+
+impl RoleRights {
+    /// Whether some role allows `action` at `place`.
+    pub(super) fn authorise(&self, action: Action, place: Place<'_>) -> Result<(), AccessFault> {
+        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;
+        // Every client reads the account first, whatever part of it its roles are about.
+        let anywhere = action == Action::ReadAccount;
+        let allows = |grant: &Grant| {
+            grant.actions.iter().any(|pattern| matches(pattern, name))
+                && (anywhere || grant.scope.includes(place))
+        };
+        if self.grants.iter().any(allows) {
+            return Ok(());
+        }
+        Err(self.missing(name, resource(place)))
+    }
+
+    /// Whether the holder may know if what is sought exists: only inside the scope of some role. Outside of them the
+    /// answer is the same whether it is there, which is `found`, or not.
+    pub(super) fn reveal(
+        &self,
+        action: Action,
+        sought: Sought<'_>,
+        found: Option<Place<'_>>,
+    ) -> Result<(), AccessFault> {
+        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;
+        let sees = |grant: &Grant| match found {
+            Some(place) => grant.scope.includes(place),
+            None => grant.scope.includes_sought(sought),
+        };
+        if self.grants.iter().any(sees) {
+            return Ok(());
+        }
+        let resource = match sought.container {
+            None => format!("/dbs/{}", sought.database),
+            Some(container) => format!("/dbs/{}/colls/{container}", sought.database),
+        };
+        Err(self.missing(name, resource))
+    }
+
+    fn missing(&self, action: &'static str, resource: String) -> AccessFault {
+        let is_metadata = action == READ_METADATA;
+        AccessFault::RoleMissing { principal: self.principal.clone(), action, resource, is_metadata }
+    }
+}
+
+impl Scope {
+    fn parse(text: &str) -> Option<Scope> {
+        let mut parts = text.strip_prefix('/')?.split('/');
+        let scope = match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(""), None, None, None) => Scope::Account,
+            (Some("dbs"), Some(database), None, None) => Scope::Database(database.to_owned()),
+            (Some("dbs"), Some(database), Some("colls"), Some(container)) => {
+                Scope::Container(database.to_owned(), container.to_owned())
+            }
+            _ => return None,
+        };
+        let is_named = !text.contains("//") && (text == "/" || !text.ends_with('/'));
+        (is_named && parts.next().is_none()).then_some(scope)
+    }
+
+    /// Whether `place` lies inside. Names are those of now: a container that is created again is another, but its name
+    /// was given to the same people.
+    fn includes(&self, place: Place<'_>) -> bool {
+        match (self, place) {
+            (Scope::Account, _) => true,
+            (Scope::Database(name), Place::Database(database)) => name == database.id(),
+            (Scope::Database(name), Place::Container(container, _)) => name == container.database().id(),
+            (Scope::Container(database, name), Place::Container(container, _)) => {
+                database == container.database().id() && name == container.id()
+            }
+            (Scope::Database(_), Place::Account)
+            | (Scope::Container(..), Place::Account | Place::Database(_)) => false,
+        }
+    }
+}
+
+impl Scope {
+    /// Whether what has these names would lie inside.
+    fn includes_sought(&self, sought: Sought<'_>) -> bool {
+        match self {
+            Scope::Account => true,
+            Scope::Database(name) => name == sought.database,
+            Scope::Container(database, name) => {
+                database == sought.database && sought.container == Some(name.as_str())
+            }
+        }
+    }
+}
+
+fn built_in(name: &str) -> Option<Vec<String>> {
+    let found = BUILT_IN.iter().find(|(names, _)| names.contains(&name));
+    found.map(|(_, actions)| actions.iter().map(|action| (*action).to_owned()).collect())
+}
+
+/// Whether an action is the one that a role lists, or one of those that its `*` stands for: a single part.
+fn matches(pattern: &str, action: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        None => pattern.eq_ignore_ascii_case(action),
+        Some(start) if start.ends_with('/') => {
+            let begins = action.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start));
+            begins && action.get(start.len()..).is_some_and(|rest| !rest.contains('/'))
+        }
+        Some(_) => false,
+    }
+}
+
+/// The right that a deed needs; `None` for those that no role gives.
+fn data_action(action: Action) -> Option<&'static str> {
+    match action {
+        Action::ReadAccount | Action::ReadMetadata => Some(READ_METADATA),
+        Action::ReadDocument => Some(READ_ITEM),
+        // A list is the query for everything.
+        Action::ListDocuments | Action::QueryDocuments => Some(EXECUTE_QUERY),
+        Action::ReadChangeFeed => Some(READ_CHANGE_FEED),
+        Action::CreateDocument => Some(CREATE_ITEM),
+        Action::UpsertDocument => Some(UPSERT_ITEM),
+        Action::ReplaceDocument => Some(REPLACE_ITEM),
+        Action::DeleteDocument => Some(DELETE_ITEM),
+        Action::ExecuteProcedure => Some(EXECUTE_PROCEDURE),
+        Action::ReadConflicts | Action::DeleteConflicts => Some(MANAGE_CONFLICTS),
+        Action::ChangeMetadata | Action::ReadPermissions | Action::ChangePermissions => None,
+    }
+}
+
+fn resource(place: Place<'_>) -> String {
+    match place {
+        Place::Account => "/".to_owned(),
+        Place::Database(database) => format!("/dbs/{}", database.id()),
+        Place::Container(container, _) => {
+            format!("/dbs/{}/colls/{}", container.database().id(), container.id())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rights(
+        assignments: &[(Assignee, &str, &str)],
+        roles: Vec<RoleDefinition>,
+    ) -> Result<RoleRights, String> {
+        let assignments = assignments.iter().map(|(assignee, role, scope)| RoleAssignment {
+            assignee: assignee.clone(),
+            role: (*role).to_owned(),
+            scope: (*scope).to_owned(),
+        });
+        let table = RoleTable::new(roles, assignments.collect())?;
+        let (groups, roles) = (vec!["staff".to_owned()], vec!["Readers".to_owned()]);
+        Ok(table.rights_of(Claimant { id: "ada".to_owned(), groups, roles }))
+    }
+
+    fn own(actions: &[&str]) -> Vec<RoleDefinition> {
+        let actions = actions.iter().map(|action| (*action).to_owned()).collect();
+        vec![RoleDefinition { name: "own".to_owned(), actions }]
+    }
+
+    fn ada() -> Assignee {
+        Assignee::Principal("ada".to_owned())
+    }
+
+    #[test]
+    fn roles_come_by_name_group_or_claim() {
+        for (assignee, expected) in [
+            (ada(), true),
+            (Assignee::Principal("bob".to_owned()), false),
+            (Assignee::Group("staff".to_owned()), true),
+            (Assignee::Group("ada".to_owned()), false),
+            (Assignee::AppRole("Readers".to_owned()), true),
+            (Assignee::AppRole("staff".to_owned()), false),
+        ] {
+            let rights = rights(&[(assignee.clone(), "reader", "/")], Vec::new()).unwrap();
+            let answer = rights.authorise(Action::ReadMetadata, Place::Account);
+            assert_eq!(answer.is_ok(), expected, "{assignee:?}");
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_one_part() {
+        for (pattern, action, expected) in [
+            (ALL_OF_ITEMS, READ_ITEM, true),
+            (ALL_OF_ITEMS, EXECUTE_QUERY, false),
+            (ALL_OF_CONTAINERS, EXECUTE_QUERY, true),
+            (ALL_OF_CONTAINERS, READ_ITEM, false),
+            ("Microsoft.DocumentDB/databaseAccounts/*", READ_METADATA, true),
+            ("Microsoft.DocumentDB/databaseAccounts/*", READ_ITEM, false),
+            ("microsoft.documentdb/DATABASEACCOUNTS/readmetadata", READ_METADATA, true),
+            ("*", READ_METADATA, false),
+            ("Microsoft.DocumentDB/databaseAccounts/read*", READ_METADATA, false),
+            ("", READ_METADATA, false),
+        ] {
+            assert_eq!(matches(pattern, action), expected, "{pattern} {action}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        assert!(rights(&[(ada(), "owner", "/")], Vec::new()).unwrap_err().contains("owner"));
+        for scope in
+            ["", "dbs/d", "/dbs", "/dbs/", "/dbs/d/", "/dbs/d/colls", "/dbs/d/colls/c/docs/i", "//", "/x/d"]
+        {
+            assert!(rights(&[(ada(), "reader", scope)], Vec::new()).is_err(), "{scope}");
+        }
+        for action in
+            ["", "*", "Microsoft.DocumentDB/*", "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/write"]
+        {
+            assert!(rights(&[], own(&[action])).unwrap_err().contains(action), "{action}");
+        }
+        assert!(rights(&[], [own(&[READ_ITEM]), own(&[READ_ITEM])].concat()).is_err());
+        let named = RoleDefinition { name: "reader".to_owned(), actions: Vec::new() };
+        assert!(rights(&[], vec![named]).is_err());
+    }
+
+    #[test]
+    fn the_account_itself_is_read_by_whoever_reads_a_part_of_it() {
+        let part = rights(&[(ada(), "reader", "/dbs/d/colls/c")], Vec::new()).unwrap();
+        assert!(part.authorise(Action::ReadAccount, Place::Account).is_ok());
+        assert!(part.authorise(Action::ReadMetadata, Place::Account).is_err());
+        let nothing = rights(&[(ada(), "own", "/")], own(&[READ_ITEM])).unwrap();
+        assert!(nothing.authorise(Action::ReadAccount, Place::Account).is_err());
+    }
+
+    #[test]
+    fn no_role_changes_the_catalog() {
+        let rights = rights(&[(ada(), "contributor", "/")], Vec::new()).unwrap();
+        for action in [Action::ChangeMetadata, Action::ReadPermissions, Action::ChangePermissions] {
+            let answer = rights.authorise(action, Place::Account);
+            assert!(matches!(answer, Err(AccessFault::RoleImpossible { .. })), "{action:?}");
+        }
+        assert!(rights.authorise(Action::ExecuteProcedure, Place::Account).is_ok());
+    }
+}

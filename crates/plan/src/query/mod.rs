@@ -1,0 +1,128 @@
+//! What a query wants: rows from sources, filtered, grouped, ordered, projected.
+//!
+//! Pure data, the same for all query languages. Names are gone: a row is a list of slots, one for each source in
+//! scope, outer queries first. Knows nothing of text, indexes or partitions.
+
+mod expression;
+mod function;
+
+pub use expression::{BinaryOperator, Expression, LikePattern, SlotId, SubqueryKind, UnaryOperator};
+pub use function::{Family, Function, Signature};
+
+use value::PropertyPath;
+
+/// A query, or a subquery inside an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// Where rows come from, left to right; each fills the next slot. Without any there is one empty row.
+    pub sources: Vec<Source>,
+    /// A row stays only where this is `true`.
+    pub filter: Option<Expression>,
+    /// How rows are folded; `None` keeps them as they are.
+    pub grouping: Option<Grouping>,
+    /// In which order rows are given.
+    pub order: Order,
+    /// What is made of a row.
+    pub projection: Projection,
+    /// Whether equal results are given once.
+    pub distinct: bool,
+    /// Results that are left out at the beginning.
+    pub offset: u64,
+    /// Most results.
+    pub limit: Option<u64>,
+}
+
+/// Where the rows of one slot come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Each document of the container, or the value at `path` in it; no row where that is undefined.
+    Container {
+        /// Names and array positions below the document.
+        path: Vec<PathStep>,
+    },
+    /// Each element of the array at `path` in each document of the container: `x IN c.items`.
+    ContainerElements {
+        /// Names and array positions below the document.
+        path: Vec<PathStep>,
+    },
+    /// One row with this value; none where it is undefined.
+    Value(Expression),
+    /// One row for each element of this array; none for anything else.
+    Elements(Expression),
+    /// One row for each result of a subquery.
+    Rows(Box<Query>),
+    /// One row for each element of each result of a subquery.
+    RowElements(Box<Query>),
+}
+
+/// A step of a path in a FROM clause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathStep {
+    /// A member of an object.
+    Name(String),
+    /// An element of an array.
+    Position(u64),
+}
+
+/// Rows with equal keys become one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grouping {
+    /// What makes rows belong together; without any, all rows are one group, also when there are none.
+    pub keys: Vec<Expression>,
+    /// What is computed over the rows of a group. Projection and order refer to keys and aggregates by position.
+    pub aggregates: Vec<Aggregate>,
+}
+
+/// A value computed over rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// How.
+    pub kind: AggregateKind,
+    /// Of what, for each row.
+    pub argument: Expression,
+}
+
+/// The aggregates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // each is the SQL function of the same name
+pub enum AggregateKind {
+    Count,
+    CountIf,
+    Sum,
+    Avg,
+    Min,
+    Max,
+}
+
+/// The order of results.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// By document number.
+    None,
+    /// By values in the row, then by document number (descending if the first key is).
+    Keys(Vec<SortKey>),
+    /// By the fused ranks of scores: `ORDER BY RANK`.
+    Rank(Vec<Expression>),
+}
+
+/// One key of an order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    /// The value.
+    pub expression: Expression,
+    /// Its path in the document, if it is one: what an index can serve.
+    pub path: Option<PropertyPath>,
+    /// Whether the largest comes first.
+    pub descending: bool,
+}
+
+/// What is made of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Projection {
+    /// The row's one value: `SELECT *`.
+    Row(SlotId),
+    /// A value; where it is undefined the row vanishes: `SELECT VALUE`.
+    Value(Expression),
+    /// An object; undefined members are absent.
+    Object(Vec<(String, Expression)>),
+}

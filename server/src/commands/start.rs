@@ -1,0 +1,209 @@
+//! `perihelion dev` and `perihelion serve`: everything between the settings and the last answer.
+
+use crate::ambient::SystemAmbient;
+use crate::backoff::Backoff;
+use crate::failure::Failure;
+use crate::identity::IdentityFile;
+use crate::keys::{KeyFile, KeySource};
+use crate::listener::{self, Bound};
+use crate::metrics::Metrics;
+use crate::mode::Mode;
+use crate::screen::Screen;
+use crate::service::Service;
+use crate::settings::{self, AuthFailures, Door, PlainHttp, Settings};
+use crate::tls::{CertificateSource, Tls};
+use crate::{files, handles, logs};
+use clap::ArgMatches;
+use engine::{Engine, EngineOptions, STORE_SPACES};
+use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
+use rest::{RestDoor, RestOptions};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(super) fn run(
+    mode: Mode,
+    matches: &ArgMatches,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
+    let settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
+    logs::start(&settings)?;
+    handles::raise_limit(settings.connections_max);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
+    runtime.block_on(serve(mode, settings))
+}
+
+async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
+    let address = nosql_address(mode, &settings)?;
+    let ambient = Arc::new(SystemAmbient::new());
+    let bound = Bound::at(mode, address, settings.nosql_is_default).await?;
+    let store = open_store(&settings)?;
+    let keys = KeySource {
+        file: (!settings.memory).then(|| KeyFile::of(&settings.data)),
+        well_known: mode.takes_well_known_key(),
+        exposed: !address.ip().is_loopback(),
+    };
+    let made_keys = match (mode, &keys.file) {
+        (Mode::Serve, Some(file)) => file.make_if_missing(&*ambient)?,
+        (Mode::Serve, None) | (Mode::Dev, _) => false,
+    };
+    let tls = Arc::new(Tls::prepare(certificate_source(&settings, address), &*ambient)?);
+    let seen_keys = keys.stamp();
+    let identity = settings.identity.as_deref().map(IdentityFile::open).transpose()?;
+    let options = EngineOptions {
+        keys: keys.read()?,
+        partition_throughput_max: settings.partition_max_throughput,
+        durability: settings.durability,
+        record_cache_bytes: usize::try_from(settings.cache_bytes - block_cache_bytes(&settings))
+            .unwrap_or(usize::MAX),
+    };
+    let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await;
+    let engine = engine.map_err(|fault| Failure::Io {
+        what: format!("cannot open the data in \"{}\"", settings.data.display()),
+        cause: fault.to_string(),
+    })?;
+    if let Some(file) = &keys.file {
+        engine.access().remember_key_uses(&file.read_uses());
+    }
+    let (identity_file, identity) = identity.unzip();
+    engine.access().replace_identity(identity);
+    let service = Arc::new(service(mode, &settings, &engine, Arc::clone(&tls)));
+    let stop = stop_signal(Arc::clone(&service))?;
+    let screen = Screen { mode, settings: &settings, bound: &bound, keys: &keys, made_keys };
+    // A closed standard output is no reason to stop serving.
+    let _ = screen.show(&mut std::io::stdout().lock());
+    tokio::select! {
+        () = listener::serve(bound, service, settings.connections_max, stop) => {}
+        () = keys.watch(&engine, seen_keys) => {}
+        () = tls.watch(&*ambient) => {}
+        () = watch_identity(identity_file, &engine) => {}
+    }
+    keys.note_uses(&engine);
+    engine
+        .close()
+        .await
+        .map_err(|fault| Failure::Io { what: "cannot close the store".to_owned(), cause: fault.to_string() })
+}
+
+async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {
+    match file {
+        Some(file) => file.watch(engine).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Where to listen, if the mode allows it.
+fn nosql_address(mode: Mode, settings: &Settings) -> Result<SocketAddr, Failure> {
+    let Door::At(address) = settings.nosql else {
+        return Err(Failure::Configuration("all doors are off: nothing to serve".to_owned()));
+    };
+    match mode {
+        Mode::Dev if !address.ip().is_loopback() => Err(Failure::Configuration(format!(
+            "setting \"nosql\" is {address}: the well-known key of `dev` may be used on loopback only; \
+             use 127.0.0.1:{}, or `perihelion serve`",
+            address.port()
+        ))),
+        Mode::Serve if settings.memory => Err(Failure::Configuration(
+            "setting \"memory\" is for `perihelion dev`: a server in memory loses its data and its keys"
+                .to_owned(),
+        )),
+        Mode::Dev | Mode::Serve => Ok(address),
+    }
+}
+
+fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>) -> Service {
+    let rest_options = RestOptions {
+        public_endpoint: settings.public_endpoint.clone(),
+        body_timeout: settings.timeouts.body,
+        cors: settings.cors.clone(),
+    };
+    let failures_max = match settings.auth_failures {
+        AuthFailures::ByMode => mode.auth_failures_max(),
+        AuthFailures::Off => None,
+        AuthFailures::Max(max) => Some(max),
+    };
+    Service {
+        door: RestDoor::new(Arc::clone(engine), rest_options),
+        engine: Arc::clone(engine),
+        metrics: Metrics::default(),
+        tls,
+        plain_from_everywhere: settings.plain_http == PlainHttp::Always,
+        timeouts: settings.timeouts,
+        backoff: failures_max.map(Backoff::new),
+        stopping: AtomicBool::new(false),
+    }
+}
+
+fn certificate_source(settings: &Settings, address: SocketAddr) -> CertificateSource {
+    if let Some(files) = &settings.certificate {
+        return CertificateSource::Files(files.clone());
+    }
+    let mut names = Vec::new();
+    if !address.ip().is_unspecified() {
+        names.push(address.ip().to_string());
+    }
+    let endpoint = settings.public_endpoint.as_ref().and_then(|url| url.parse::<http::Uri>().ok());
+    names.extend(endpoint.and_then(|url| url.host().map(|host| host.trim_matches(['[', ']']).to_owned())));
+    CertificateSource::Authority { folder: (!settings.memory).then(|| settings.data.join("tls")), names }
+}
+
+/// The store's share of the caches: point reads, which are most, find whole documents in the other three quarters.
+fn block_cache_bytes(settings: &Settings) -> u64 {
+    settings.cache_bytes / 4
+}
+
+fn open_store(settings: &Settings) -> Result<Store, Failure> {
+    if settings.memory {
+        return Ok(Store::memory(&STORE_SPACES, CommitMode::Thread));
+    }
+    files::make_private_folder(&settings.data)?;
+    let mut options = EmbeddedOptions::new(settings.data.join("store"), &STORE_SPACES);
+    options.cache_bytes = block_cache_bytes(settings);
+    if let Some(bytes) = settings.free_space_reserve_bytes {
+        options.free_space_reserve_bytes = bytes;
+    }
+    Store::open(options).map_err(|fault| Failure::Io {
+        what: format!("cannot use the data folder \"{}\"", settings.data.display()),
+        cause: match fault {
+            OpenFault::Locked { .. } => {
+                "another server is using it; choose another with --data DIR".to_owned()
+            }
+            OpenFault::NewerFormat { .. }
+            | OpenFault::SpacesChanged { .. }
+            | OpenFault::TooManySpaces { .. }
+            | OpenFault::NotAStore { .. }
+            | OpenFault::Io { .. }
+            | OpenFault::Damaged { .. }
+            | OpenFault::Engine { .. } => describe(&fault),
+        },
+    })
+}
+
+/// The fault with its causes, on one line.
+fn describe(fault: &dyn std::error::Error) -> String {
+    let mut text = fault.to_string();
+    let mut cause = fault.source();
+    while let Some(deeper) = cause {
+        text = format!("{text}: {deeper}");
+        cause = deeper.source();
+    }
+    text
+}
+
+/// Ends at the first request to stop; the second one ends the program at once, which is safe at any time.
+fn stop_signal(service: Arc<Service>) -> Result<impl Future<Output = ()>, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let failed = |error: std::io::Error| Failure::Failed(format!("cannot listen for signals: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    Ok(async move {
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        tracing::info!("stopping; once more to stop at once");
+        service.stopping.store(true, Ordering::SeqCst);
+        tokio::spawn(async move {
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+            std::process::exit(130);
+        });
+    })
+}

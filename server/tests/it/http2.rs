@@ -1,0 +1,148 @@
+//! HTTP/2 written by hand: frames that stop half-way, streams that are opened and reset, connections that rest.
+
+use crate::process::Server;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const ACK: u8 = 1;
+const END_STREAM_AND_HEADERS: u8 = 5;
+
+/// Length, kind, flags and stream, then the payload.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The header block of `GET /health/live`: names of the static table, values as they are.
+fn request_block() -> Vec<u8> {
+    let path = b"/health/live";
+    let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
+    block.extend_from_slice(path);
+    block.extend_from_slice(&[0x01, 9]);
+    block.extend_from_slice(b"localhost");
+    block
+}
+
+/// Sends one request with these headers; whether it was answered with 200.
+pub(crate) fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> bool {
+    let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
+    block.extend_from_slice(path.as_bytes());
+    for (name, value) in [(":authority", "localhost")].iter().chain(headers) {
+        // A literal with a literal name. Lengths of seven bits go on in the next byte.
+        block.push(0);
+        for text in [name, value] {
+            match text.len() {
+                short @ ..127 => block.push(u8::try_from(short).unwrap()),
+                long => block.extend([
+                    127,
+                    u8::try_from((long - 127) % 128 + 128).unwrap(),
+                    u8::try_from((long - 127) / 128).unwrap(),
+                ]),
+            }
+            block.extend_from_slice(text.as_bytes());
+        }
+    }
+    let mut stream = connect(server);
+    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &block)).unwrap();
+    while let Some((kind, _, payload)) = read_frame(&mut stream) {
+        if kind == HEADERS {
+            // The first field of an answer is its status; 200 has a place of its own in the static table.
+            return payload.first() == Some(&0x88);
+        }
+    }
+    false
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let mut stream = server.client().connect();
+    stream.write_all(PREFACE).unwrap();
+    stream.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
+    stream
+}
+
+/// Reads one frame: kind, flags, payload.
+fn read_frame(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).ok()?;
+    let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
+    let mut payload = vec![0; length];
+    stream.read_exact(&mut payload).ok()?;
+    Some((head[3], head[4], payload))
+}
+
+#[test]
+fn half_a_frame_is_not_waited_for() {
+    let server = Server::dev(&["--header-timeout-ms", "300", "--idle-timeout-ms", "600"]);
+    let block = request_block();
+    let whole = frame(HEADERS, END_STREAM_AND_HEADERS, 1, &block);
+    for length in [1, 8, 9, 10, whole.len() - 1] {
+        let mut stream = connect(&server);
+        stream.write_all(&whole[..length]).unwrap();
+        while read_frame(&mut stream).is_some() {}
+    }
+    server.wait_until_alone();
+    server.assert_serves();
+}
+
+#[test]
+fn streams_that_are_opened_and_reset_end_the_connection() {
+    let server = Server::dev(&[]);
+    let before = server.resident_bytes();
+    let mut stream = connect(&server);
+    let mut reader = stream.try_clone().unwrap();
+    let frames = std::thread::spawn(move || {
+        let mut last = None;
+        while let Some((kind, _, payload)) = read_frame(&mut reader) {
+            if kind == GOAWAY {
+                last = Some(payload);
+            }
+        }
+        last
+    });
+    let block = request_block();
+    let mut sent = 0;
+    for id in (1..2_000_000).step_by(2) {
+        let open = frame(HEADERS, END_STREAM_AND_HEADERS, id, &block);
+        let reset = frame(RST_STREAM, 0, id, &8_u32.to_be_bytes());
+        if stream.write_all(&[open, reset].concat()).is_err() {
+            break;
+        }
+        sent += 1;
+    }
+    assert!(sent < 999_999, "nobody stopped the flood");
+    // Where the farewell was not lost with the connection, it names the reason: too much of it.
+    if let Some(farewell) = frames.join().unwrap() {
+        assert_eq!(farewell[4..8], 11_u32.to_be_bytes());
+    }
+    server.wait_until_alone();
+    assert!(server.resident_bytes().saturating_sub(before) < 64 * 1024 * 1024);
+    server.assert_serves();
+}
+
+#[test]
+fn a_resting_client_that_only_answers_pings_is_no_slow_request() {
+    let server = Server::dev(&["--header-timeout-ms", "200", "--idle-timeout-ms", "60000"]);
+    let mut stream = connect(&server);
+    stream.write_all(&frame(SETTINGS, ACK, 0, &[])).unwrap();
+    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &request_block())).unwrap();
+    let mut answered = false;
+    while !answered {
+        answered = matches!(read_frame(&mut stream).unwrap(), (HEADERS, ..));
+    }
+    // These bytes follow the answer and belong to no request. A sequential client that sends them is cut off.
+    let mut sequential = server.client().connect();
+    sequential.write_all(b"G").unwrap();
+    stream.write_all(&frame(PING, 0, 0, b"12345678")).unwrap();
+    let _ = sequential.read_to_end(&mut Vec::new());
+    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 3, &request_block())).unwrap();
+    let mut answered = false;
+    while !answered {
+        answered = matches!(read_frame(&mut stream).expect("the connection was cut off"), (HEADERS, ..));
+    }
+}

@@ -1,0 +1,13 @@
+//! The program itself, started as users start it and met over real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod client;
+mod commands;
+mod hostile;
+mod http2;
+mod identity;
+mod process;
+mod secrets;
+mod serving;
+mod tls;

