@@ -1,7 +1,7 @@
 //! Users, permissions, scripts and keys on the store: what survives a restart, what goes with its owner.
 
 use crate::harness::{Harness, KEY, TestAmbient};
-use engine::{Action, Container, Creation, Permission, Place, Principal, Reach};
+use engine::{AccountKey, Action, Container, Creation, KeyName, Permission, Place, Principal, Reach};
 use kv::{CommitMode, Direction, ScanLimit, Store};
 use model::{
     AccessFault, ClientEncryptionKeyDefinition, PermissionDefinition, ScriptDefinition, ScriptKind, TokenLife,
@@ -104,6 +104,20 @@ async fn tokens_and_their_grants_survive_a_restart_but_not_a_change_of_keys() {
 
     let rotated = Harness::with_keys(store, ambient, &[KEY, b"a second key"]).await;
     assert_eq!(rotated.engine.verify_token(&token).unwrap_err(), AccessFault::TokenInvalid);
+}
+
+#[tokio::test]
+async fn a_replaced_key_ends_tokens_at_once_and_one_that_only_reads_does_not() {
+    let harness = Harness::new().await;
+    let (_, permission) = furnish(&harness).await;
+    let token = harness.engine.permission_token(&permission, TokenLife::DEFAULT);
+    let access = harness.engine.access();
+    access.replace_keys(vec![AccountKey::new(KEY), AccountKey::named(KeyName::PrimaryReadOnly, b"reader")]);
+    assert!(harness.engine.verify_token(&token).is_ok());
+    access.replace_keys(vec![AccountKey::new(b"another")]);
+    assert_eq!(harness.engine.verify_token(&token).unwrap_err(), AccessFault::TokenInvalid);
+    let fresh = harness.engine.permission_token(&permission, TokenLife::DEFAULT);
+    assert!(harness.engine.verify_token(&fresh).is_ok());
 }
 
 #[tokio::test]
