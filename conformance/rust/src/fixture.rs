@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 pub static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
 /// The server of all tests that neither stop it nor count what is in it.
-pub static SHARED: LazyLock<Server> = LazyLock::new(Server::start_new);
+pub static SHARED: LazyLock<Server> = LazyLock::new(|| Server::start_new().end_with_this_process());
 
 /// A name that no other test uses.
 pub fn unique(prefix: &str) -> String {

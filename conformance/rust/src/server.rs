@@ -24,13 +24,15 @@ pub struct Server {
     port: u16,
     /// Connections of the SDK. Those of another server would not trust this one's authority.
     connections: OnceCell<CosmosRuntime>,
+    /// Waits for the end of this process; see `end_with_this_process`.
+    guard: Option<Child>,
 }
 
 impl Server {
     /// Starts a server with an empty data folder.
     pub fn start_new() -> Server {
         let folder = tempfile::Builder::new().prefix("conformance-").tempdir().unwrap();
-        let mut server = Server { folder, process: None, port: 0, connections: OnceCell::new() };
+        let mut server = Server { folder, process: None, port: 0, connections: OnceCell::new(), guard: None };
         server.start();
         server
     }
@@ -64,6 +66,21 @@ impl Server {
         self.port =
             receiver.recv_timeout(READY_MAX).unwrap_or_else(|_| panic!("not ready\n{}", self.errors()));
         trust(&self.authority());
+    }
+
+    /// Has the server killed and its folder removed when this process ends, however it ends: a static is never dropped.
+    pub fn end_with_this_process(mut self) -> Server {
+        let id = self.process.as_ref().unwrap().id().to_string();
+        // The guard reads a pipe that nobody writes to; it ends with the last holder of its other end, which is us.
+        let guard = Command::new("sh")
+            .args(["-c", "cat; kill -9 \"$0\"; sleep 0.2; rm -rf \"$1\"", &id])
+            .arg(self.folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        self.guard = Some(guard.unwrap());
+        self
     }
 
     /// Asks it to end, as an operator would; answers whether it ended well.

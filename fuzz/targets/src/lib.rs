@@ -18,6 +18,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All targets.
 pub const TARGETS: [Target; 7] = [
     ("json_in", json_in),
+    ("binary_json_in", binary_json_in),
     ("key_code", key_code),
     ("record", record),
     ("rows", rows),
@@ -45,6 +46,16 @@ pub fn json_in(data: &[u8]) {
     let theirs: serde_json::Value = serde_json::from_slice(data).expect("what we take is JSON");
     let ours: serde_json::Value = serde_json::from_slice(&text).expect("what we write is JSON");
     assert!(same_json(&ours, &theirs), "another reader sees the same");
+}
+
+/// Binary JSON: what is taken is a whole document whose text says the same.
+pub fn binary_json_in(data: &[u8]) {
+    let Ok(document) = Document::from_binary_json_without(data, &["_rid"]) else {
+        return;
+    };
+    assert!(document.validate().is_ok(), "a new document is whole");
+    let again = Document::from_json(&text_of(&document)).expect("our own text is JSON");
+    assert_eq!(again.bytes(), document.bytes(), "text and document are one");
 }
 
 /// Key codes: any bytes are decoded or refused; order of codes is order of values, both ways.
