@@ -16,7 +16,7 @@ use value::{Document, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("json_in", json_in),
     ("binary_json_in", binary_json_in),
     ("key_code", key_code),
