@@ -8,9 +8,9 @@ import inspect
 import threading
 
 from azure.core.async_paging import AsyncItemPaged, AsyncPageIterator
-from azure.cosmos.aio import ContainerProxy, CosmosClient, DatabaseProxy
+from azure.cosmos.aio import ContainerProxy, CosmosClient, DatabaseProxy, ScriptsProxy, UserProxy
 
-_PROXIES = (ContainerProxy, DatabaseProxy, CosmosClient)
+_PROXIES = (ContainerProxy, DatabaseProxy, CosmosClient, ScriptsProxy, UserProxy)
 
 
 class Loop:
@@ -44,7 +44,7 @@ class Blocking:
     def __getattr__(self, name):
         value = getattr(self._inner, name)
         if not callable(value):
-            return value
+            return _wrapped(value, self._loop)
 
         def call(*arguments, **options):
             arguments = [_bare(argument) for argument in arguments]

@@ -57,18 +57,18 @@ def client(request, server, event_loop_thread):
 
 
 class connected:
-    """A client of a kind for as long as the block lasts."""
+    """A client of a kind for as long as the block lasts; with a key, or with permissions instead."""
 
-    def __init__(self, kind, server, loop):
-        self.kind, self.server, self.loop = kind, server, loop
+    def __init__(self, kind, server, loop, credential=EMULATOR_KEY):
+        self.kind, self.server, self.loop, self.credential = kind, server, loop, credential
 
     def __enter__(self):
         flavour, scheme = self.kind
         endpoint = self.server.endpoint(scheme)
         if flavour == "sync":
-            self.client = CosmosClient(endpoint, EMULATOR_KEY)
+            self.client = CosmosClient(endpoint, self.credential)
             return self.client
-        self.client = self.loop.wait(_open(endpoint))
+        self.client = self.loop.wait(_open(endpoint, self.credential))
         return Blocking(self.client, self.loop)
 
     def __exit__(self, *_):
@@ -78,9 +78,25 @@ class connected:
             self.loop.wait(self.client.close())
 
 
-async def _open(endpoint):
-    client = AsyncCosmosClient(endpoint, EMULATOR_KEY)
+async def _open(endpoint, credential):
+    client = AsyncCosmosClient(endpoint, credential)
     return await client.__aenter__()
+
+
+@pytest.fixture
+def with_permissions(request, client, server, event_loop_thread):
+    """Makes clients of the same kind that hold permissions and no key."""
+    kind = request.node.callspec.params["client"]
+    made = []
+
+    def make(*permissions):
+        tokens = {permission["resource"]: permission["_token"] for permission in permissions}
+        made.append(connected(kind, server, event_loop_thread, tokens))
+        return made[-1].__enter__()
+
+    yield make
+    for client in made:
+        client.__exit__()
 
 
 @pytest.fixture(scope="session")

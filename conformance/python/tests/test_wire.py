@@ -330,9 +330,10 @@ class TestNotBuilt:
             list(container.query_items_change_feed(start_time="Beginning"))
         assert raised.value.status_code == 400 and "not supported" in str(raised.value)
 
-    @pytest.mark.parametrize("path", ["sprocs", "triggers", "udfs", "conflicts", "sprocs/x"])
-    def test_resources_of_a_container(self, wire, wire_container, path):
-        answer = wire.send("GET", f"{wire_container}/{path}")
+    @pytest.mark.parametrize("path", ["sprocs", "triggers", "udfs"])
+    def test_a_query_over_scripts(self, wire, wire_container, path):
+        headers = {"x-ms-documentdb-isquery": "true", "content-type": "application/query+json"}
+        answer = wire.send("POST", f"{wire_container}/{path}", {"query": "SELECT * FROM c"}, headers)
         assert answer.status == 400 and "not supported" in answer.json["message"]
 
     def test_a_trigger_on_a_write(self, wire, wire_container):

@@ -21,8 +21,8 @@ fn main() {
         mac.update(PAYLOAD);
         mac.finalize().into_bytes()
     };
-    let one = Access::new(vec![AccountKey::new(&bytes(KeyName::Primary))]);
-    let four = Access::new(KeyName::ALL.map(|name| AccountKey::named(name, &bytes(name))).to_vec());
+    let one = Access::new(vec![AccountKey::new(&bytes(KeyName::Primary))], [0; 32]);
+    let four = Access::new(KeyName::ALL.map(|name| AccountKey::named(name, &bytes(name))).to_vec(), [0; 32]);
     let signatures = KeyName::ALL.map(sign);
     let verify = |access: &Access, signature: &[u8]| {
         black_box(access.verify_signature(black_box(PAYLOAD), black_box(signature), 1)).is_some()

@@ -58,8 +58,9 @@ impl Engine {
         ambient: Arc<dyn Ambient>,
     ) -> Result<Arc<Engine>, Fault> {
         let catalog = Catalog::open(&store, |bytes| ambient.fill_random(bytes)).await?;
-        let continuation_key = ContinuationKey::new(catalog.secrets().continuation);
-        let access = Access::new(options.keys.clone());
+        let secrets = catalog.secrets();
+        let continuation_key = ContinuationKey::new(secrets.continuation);
+        let access = Access::new(options.keys.clone(), secrets.token);
         let mut seed = [0; 8];
         ambient.fill_random(&mut seed);
         let record_cache = RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed));

@@ -12,11 +12,13 @@ mod jobs;
 mod router;
 
 pub use access::{
-    Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Identity, IdentityOptions, KeyFingerprint,
-    KeyName, KeyUse, Place, Principal, Reach, ReadPass, RoleAssignment, RoleDefinition, RoleTable, WritePass,
+    Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Grant, Identity, IdentityOptions,
+    KeyFingerprint, KeyName, KeyUse, Place, Principal, Reach, ReadPass, RoleAssignment, RoleDefinition,
+    RoleTable, Sought, WritePass,
 };
 pub use catalog::{
-    Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
+    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
+    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
 };
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,

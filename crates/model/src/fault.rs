@@ -209,6 +209,20 @@ pub enum AccessFault {
         /// How far apart they are.
         skew_seconds: u64,
     },
+    /// Not a resource token of this account, or one from before its keys were changed.
+    #[error("the resource token is not valid")]
+    TokenInvalid,
+    /// The resource token has had its time.
+    #[error(
+        "the resource token has expired {seconds_ago} seconds ago: read its permission again for a new one"
+    )]
+    TokenExpired {
+        /// How long it has been over.
+        seconds_ago: u64,
+    },
+    /// The permission that the resource token was made from is no longer what it was.
+    #[error("the resource token has ended: its permission was replaced or deleted")]
+    TokenEnded,
     /// The token of an identity provider is not taken.
     #[error("the bearer token cannot be accepted: {0}")]
     Bearer(#[from] BearerFault),
@@ -322,6 +336,12 @@ pub enum ConflictFault {
     /// Another resource has this id.
     #[error("Entity with the specified id already exists in the system.")]
     Id,
+    /// The user has another permission for the same resource.
+    #[error("the user already has the permission \"{id}\" for this resource")]
+    Permission {
+        /// The other one.
+        id: String,
+    },
     /// Another item has these values under a unique key.
     #[error("Unique index constraint violation.")]
     UniqueKey {
@@ -363,6 +383,14 @@ pub enum LimitFault {
     TooManyOperations {
         /// Operations sent.
         given: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
+    /// A container has as many resources of a kind as it can have.
+    #[error("the container has {limit} {what}, which is the most it can have")]
+    TooManyResources {
+        /// What there are too many of.
+        what: &'static str,
         /// The most that is allowed.
         limit: usize,
     },

@@ -14,6 +14,22 @@ pub struct ContainerNumber(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct OfferNumber(pub u32);
 
+/// Number of a user, permission, script or client encryption key: they share one count in their account. Never
+/// reused, never 0; at most 31 bits, see the RID layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct ResourceNumber(pub u32);
+
+impl ResourceNumber {
+    /// The largest number that fits a RID.
+    pub const MAX: ResourceNumber = ResourceNumber((1 << 31) - 1);
+
+    /// Takes a foreign number; `None` when no resource can have it.
+    pub fn from_raw(raw: u64) -> Option<ResourceNumber> {
+        let number = ResourceNumber(u32::try_from(raw).ok()?);
+        (number.0 != 0 && number <= ResourceNumber::MAX).then_some(number)
+    }
+}
+
 /// Number of a physical partition inside its container: 20 bits, never reused. On the wire it is the id of a
 /// partition key range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]

@@ -10,8 +10,11 @@ mod effective;
 mod fault;
 mod ids;
 pub mod limits;
+mod link;
 mod murmur;
 mod partition_key;
+pub mod policy;
+mod resource;
 mod rid;
 mod session;
 mod throughput;
@@ -19,14 +22,22 @@ mod throughput;
 pub use ambient::Ambient;
 pub use charge::Charge;
 pub use continuation::ContinuationKey;
-pub use definition::{ContainerDefinition, DefaultTtl, UniqueKey, UniqueKeyPolicy, checked_name, name_of};
+pub use definition::{ContainerDefinition, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use fault::{
     AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
     RequestFault, StorageFault,
 };
-pub use ids::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal};
+pub use ids::{
+    ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,
+};
+pub use link::percent_decoded;
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
+pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
+pub use resource::{
+    ClientEncryptionKeyDefinition, PermissionDefinition, PermissionMode, ScriptDefinition, ScriptKind,
+    TokenLife, TriggerOperation, TriggerTime,
+};
 pub use rid::{Rid, RidText};
 pub use session::SessionToken;
-pub use throughput::Throughput;
+pub use throughput::{Throughput, ThroughputChange, ThroughputFloor};

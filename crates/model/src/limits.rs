@@ -36,3 +36,21 @@ pub const THROUGHPUT_MAX: u64 = 1_000_000;
 pub const THROUGHPUT_STEP: u64 = 100;
 /// Least maximum of an autoscale throughput, and its step.
 pub const AUTOSCALE_MIN: u64 = 1000;
+/// Containers of a database with shared throughput that its least throughput pays for.
+pub const SHARED_CONTAINERS_FREE: u64 = 25;
+/// Stored procedures of a container.
+pub const STORED_PROCEDURES_MAX: usize = 100;
+/// Triggers of a container.
+pub const TRIGGERS_MAX: usize = 50;
+/// User-defined functions of a container.
+pub const USER_DEFINED_FUNCTIONS_MAX: usize = 50;
+/// Largest text of a script in bytes.
+pub const SCRIPT_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Shortest life of a resource token in seconds.
+pub const TOKEN_SECONDS_MIN: u64 = 10;
+/// Longest life of a resource token in seconds.
+pub const TOKEN_SECONDS_MAX: u64 = 24 * 60 * 60;
+/// Life of a resource token in seconds when nobody says anything.
+pub const TOKEN_SECONDS_DEFAULT: u64 = 60 * 60;
+/// Most bytes of a physical partition before it ought to be split.
+pub const PARTITION_BYTES_MAX: u64 = 50 * 1024 * 1024 * 1024;

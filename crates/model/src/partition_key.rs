@@ -107,6 +107,16 @@ impl PartitionKeyDefinition {
         })
     }
 
+    /// The key of a container of an old client: a property that no document has, so all are in one partition.
+    pub fn system() -> PartitionKeyDefinition {
+        PartitionKeyDefinition {
+            kind: PartitionKeyKind::HashV1,
+            paths: PropertyPath::from_names(["_partitionKey"]).into_iter().collect(),
+            texts: vec!["/_partitionKey".to_owned()],
+            system_key: true,
+        }
+    }
+
     /// The wire form.
     pub fn to_json(&self) -> serde_json::Value {
         let (kind, version) = match self.kind {
@@ -206,13 +216,18 @@ impl PartitionKeyDefinition {
 }
 
 /// The value of a partition key, one component per path.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartitionKey {
     /// The components, in the order of the definition's paths.
     pub components: Vec<KeyComponent>,
 }
 
 impl PartitionKey {
+    /// Whether `other` is this key or, in a hierarchy, lies below it.
+    pub fn includes(&self, other: &PartitionKey) -> bool {
+        other.components.starts_with(&self.components)
+    }
+
     /// Appends the order-preserving code of all components.
     pub fn encode_key(&self, out: &mut Vec<u8>) {
         for component in &self.components {
@@ -228,7 +243,7 @@ impl PartitionKey {
 }
 
 /// One level of a partition key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum KeyComponent {
     /// The document has no such property.
     Undefined,
@@ -241,6 +256,9 @@ pub enum KeyComponent {
     /// A string.
     String(String),
 }
+
+/// Equality is total: no number here is NaN.
+impl Eq for KeyComponent {}
 
 impl KeyComponent {
     fn number(number: f64) -> Option<KeyComponent> {

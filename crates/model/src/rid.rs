@@ -3,14 +3,21 @@
 //! ```text
 //! database    d d d d                                      number, little-endian
 //! container   d d d d  C c c c                             number, big-endian, top bit of C set
+//! user, key   d d d d  U u u u                             number, big-endian, top bit of U clear
+//! permission  d d d d  U u u u  n n n n n n n n            number, little-endian
 //! document    d d d d  C c c c  n n n n n n n 0            number, little-endian, top nibble 0
 //! range       d d d d  C c c c  n n n n n n n 5            ordinal + 1, little-endian, top nibble 5
+//! script      d d d d  C c c c  n n n n n n n k            number, little-endian, top nibble 6, 7 or 8
 //! offer       o o o                                        number, little-endian
 //! ```
 //!
-//! Clients compare documents by their number, read the kind from the top nibble, and take 0 for "absent".
+//! Clients compare documents by their number, read the kind from the top nibble, and take 0 for "absent". Users and
+//! client encryption keys look alike: the path tells which is meant.
 
-use crate::{ContainerNumber, DatabaseNumber, DocumentNumber, OfferNumber, PartitionOrdinal};
+use crate::{
+    ContainerNumber, DatabaseNumber, DocumentNumber, OfferNumber, PartitionOrdinal, ResourceNumber,
+    ScriptKind,
+};
 use base64::Engine as _;
 use base64::alphabet::Alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, PAD};
@@ -27,6 +34,12 @@ pub enum Rid {
     Document(DatabaseNumber, ContainerNumber, DocumentNumber),
     /// A partition key range of a container.
     Range(DatabaseNumber, ContainerNumber, PartitionOrdinal),
+    /// A user or client encryption key of a database.
+    DatabaseChild(DatabaseNumber, ResourceNumber),
+    /// A permission of a user.
+    Permission(DatabaseNumber, ResourceNumber, ResourceNumber),
+    /// A script of a container.
+    Script(DatabaseNumber, ContainerNumber, ScriptKind, ResourceNumber),
     /// The throughput of a database or container.
     Offer(OfferNumber),
 }
@@ -48,6 +61,9 @@ const CONTAINER_BIT: u32 = 1 << 31;
 const KIND_SHIFT: u32 = 60;
 const KIND_DOCUMENT: u64 = 0;
 const KIND_RANGE: u64 = 5;
+const KIND_FUNCTION: u64 = 6;
+const KIND_TRIGGER: u64 = 7;
+const KIND_PROCEDURE: u64 = 8;
 
 impl Rid {
     /// Reads the text form; `None` for anything that this server cannot have given.
@@ -70,17 +86,41 @@ impl Rid {
         if rest.is_empty() {
             return Some(Rid::Database(database));
         }
-        let (container, rest) = rest.split_first_chunk::<4>()?;
-        let container = u32::from_be_bytes(*container);
-        if container & CONTAINER_BIT == 0 || container == CONTAINER_BIT {
-            return None;
+        let (second, rest) = rest.split_first_chunk::<4>()?;
+        let second = u32::from_be_bytes(*second);
+        let child = match rest.is_empty() {
+            true => None,
+            false => Some(u64::from_le_bytes(rest.try_into().ok()?)),
+        };
+        match (second & CONTAINER_BIT != 0, second & !CONTAINER_BIT) {
+            (_, 0) => None,
+            (true, container) => parse_below_container(database, ContainerNumber(container), child),
+            (false, user) => parse_below_user(database, ResourceNumber(user), child),
         }
-        let container = ContainerNumber(container & !CONTAINER_BIT);
-        if rest.is_empty() {
-            return Some(Rid::Container(database, container));
+    }
+
+    /// What this resource is directly below; `None` for what belongs to the account.
+    pub fn parent(&self) -> Option<Rid> {
+        match *self {
+            Rid::Database(_) | Rid::Offer(_) => None,
+            Rid::Container(database, _) | Rid::DatabaseChild(database, _) => Some(Rid::Database(database)),
+            Rid::Document(database, container, _)
+            | Rid::Range(database, container, _)
+            | Rid::Script(database, container, ..) => Some(Rid::Container(database, container)),
+            Rid::Permission(database, user, _) => Some(Rid::DatabaseChild(database, user)),
         }
-        let child = u64::from_le_bytes(rest.try_into().ok()?);
-        parse_child(database, container, child)
+    }
+
+    /// The number of a user, permission, script or client encryption key.
+    pub fn resource_number(&self) -> Option<ResourceNumber> {
+        match *self {
+            Rid::DatabaseChild(_, number) | Rid::Permission(_, _, number) | Rid::Script(_, _, _, number) => {
+                Some(number)
+            }
+            Rid::Database(_) | Rid::Container(..) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => {
+                None
+            }
+        }
     }
 
     /// The text form without an allocation.
@@ -95,32 +135,67 @@ impl Rid {
 
     /// Writes the bytes and says how many there are.
     fn fill(&self, bytes: &mut [u8; BYTES_MAX]) -> usize {
-        let (database, container, child) = match *self {
+        let in_container = |container: ContainerNumber| Some(container.0 | CONTAINER_BIT);
+        let child = |kind: u64, number: u64| Some(kind << KIND_SHIFT | number);
+        let (database, second, child) = match *self {
             Rid::Offer(number) => {
                 bytes[..3].copy_from_slice(&number.0.to_le_bytes()[..3]);
                 return 3;
             }
             Rid::Database(database) => (database, None, None),
-            Rid::Container(database, container) => (database, Some(container), None),
+            Rid::Container(database, container) => (database, in_container(container), None),
             Rid::Document(database, container, number) => {
-                (database, Some(container), Some(KIND_DOCUMENT << KIND_SHIFT | number.raw()))
+                (database, in_container(container), child(KIND_DOCUMENT, number.raw()))
             }
             Rid::Range(database, container, ordinal) => {
-                (database, Some(container), Some(KIND_RANGE << KIND_SHIFT | (u64::from(ordinal.0) + 1)))
+                (database, in_container(container), child(KIND_RANGE, u64::from(ordinal.0) + 1))
+            }
+            Rid::Script(database, container, kind, number) => {
+                (database, in_container(container), child(script_nibble(kind), u64::from(number.0)))
+            }
+            Rid::DatabaseChild(database, number) => (database, Some(number.0), None),
+            Rid::Permission(database, user, number) => {
+                (database, Some(user.0), child(0, u64::from(number.0)))
             }
         };
         bytes[..4].copy_from_slice(&database.0.to_le_bytes());
-        let Some(container) = container else { return 4 };
-        bytes[4..8].copy_from_slice(&(container.0 | CONTAINER_BIT).to_be_bytes());
+        let Some(second) = second else { return 4 };
+        bytes[4..8].copy_from_slice(&second.to_be_bytes());
         let Some(child) = child else { return 8 };
         bytes[8..].copy_from_slice(&child.to_le_bytes());
         BYTES_MAX
     }
 }
 
-fn parse_child(database: DatabaseNumber, container: ContainerNumber, child: u64) -> Option<Rid> {
+fn script_nibble(kind: ScriptKind) -> u64 {
+    match kind {
+        ScriptKind::StoredProcedure => KIND_PROCEDURE,
+        ScriptKind::Trigger => KIND_TRIGGER,
+        ScriptKind::UserDefinedFunction => KIND_FUNCTION,
+    }
+}
+
+fn parse_below_user(database: DatabaseNumber, user: ResourceNumber, child: Option<u64>) -> Option<Rid> {
+    let Some(child) = child else {
+        return Some(Rid::DatabaseChild(database, user));
+    };
+    Some(Rid::Permission(database, user, ResourceNumber::from_raw(child)?))
+}
+
+fn parse_below_container(
+    database: DatabaseNumber,
+    container: ContainerNumber,
+    child: Option<u64>,
+) -> Option<Rid> {
+    let Some(child) = child else {
+        return Some(Rid::Container(database, container));
+    };
     let number = child & !(0xF << KIND_SHIFT);
+    let script = |kind| Some(Rid::Script(database, container, kind, ResourceNumber::from_raw(number)?));
     match child >> KIND_SHIFT {
+        KIND_PROCEDURE => script(ScriptKind::StoredProcedure),
+        KIND_TRIGGER => script(ScriptKind::Trigger),
+        KIND_FUNCTION => script(ScriptKind::UserDefinedFunction),
         KIND_DOCUMENT => Some(Rid::Document(database, container, DocumentNumber::from_raw(number)?)),
         KIND_RANGE => {
             let ordinal = PartitionOrdinal(u32::try_from(number.checked_sub(1)?).ok()?);
@@ -180,6 +255,19 @@ mod tests {
     }
 
     #[test]
+    fn small_resources_are_told_from_containers_and_documents() {
+        let number = ResourceNumber(1);
+        check(Rid::DatabaseChild(DATABASE, number), "AQAAAAAAAAE=");
+        check(Rid::Permission(DATABASE, number, ResourceNumber(2)), "AQAAAAAAAAECAAAAAAAAAA==");
+        let script = |kind| Rid::Script(DATABASE, CONTAINER, kind, number);
+        check(script(ScriptKind::StoredProcedure), "AQAAAIAAAAEBAAAAAAAAgA==");
+        check(script(ScriptKind::Trigger), "AQAAAIAAAAEBAAAAAAAAcA==");
+        check(script(ScriptKind::UserDefinedFunction), "AQAAAIAAAAEBAAAAAAAAYA==");
+        let most = ResourceNumber::MAX;
+        check(Rid::Permission(DATABASE, most, most), "AQAAAH--------9-AAAAAA==");
+    }
+
+    #[test]
     fn large_numbers_keep_every_bit_and_no_slash_appears() {
         let document = DocumentNumber::new(PartitionOrdinal::MAX, DocumentNumber::COUNTER_MAX).unwrap();
         let container = ContainerNumber((1 << 31) - 1);
@@ -201,9 +289,12 @@ mod tests {
             "AQAAAA",
             "AQAAAA=",
             "AQAAAB==x",
-            "AQAAAAAAAAE=",
+            "AQAAAAAAAAA=",
             "AQAAAIAAAAA=",
-            "AQAAAIAAAAEBAAAAAAAAgA==",
+            "AQAAAIAAAAEBAAAAAAAAkA==",
+            "AQAAAIAAAAEAAAAAAAAAgA==",
+            "AQAAAAAAAAEAAAAAAAAAAA==",
+            "AQAAAAAAAAEBAAAAAAAAAQ==",
             "AQAAAIAAAAEAAAAAAAAAUA==",
             "AQAAAIAAAAEBAAAA",
             "AQAAAIAAAAEBAAAAAAAAAAEAAAA=",

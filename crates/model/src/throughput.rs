@@ -1,7 +1,8 @@
 //! Provisioned throughput of a container or database.
 
 use crate::RequestFault;
-use crate::limits::{AUTOSCALE_MIN, THROUGHPUT_MAX, THROUGHPUT_MIN, THROUGHPUT_STEP};
+use crate::limits::{AUTOSCALE_MIN, SHARED_CONTAINERS_FREE, THROUGHPUT_MAX, THROUGHPUT_MIN, THROUGHPUT_STEP};
+use serde_json::Value as Json;
 
 /// Request units per second that were provisioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -52,9 +53,181 @@ impl Throughput {
     }
 }
 
+/// What an offer shall become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThroughputChange {
+    /// Another rate; the kind stays.
+    To(Throughput),
+    /// Autoscale instead of manual; the server chooses the maximum.
+    MigrateToAutoscale,
+    /// Manual instead of autoscale, at the maximum it had.
+    MigrateToManual,
+}
+
+/// How low an offer can go: it follows the highest rate it ever had and, for a database, its containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThroughputFloor {
+    /// The highest rate the offer ever had.
+    pub highest: u64,
+    /// Containers that share it; 0 for the offer of a container.
+    pub shared_by: u64,
+}
+
+impl ThroughputFloor {
+    /// The least rate of the kind that `throughput` is.
+    pub fn of(self, throughput: Throughput) -> u64 {
+        let beyond_free = self.shared_by.saturating_sub(SHARED_CONTAINERS_FREE);
+        match throughput {
+            Throughput::Manual(_) => {
+                let by_history = (self.highest / 100).next_multiple_of(THROUGHPUT_STEP);
+                by_history.max(THROUGHPUT_MIN + THROUGHPUT_STEP * beyond_free)
+            }
+            Throughput::Autoscale { .. } => {
+                let by_history = (self.highest / 10).next_multiple_of(AUTOSCALE_MIN);
+                by_history.max(AUTOSCALE_MIN + AUTOSCALE_MIN * beyond_free)
+            }
+        }
+    }
+}
+
+impl ThroughputChange {
+    /// Reads the body of a replace: the wanted rate stands in `content`.
+    pub fn from_json(body: &Json) -> Result<ThroughputChange, RequestFault> {
+        let Some(Json::Object(content)) = body.get("content") else {
+            return Err(bad("content", "it must be an object"));
+        };
+        let settings = content.get("offerAutopilotSettings").filter(|settings| !settings.is_null());
+        if let Some(settings) = settings {
+            let max = settings.get("maxThroughput").and_then(Json::as_u64);
+            let max = max.ok_or_else(|| bad(AUTOSCALE_FIELD, "it must be a whole number"))?;
+            return Ok(ThroughputChange::To(Throughput::Autoscale { max }));
+        }
+        let rate = content.get("offerThroughput").and_then(Json::as_u64);
+        let rate = rate.ok_or_else(|| bad(MANUAL_FIELD, "it must be a whole number"))?;
+        Ok(ThroughputChange::To(Throughput::Manual(rate)))
+    }
+
+    /// What an offer of `current` becomes; no rate goes below the floor.
+    pub fn applied(self, current: Throughput, floor: ThroughputFloor) -> Result<Throughput, RequestFault> {
+        use Throughput::{Autoscale, Manual};
+        match (self, current) {
+            (ThroughputChange::To(wanted @ Manual(_)), Manual(_)) => {
+                bounded(wanted, MANUAL_FIELD, THROUGHPUT_STEP, floor)
+            }
+            (ThroughputChange::To(wanted @ Autoscale { .. }), Autoscale { .. }) => {
+                bounded(wanted, AUTOSCALE_FIELD, AUTOSCALE_MIN, floor)
+            }
+            (ThroughputChange::To(Manual(_)), Autoscale { .. }) => {
+                Err(bad(MANUAL_FIELD, "the throughput is autoscale: migrate it to manual first"))
+            }
+            (ThroughputChange::To(Autoscale { .. }), Manual(_)) => {
+                Err(bad(AUTOSCALE_FIELD, "the throughput is manual: migrate it to autoscale first"))
+            }
+            (ThroughputChange::MigrateToAutoscale, Manual(rate)) => {
+                let max = rate.next_multiple_of(AUTOSCALE_MIN);
+                Ok(Autoscale { max: max.max(floor.of(Autoscale { max })) })
+            }
+            (ThroughputChange::MigrateToManual, Autoscale { max }) => {
+                Ok(Manual(max.max(floor.of(Manual(max)))))
+            }
+            (ThroughputChange::MigrateToAutoscale, Autoscale { .. }) => {
+                Err(bad("content", "the throughput is autoscale already"))
+            }
+            (ThroughputChange::MigrateToManual, Manual(_)) => {
+                Err(bad("content", "the throughput is manual already"))
+            }
+        }
+    }
+}
+
+const MANUAL_FIELD: &str = "content.offerThroughput";
+const AUTOSCALE_FIELD: &str = "content.offerAutopilotSettings.maxThroughput";
+
+fn bounded(
+    wanted: Throughput,
+    field: &str,
+    step: u64,
+    floor: ThroughputFloor,
+) -> Result<Throughput, RequestFault> {
+    let (rate, least) = (wanted.max(), floor.of(wanted));
+    if (least..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(step) {
+        return Ok(wanted);
+    }
+    Err(bad(field, &format!("it must be from {least} to {THROUGHPUT_MAX} in steps of {step}, not {rate}")))
+}
+
+fn bad(field: &str, reason: &str) -> RequestFault {
+    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    const NEW: ThroughputFloor = ThroughputFloor { highest: 400, shared_by: 0 };
+
+    #[test]
+    fn the_floor_follows_history_and_containers() {
+        let floor = |highest, shared_by| {
+            let floor = ThroughputFloor { highest, shared_by };
+            (floor.of(Throughput::Manual(0)), floor.of(Throughput::Autoscale { max: 0 }))
+        };
+        assert_eq!(floor(400, 0), (400, 1000));
+        assert_eq!(floor(40_000, 25), (400, 4000));
+        assert_eq!(floor(50_000, 0), (500, 5000));
+        assert_eq!(floor(1_000_000, 0), (10_000, 100_000));
+        assert_eq!(floor(400, 27), (600, 3000));
+    }
+
+    #[test]
+    fn a_rate_stays_between_floor_and_ceiling_and_in_its_kind() {
+        let manual =
+            |rate| ThroughputChange::To(Throughput::Manual(rate)).applied(Throughput::Manual(400), NEW);
+        assert_eq!(manual(400), Ok(Throughput::Manual(400)));
+        assert_eq!(manual(1_000_000), Ok(Throughput::Manual(1_000_000)));
+        for rate in [0, 300, 399, 450, 1_000_100] {
+            assert!(manual(rate).is_err(), "{rate}");
+        }
+        let autoscale = |max| {
+            let current = Throughput::Autoscale { max: 4000 };
+            ThroughputChange::To(Throughput::Autoscale { max }).applied(current, NEW)
+        };
+        assert!(autoscale(1000).is_ok() && autoscale(900).is_err() && autoscale(1500).is_err());
+        let crossed = ThroughputChange::To(Throughput::Manual(400));
+        assert!(crossed.applied(Throughput::Autoscale { max: 1000 }, NEW).is_err());
+    }
+
+    #[test]
+    fn migration_chooses_a_rate_that_serves_as_much() {
+        let there = ThroughputChange::MigrateToAutoscale.applied(Throughput::Manual(1100), NEW);
+        assert_eq!(there, Ok(Throughput::Autoscale { max: 2000 }));
+        let back = ThroughputChange::MigrateToManual.applied(Throughput::Autoscale { max: 2000 }, NEW);
+        assert_eq!(back, Ok(Throughput::Manual(2000)));
+        assert!(ThroughputChange::MigrateToManual.applied(Throughput::Manual(400), NEW).is_err());
+    }
+
+    #[test]
+    fn bodies_are_read_or_refused_with_the_field() {
+        let read = |content: Json| ThroughputChange::from_json(&json!({ "content": content }));
+        let manual = ThroughputChange::To(Throughput::Manual(500));
+        assert_eq!(read(json!({ "offerThroughput": 500 })), Ok(manual));
+        assert_eq!(read(json!({ "offerThroughput": 500, "offerAutopilotSettings": null })), Ok(manual));
+        let autoscale = ThroughputChange::To(Throughput::Autoscale { max: 4000 });
+        let settings = json!({ "offerThroughput": 400, "offerAutopilotSettings": { "maxThroughput": 4000 } });
+        assert_eq!(read(settings), Ok(autoscale));
+        for content in [
+            json!({}),
+            json!([]),
+            json!({ "offerThroughput": "500" }),
+            json!({ "offerThroughput": 400.5 }),
+            json!({ "offerThroughput": -1 }),
+            json!({ "offerAutopilotSettings": {} }),
+            json!({ "offerAutopilotSettings": 7 }),
+        ] {
+            assert!(read(content.clone()).is_err(), "{content}");
+        }
+    }
 
     #[test]
     fn rates_are_bounded_and_stepped() {

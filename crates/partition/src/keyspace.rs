@@ -16,6 +16,8 @@
 //!          'd' · database:4                                                database
 //!          'c' · container:4                                               container with its partition map
 //!          'o' · offer:4                                                   offer
+//!          'u' 'p' 's' 't' 'f' 'k' · number:4                              user, permission, stored procedure,
+//!                                                                          trigger, function, encryption key
 //!          'x' · container:4                                               dropped container whose data goes
 //! ```
 //!
@@ -27,6 +29,7 @@ use bytes::Bytes;
 use kv::{KeyRange, Space, SpaceOptions};
 use model::{
     ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveRange, Lsn, OfferNumber, PartitionOrdinal,
+    ResourceNumber,
 };
 use plan::LogicalKey;
 
@@ -197,6 +200,46 @@ pub fn offer_range() -> KeyRange {
     KeyRange::prefix(Bytes::from_static(b"o"))
 }
 
+/// Kinds of small resources; each has a letter among the rows of the catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// Users of a database.
+    User,
+    /// Permissions of a user.
+    Permission,
+    /// Stored procedures of a container.
+    StoredProcedure,
+    /// Triggers of a container.
+    Trigger,
+    /// User-defined functions of a container.
+    UserDefinedFunction,
+    /// Client encryption keys of a database.
+    ClientEncryptionKey,
+}
+
+impl EntryKind {
+    fn letter(self) -> &'static [u8] {
+        match self {
+            EntryKind::User => b"u",
+            EntryKind::Permission => b"p",
+            EntryKind::StoredProcedure => b"s",
+            EntryKind::Trigger => b"t",
+            EntryKind::UserDefinedFunction => b"f",
+            EntryKind::ClientEncryptionKey => b"k",
+        }
+    }
+}
+
+/// A small resource.
+pub fn entry_key(kind: EntryKind, number: ResourceNumber) -> Bytes {
+    join(&[kind.letter(), &number.0.to_be_bytes()])
+}
+
+/// All small resources of a kind.
+pub fn entry_range(kind: EntryKind) -> KeyRange {
+    KeyRange::prefix(Bytes::from_static(kind.letter()))
+}
+
 /// A dropped container whose rows are still to be deleted.
 pub fn dropped_key(number: ContainerNumber) -> Bytes {
     join(&[b"x", &number.0.to_be_bytes()])
@@ -207,7 +250,7 @@ pub fn dropped_range() -> KeyRange {
     KeyRange::prefix(Bytes::from_static(b"x"))
 }
 
-/// The number at the end of a database, container, offer or dropped key.
+/// The number at the end of a key of the catalog.
 pub fn parse_catalog_number(key: &[u8]) -> Option<u32> {
     let number = u32::from_be_bytes(key.get(1..5)?.try_into().ok()?);
     (key.len() == 5).then_some(number)

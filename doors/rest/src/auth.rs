@@ -217,7 +217,7 @@ mod tests {
     const NOW: u64 = 1_493_254_272;
 
     fn access(key: &str) -> Access {
-        Access::new(vec![AccountKey::new(&BASE64_STANDARD.decode(key).unwrap())])
+        Access::new(vec![AccountKey::new(&BASE64_STANDARD.decode(key).unwrap())], [0; 32])
     }
 
     fn credential(signature: &str) -> String {

@@ -2,12 +2,11 @@
 //!
 //! Only takes it apart. Whether a signature or token is good is asked in [`crate::auth`].
 
-use crate::route::percent_decoded;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use model::AccessFault;
+use model::{AccessFault, percent_decoded};
 
 /// Bytes of an HMAC-SHA256.
 pub(crate) const SIGNATURE_BYTES: usize = 32;

@@ -43,7 +43,9 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
         Fault::Request(fault) => (StatusCode::BAD_REQUEST, request_substatus(fault)),
         Fault::Access(fault) => (access_status(fault), access_substatus(fault)),
         Fault::Missing(fault) => missing(fault),
-        Fault::Conflict(ConflictFault::Id | ConflictFault::UniqueKey { .. }) => (StatusCode::CONFLICT, 0),
+        Fault::Conflict(
+            ConflictFault::Id | ConflictFault::Permission { .. } | ConflictFault::UniqueKey { .. },
+        ) => (StatusCode::CONFLICT, 0),
         Fault::Precondition(
             PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists | PreconditionFault::Absent,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
@@ -85,8 +87,11 @@ fn access_status(fault: &AccessFault) -> StatusCode {
         | AccessFault::CredentialMalformed { .. }
         | AccessFault::SignatureMismatch { .. }
         | AccessFault::DateMalformed { .. }
+        | AccessFault::TokenInvalid
         | AccessFault::Bearer(_) => StatusCode::UNAUTHORIZED,
         AccessFault::DateOutOfWindow { .. }
+        | AccessFault::TokenExpired { .. }
+        | AccessFault::TokenEnded
         | AccessFault::RoleMissing { .. }
         | AccessFault::RoleImpossible { .. }
         | AccessFault::NotPermitted { .. } => StatusCode::FORBIDDEN,
@@ -115,6 +120,9 @@ fn access_substatus(fault: &AccessFault) -> u32 {
         | AccessFault::SignatureMismatch { .. }
         | AccessFault::DateMalformed { .. }
         | AccessFault::DateOutOfWindow { .. }
+        | AccessFault::TokenInvalid
+        | AccessFault::TokenExpired { .. }
+        | AccessFault::TokenEnded
         | AccessFault::NotPermitted { .. } => 0,
     }
 }
@@ -133,7 +141,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
     match fault {
         LimitFault::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
         LimitFault::TooManyOperations { .. } => (StatusCode::BAD_REQUEST, 0),
-        LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
+        LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
         LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
     }
 }

@@ -1,6 +1,7 @@
 //! A way in for the fuzzer to what is judged before a caller is known. Not part of the door's face.
 
 use crate::auth::{Signed, authenticate as judge};
+use crate::resource_token;
 use crate::route::Path;
 use crate::wire::names;
 use engine::{Access, AccountKey};
@@ -19,8 +20,9 @@ pub fn authenticate(authorization: &[u8], date: &[u8], path: &str) {
     if let Ok(value) = HeaderValue::from_bytes(date) {
         headers.insert(&names::X_MS_DATE, value);
     }
+    resource_token::of(&headers).ok();
     let Ok(path) = Path::parse(path) else { return };
-    let access = Access::new(vec![AccountKey::new(b"a key that no input knows")]);
+    let access = Access::new(vec![AccountKey::new(b"a key that no input knows")], [0; 32]);
     let signed = Signed { verb: &Method::GET, path: &path, headers: &headers };
     assert!(judge(&access, NOW_SECONDS, &signed).is_err(), "a forged signature was accepted");
 }

@@ -1,6 +1,7 @@
 //! The REST door: the NoSQL API over HTTP.
 //!
-//! A request is judged in this order: shape of path and verb ([`route`]), credential ([`auth`]), common headers and
+//! A request is judged in this order: shape of path and verb ([`route`]), credential ([`auth`],
+//! [`resource_token`]), common headers and
 //! body ([`service`]), then its operation ([`operations`]). What comes back is an answer or a fault, and faults
 //! become statuses in [`faults`] alone. Everything the door does goes through [`engine::Engine`]; it knows nothing of
 //! partitions, storage or sockets.
@@ -12,6 +13,7 @@ mod faults;
 #[doc(hidden)]
 pub mod fuzzing;
 mod operations;
+mod resource_token;
 mod route;
 mod service;
 mod wire;

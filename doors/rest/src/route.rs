@@ -1,11 +1,14 @@
 //! Paths: which resource a request names and what its verb does there.
 //!
-//! One table for the whole door. A path is judged by its shape alone, so an answer from here says nothing about what
+//! One table for the whole door, in `table`. A path is judged by its shape alone, so an answer from here says nothing about what
 //! exists. Whether an id is a name or a RID is the catalog's question.
 
+mod table;
+
 use http::Method;
-use model::MissingFault;
+use model::{MissingFault, ScriptKind, percent_decoded};
 use std::borrow::Cow;
+use table::{IDS_MAX, ROUTES};
 
 /// The decoded segments of a path, without the slash at its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,32 +44,6 @@ impl<'a> Path<'a> {
     }
 }
 
-/// Undoes percent-encoding; `None` for a broken escape or bytes that are no UTF-8.
-pub(crate) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
-    if !text.as_bytes().contains(&b'%') {
-        return Some(Cow::Borrowed(text));
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, others @ ..] = rest {
-        rest = others;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let [high, low, others @ ..] = rest else {
-            return None;
-        };
-        bytes.push(hex_value(*high)? << 4 | hex_value(*low)?);
-        rest = others;
-    }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
-}
-
-fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
-}
-
 /// A container as a path names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContainerPath<'a> {
@@ -79,6 +56,35 @@ pub(crate) struct ContainerPath<'a> {
 pub(crate) struct DocumentPath<'a> {
     pub(crate) container: ContainerPath<'a>,
     pub(crate) document: &'a str,
+}
+
+/// A user as a path names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UserPath<'a> {
+    pub(crate) database: &'a str,
+    pub(crate) user: &'a str,
+}
+
+/// A permission as a path names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PermissionPath<'a> {
+    pub(crate) user: UserPath<'a>,
+    pub(crate) permission: &'a str,
+}
+
+/// A script as a path names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScriptPath<'a> {
+    pub(crate) container: ContainerPath<'a>,
+    pub(crate) kind: ScriptKind,
+    pub(crate) script: &'a str,
+}
+
+/// A client encryption key as a path names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EncryptionKeyPath<'a> {
+    pub(crate) database: &'a str,
+    pub(crate) key: &'a str,
 }
 
 /// What a request asks for, with the names in its path.
@@ -108,124 +114,38 @@ pub(crate) enum Operation<'a> {
     QueryOffers,
     ReadOffer(&'a str),
     ReplaceOffer(&'a str),
-    /// Part of the protocol that is not built; the text names it.
-    NotBuilt(&'static str),
+    ListUsers(&'a str),
+    CreateUser(&'a str),
+    ReadUser(UserPath<'a>),
+    ReplaceUser(UserPath<'a>),
+    DeleteUser(UserPath<'a>),
+    ListPermissions(UserPath<'a>),
+    CreatePermission(UserPath<'a>),
+    ReadPermission(PermissionPath<'a>),
+    ReplacePermission(PermissionPath<'a>),
+    DeletePermission(PermissionPath<'a>),
+    ListScripts(ContainerPath<'a>, ScriptKind),
+    CreateScript(ContainerPath<'a>, ScriptKind),
+    ReadScript(ScriptPath<'a>),
+    ReplaceScript(ScriptPath<'a>),
+    DeleteScript(ScriptPath<'a>),
+    ExecuteProcedure(ScriptPath<'a>),
+    ListConflicts(ContainerPath<'a>),
+    ReadConflict(ContainerPath<'a>),
+    DeleteConflict(ContainerPath<'a>),
+    ListEncryptionKeys(&'a str),
+    CreateEncryptionKey(&'a str),
+    ReadEncryptionKey(EncryptionKeyPath<'a>),
+    ReplaceEncryptionKey(EncryptionKeyPath<'a>),
 }
 
-/// Most ids in a path.
-const IDS_MAX: usize = 4;
-
-/// Makes the operation from the ids of the path, in order; absent ones are empty.
-type Make = for<'a> fn([&'a str; IDS_MAX]) -> Operation<'a>;
-
-/// A kind of resource: the shape of its path, with `*` for an id, and its verbs.
-struct Resource {
-    pattern: &'static [&'static str],
-    verbs: &'static [(Method, Make)],
-}
-
-fn container_path<'a>([database, container, ..]: [&'a str; IDS_MAX]) -> ContainerPath<'a> {
-    ContainerPath { database, container }
-}
-
-fn document_path<'a>(ids: [&'a str; IDS_MAX]) -> DocumentPath<'a> {
-    DocumentPath { container: container_path(ids), document: ids[2] }
-}
-
-/// Every route that is built. Documents stand first: they are what most requests are about.
-static ROUTES: [Resource; 11] = [
-    Resource {
-        pattern: &["dbs", "*", "colls", "*", "docs", "*"],
-        verbs: &[
-            (Method::GET, |ids| Operation::ReadDocument(document_path(ids))),
-            (Method::PUT, |ids| Operation::ReplaceDocument(document_path(ids))),
-            (Method::PATCH, |ids| Operation::PatchDocument(document_path(ids))),
-            (Method::DELETE, |ids| Operation::DeleteDocument(document_path(ids))),
-        ],
-    },
-    Resource {
-        pattern: &["dbs", "*", "colls", "*", "docs"],
-        verbs: &[
-            (Method::POST, |ids| Operation::PostDocuments(container_path(ids))),
-            (Method::GET, |ids| Operation::ListDocuments(container_path(ids))),
-        ],
-    },
-    Resource {
-        pattern: &["dbs", "*", "colls", "*"],
-        verbs: &[
-            (Method::GET, |ids| Operation::ReadContainer(container_path(ids))),
-            (Method::PUT, |ids| Operation::ReplaceContainer(container_path(ids))),
-            (Method::DELETE, |ids| Operation::DeleteContainer(container_path(ids))),
-        ],
-    },
-    Resource {
-        pattern: &["dbs", "*", "colls", "*", "pkranges"],
-        verbs: &[(Method::GET, |ids| Operation::ListRanges(container_path(ids)))],
-    },
-    Resource {
-        pattern: &["dbs", "*", "colls", "*", "operations", "partitionkeydelete"],
-        verbs: &[(Method::POST, |ids| Operation::DeletePartitionKey(container_path(ids)))],
-    },
-    Resource {
-        pattern: &["dbs", "*", "colls"],
-        verbs: &[
-            (Method::GET, |[database, ..]| Operation::ListContainers(database)),
-            (Method::POST, |[database, ..]| Operation::CreateContainer(database)),
-        ],
-    },
-    Resource {
-        pattern: &["dbs", "*"],
-        verbs: &[
-            (Method::GET, |[database, ..]| Operation::ReadDatabase(database)),
-            (Method::DELETE, |[database, ..]| Operation::DeleteDatabase(database)),
-        ],
-    },
-    Resource {
-        pattern: &["dbs"],
-        verbs: &[(Method::GET, |_| Operation::ListDatabases), (Method::POST, |_| Operation::CreateDatabase)],
-    },
-    Resource { pattern: &[], verbs: &[(Method::GET, |_| Operation::ReadAccount)] },
-    Resource {
-        pattern: &["offers"],
-        verbs: &[(Method::GET, |_| Operation::ListOffers), (Method::POST, |_| Operation::QueryOffers)],
-    },
-    Resource {
-        pattern: &["offers", "*"],
-        verbs: &[
-            (Method::GET, |[offer, ..]| Operation::ReadOffer(offer)),
-            (Method::PUT, |[offer, ..]| Operation::ReplaceOffer(offer)),
-        ],
-    },
-];
-
-/// Resources of the protocol that are not built, for whatever verb.
-static NOT_BUILT: [(&[&str], &str); 14] = [
-    (&["dbs", "*", "colls", "*", "sprocs"], "stored procedures"),
-    (&["dbs", "*", "colls", "*", "sprocs", "*"], "stored procedures"),
-    (&["dbs", "*", "colls", "*", "triggers"], "triggers"),
-    (&["dbs", "*", "colls", "*", "triggers", "*"], "triggers"),
-    (&["dbs", "*", "colls", "*", "udfs"], "user-defined functions"),
-    (&["dbs", "*", "colls", "*", "udfs", "*"], "user-defined functions"),
-    (&["dbs", "*", "colls", "*", "conflicts"], "the conflicts feed"),
-    (&["dbs", "*", "colls", "*", "conflicts", "*"], "the conflicts feed"),
-    (&["dbs", "*", "users"], "users"),
-    (&["dbs", "*", "users", "*"], "users"),
-    (&["dbs", "*", "users", "*", "permissions"], "permissions"),
-    (&["dbs", "*", "users", "*", "permissions", "*"], "permissions"),
-    (&["dbs", "*", "clientencryptionkeys"], "client encryption keys"),
-    (&["dbs", "*", "clientencryptionkeys", "*"], "client encryption keys"),
-];
-
-/// Every verb and path of the table, with `*` for an id. What is not built counts with all verbs that clients use.
+/// Every verb and path of the table, with `*` for an id.
 pub(crate) fn all() -> Vec<(Method, String)> {
-    let path = |pattern: &[&str]| format!("/{}", pattern.join("/"));
-    let built = ROUTES.iter().flat_map(|resource| {
-        resource.verbs.iter().map(move |(verb, _)| (verb.clone(), path(resource.pattern)))
+    let routes = ROUTES.iter().flat_map(|resource| {
+        let path = format!("/{}", resource.pattern.join("/"));
+        resource.verbs.iter().map(move |(verb, _)| (verb.clone(), path.clone()))
     });
-    let verbs = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-    let not_built =
-        NOT_BUILT.iter().flat_map(|(pattern, _)| verbs.iter().map(move |verb| (verb.clone(), path(pattern))));
-    built.chain(not_built).collect()
+    routes.collect()
 }
 
 /// Looks a request up in the table.
@@ -239,9 +159,7 @@ pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operati
         let (_, make) = allowed.ok_or_else(|| MissingFault::Verb { verb: verb.to_string() })?;
         return Ok(make(ids));
     }
-    let not_built = NOT_BUILT.iter().find(|(pattern, _)| ids(pattern, segments).is_some());
-    let (_, feature) = not_built.ok_or_else(|| MissingFault::Route { path: segments.join("/") })?;
-    Ok(Operation::NotBuilt(feature))
+    Err(MissingFault::Route { path: segments.join("/") })
 }
 
 /// The ids of a path of the shape `pattern`. An id is never empty.
@@ -287,7 +205,10 @@ mod tests {
             Operation::DeletePartitionKey(CONTAINER),
         );
         check(Method::PUT, "/offers/AQAA", Operation::ReplaceOffer("AQAA"));
-        check(Method::POST, "/dbs/d/colls/c/sprocs/s/", Operation::NotBuilt("stored procedures"));
+        let procedure = ScriptPath { container: CONTAINER, kind: ScriptKind::StoredProcedure, script: "s" };
+        check(Method::POST, "/dbs/d/colls/c/sprocs/s/", Operation::ExecuteProcedure(procedure));
+        let permission = PermissionPath { user: UserPath { database: "d", user: "u" }, permission: "p" };
+        check(Method::PUT, "/dbs/d/users/u/permissions/p", Operation::ReplacePermission(permission));
     }
 
     #[test]
@@ -311,5 +232,14 @@ mod tests {
         let database = Path::parse("/dbs/d").unwrap();
         let verb = "PUT".to_owned();
         assert_eq!(operation(&Method::PUT, &database), Err(MissingFault::Verb { verb }));
+        // Nobody can delete a client encryption key, and only a stored procedure can be executed.
+        for (verb, path) in [
+            (Method::DELETE, "/dbs/d/clientencryptionkeys/k"),
+            (Method::POST, "/dbs/d/colls/c/triggers/t"),
+            (Method::PUT, "/dbs/d/colls/c/conflicts/x"),
+        ] {
+            let path = Path::parse(path).unwrap();
+            assert!(matches!(operation(&verb, &path), Err(MissingFault::Verb { .. })));
+        }
     }
 }

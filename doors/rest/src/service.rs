@@ -7,6 +7,7 @@ use crate::auth::{self, Signed};
 use crate::cors::CorsPolicy;
 use crate::faults::Refusal;
 use crate::operations::{self, Call};
+use crate::resource_token;
 use crate::route::{self, Path};
 use crate::wire::activity::ActivityId;
 use crate::wire::body::IncomingBody;
@@ -112,9 +113,14 @@ impl RestDoor {
         check_size(parts)?;
         let path = Path::parse(parts.uri.path())?;
         let operation = route::operation(&parts.method, &path)?;
-        let signed = Signed { verb: &parts.method, path: &path, headers: &parts.headers };
-        let now_seconds = self.engine.ambient().now_seconds();
-        let principal = auth::authenticate(self.engine.access(), now_seconds, &signed)?;
+        let principal = match resource_token::of(&parts.headers)? {
+            Some(token) => self.engine.verify_token(&token)?,
+            None => {
+                let signed = Signed { verb: &parts.method, path: &path, headers: &parts.headers };
+                let now_seconds = self.engine.ambient().now_seconds();
+                auth::authenticate(self.engine.access(), now_seconds, &signed)?
+            }
+        };
         headers::check_consistency(&parts.headers)?;
         let body = body.read().await?;
         let call = Call { engine: &self.engine, options: &self.options, principal, connection, parts, body };

@@ -1,7 +1,7 @@
 //! What a caller may want to do, and where: the two words that every question about access is made of.
 
 use crate::catalog::{Container, Database};
-use model::PartitionKey;
+use model::{PartitionKey, ScriptKind};
 use plan::{Mutation, Operation, Target};
 
 /// A deed. One name for each right that a credential can give or withhold.
@@ -118,6 +118,10 @@ pub enum Place<'a> {
 pub enum Reach<'a> {
     /// The definition, or documents of any key.
     Whole,
+    /// The scripts of a kind.
+    Scripts(ScriptKind),
+    /// One script, by its name.
+    Script(ScriptKind, &'a str),
     /// Documents of one partition key.
     LogicalPartition(&'a PartitionKey),
     /// One document.
@@ -127,4 +131,13 @@ pub enum Reach<'a> {
         /// Which one.
         target: &'a Target,
     },
+}
+
+/// What a request looks for, by the names in its path. It may not be there.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought<'a> {
+    /// The database.
+    pub database: &'a str,
+    /// The container, if it is about one.
+    pub container: Option<&'a str>,
 }

@@ -85,6 +85,11 @@ impl AccountKey {
         mac.verify_slice(signature).is_ok()
     }
 
+    /// What resource tokens depend on: all of a MAC that no request can ask for.
+    pub(super) fn token_fingerprint(&self) -> [u8; 32] {
+        self.mac(b"the account key that resource tokens depend on").into()
+    }
+
     fn mac(&self, payload: &[u8]) -> hmac::digest::Output<Hmac<Sha256>> {
         let mut mac = self.mac.clone();
         mac.update(payload);

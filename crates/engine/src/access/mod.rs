@@ -6,20 +6,26 @@
 
 mod action;
 mod bearer;
+mod grant;
 mod keys;
 mod roles;
+mod token;
 
-pub use action::{Action, Place, Reach};
+pub use action::{Action, Place, Reach, Sought};
 pub use bearer::{Identity, IdentityOptions};
+pub use grant::Grant;
+pub(crate) use grant::{GrantScope, Named};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
 pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 
-use crate::catalog::Container;
+use crate::catalog::{Container, Permission};
+use crate::engine::Engine;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use keys::KeyRing;
-use model::{AccessFault, BearerFault};
+use model::{AccessFault, BearerFault, Fault, TokenLife};
 use roles::RoleRights;
 use std::sync::Arc;
+use token::TokenKey;
 
 /// A caller whose credential was good.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub struct Principal {
 enum Rights {
     /// A read-write key: everything.
     Account,
+    /// A resource token: what its permission grants.
+    Permission(Arc<Permission>),
     /// A read-only key: all reading but that of permissions, which carry tokens.
     AccountRead,
     /// A token of an identity provider: what the holder's roles allow.
@@ -69,16 +77,27 @@ pub struct WritePass<'a> {
 pub struct Access {
     keys: ArcSwap<KeyRing>,
     identity: ArcSwapOption<Identity>,
+    /// The store's part of the key that seals resource tokens; the account keys are the other.
+    token_secret: [u8; 32],
+    token_key: ArcSwap<TokenKey>,
 }
 
 impl Access {
-    /// Access by these keys.
-    pub fn new(keys: Vec<AccountKey>) -> Access {
-        Access { keys: ArcSwap::from_pointee(KeyRing::new(keys)), identity: ArcSwapOption::empty() }
+    /// Access by these keys. Resource tokens are sealed with the secret and the keys together.
+    pub fn new(keys: Vec<AccountKey>, token_secret: [u8; 32]) -> Access {
+        let token_key = TokenKey::derive(&token_secret, &keys);
+        Access {
+            keys: ArcSwap::from_pointee(KeyRing::new(keys)),
+            identity: ArcSwapOption::empty(),
+            token_secret,
+            token_key: ArcSwap::from_pointee(token_key),
+        }
     }
 
-    /// Replaces all keys at once. Requests that are judged already go on.
+    /// Replaces all keys at once. Requests that are judged already go on; resource tokens end if a key that changes
+    /// things is among the replaced.
     pub fn replace_keys(&self, keys: Vec<AccountKey>) {
+        self.token_key.store(Arc::new(TokenKey::derive(&self.token_secret, &keys)));
         let ring = KeyRing::new(keys);
         ring.remember(&self.keys.load().uses());
         self.keys.store(Arc::new(ring));
@@ -124,8 +143,34 @@ impl Access {
             Rights::Account => Ok(()),
             Rights::Roles(roles) => roles.authorise(action, place),
             Rights::AccountRead if action.is_read() && action != Action::ReadPermissions => Ok(()),
-            Rights::AccountRead => Err(AccessFault::NotPermitted { needed: action.words() }),
+            Rights::Permission(permission) if permission.definition().allows(action, place) => Ok(()),
+            Rights::AccountRead | Rights::Permission(_) => {
+                Err(AccessFault::NotPermitted { needed: action.words() })
+            }
         }
+    }
+
+    /// What a request found, if `principal` may know whether it exists. To a caller with narrow rights what is absent
+    /// looks like what is out of reach: asked before anything else about it can be told.
+    pub fn reveal<T>(
+        &self,
+        principal: &Principal,
+        action: Action,
+        sought: Sought<'_>,
+        found: Result<T, Fault>,
+        place: impl FnOnce(&T) -> Place<'_>,
+    ) -> Result<T, Fault> {
+        let place = found.as_ref().ok().map(place);
+        match &principal.rights {
+            Rights::Account | Rights::AccountRead => {}
+            Rights::Roles(roles) => roles.reveal(action, sought, place)?,
+            Rights::Permission(permission) => {
+                if !place.is_some_and(|place| permission.definition().is_in(place)) {
+                    return Err(AccessFault::NotPermitted { needed: action.words() }.into());
+                }
+            }
+        }
+        found
     }
 
     /// Leave to read the catalog at `place`.
@@ -174,6 +219,27 @@ impl Access {
     }
 }
 
+impl Engine {
+    /// A token by which its holder can do what `permission` grants, for a while.
+    pub fn permission_token(&self, permission: &Permission, life: TokenLife) -> String {
+        let expires = self.ambient.now_seconds().saturating_add(life.seconds());
+        self.access.token_key.load().seal(permission.number(), permission.stamp().change, expires)
+    }
+
+    /// Who holds the resource token `text`.
+    pub fn verify_token(&self, text: &str) -> Result<Principal, AccessFault> {
+        let claim = self.access.token_key.load().open(text).ok_or(AccessFault::TokenInvalid)?;
+        let now = self.ambient.now_seconds();
+        if now >= claim.expires {
+            return Err(AccessFault::TokenExpired { seconds_ago: now - claim.expires });
+        }
+        let permission = self.catalog.permission(claim.permission);
+        let permission = permission.filter(|permission| permission.stamp().change == claim.change);
+        let permission = permission.ok_or(AccessFault::TokenEnded)?;
+        Ok(Principal { rights: Rights::Permission(permission) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,8 +250,10 @@ mod tests {
 
     #[test]
     fn any_account_key_signs_and_no_other() {
-        let access =
-            Access::new(vec![AccountKey::new(b"one"), AccountKey::named(KeyName::PrimaryReadOnly, b"two")]);
+        let access = Access::new(
+            vec![AccountKey::new(b"one"), AccountKey::named(KeyName::PrimaryReadOnly, b"two")],
+            [1; 32],
+        );
         let rights = |payload, signature: &[u8]| {
             access.verify_signature(payload, signature, 1).map(|principal| principal.rights)
         };
@@ -198,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_replaced_key_is_no_key() {
-        let access = Access::new(vec![AccountKey::new(b"one")]);
+        let access = Access::new(vec![AccountKey::new(b"one")], [1; 32]);
         assert!(access.verify_signature(b"payload", &sign(b"one"), 1).is_some());
         access.replace_keys(vec![AccountKey::new(b"two")]);
         assert!(access.verify_signature(b"payload", &sign(b"one"), 1).is_none());

@@ -4,7 +4,7 @@
 //! no assignment allows is denied. Roles are about data. Databases, containers, scripts, users and permissions are
 //! changed with a key, whatever the roles say.
 
-use super::{Action, Place};
+use super::{Action, Place, Sought};
 use model::AccessFault;
 
 const READ_METADATA: &str = "Microsoft.DocumentDB/databaseAccounts/readMetadata";
@@ -169,12 +169,35 @@ impl RoleRights {
         if self.grants.iter().any(allows) {
             return Ok(());
         }
-        Err(AccessFault::RoleMissing {
-            principal: self.principal.clone(),
-            action: name,
-            resource: resource(place),
-            is_metadata: name == READ_METADATA,
-        })
+        Err(self.missing(name, resource(place)))
+    }
+
+    /// Whether the holder may know if what is sought exists: only inside the scope of some role. Outside of them the
+    /// answer is the same whether it is there, which is `found`, or not.
+    pub(super) fn reveal(
+        &self,
+        action: Action,
+        sought: Sought<'_>,
+        found: Option<Place<'_>>,
+    ) -> Result<(), AccessFault> {
+        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;
+        let sees = |grant: &Grant| match found {
+            Some(place) => grant.scope.includes(place),
+            None => grant.scope.includes_sought(sought),
+        };
+        if self.grants.iter().any(sees) {
+            return Ok(());
+        }
+        let resource = match sought.container {
+            None => format!("/dbs/{}", sought.database),
+            Some(container) => format!("/dbs/{}/colls/{container}", sought.database),
+        };
+        Err(self.missing(name, resource))
+    }
+
+    fn missing(&self, action: &'static str, resource: String) -> AccessFault {
+        let is_metadata = action == READ_METADATA;
+        AccessFault::RoleMissing { principal: self.principal.clone(), action, resource, is_metadata }
     }
 }
 
@@ -205,6 +228,19 @@ impl Scope {
             }
             (Scope::Database(_), Place::Account)
             | (Scope::Container(..), Place::Account | Place::Database(_)) => false,
+        }
+    }
+}
+
+impl Scope {
+    /// Whether what has these names would lie inside.
+    fn includes_sought(&self, sought: Sought<'_>) -> bool {
+        match self {
+            Scope::Account => true,
+            Scope::Database(name) => name == sought.database,
+            Scope::Container(database, name) => {
+                database == sought.database && sought.container == Some(name.as_str())
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    fn etag(self) -> Etag {
+    pub(super) fn etag(self) -> Etag {
         Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(self.change) }
     }
 }
@@ -351,7 +351,13 @@ impl OfferOwner {
     pub fn link(&self) -> String {
         match self.rid {
             Rid::Container(database, _) => format!("dbs/{}/colls/{}/", Rid::Database(database), self.rid),
-            Rid::Database(_) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => {
+            Rid::Database(_)
+            | Rid::Document(..)
+            | Rid::Range(..)
+            | Rid::DatabaseChild(..)
+            | Rid::Permission(..)
+            | Rid::Script(..)
+            | Rid::Offer(_) => {
                 format!("dbs/{}/", self.rid)
             }
         }
@@ -364,12 +370,19 @@ pub struct Offer {
     number: OfferNumber,
     owner: OfferOwner,
     throughput: Throughput,
+    highest: u64,
     stamp: Stamp,
 }
 
 impl Offer {
     pub(crate) fn new(number: OfferNumber, owner: OfferOwner, throughput: Throughput, stamp: Stamp) -> Offer {
-        Offer { number, owner, throughput, stamp }
+        Offer { number, owner, throughput, highest: throughput.max(), stamp }
+    }
+
+    /// This offer, which was as high as `highest` before.
+    pub(crate) fn with_highest(mut self, highest: u64) -> Offer {
+        self.highest = self.highest.max(highest);
+        self
     }
 
     /// Its number, never reused.
@@ -385,6 +398,11 @@ impl Offer {
     /// What it is for.
     pub fn owner(&self) -> &OfferOwner {
         &self.owner
+    }
+
+    /// The highest rate it ever had.
+    pub fn highest(&self) -> u64 {
+        self.highest
     }
 
     /// The rate.

@@ -1,23 +1,41 @@
-//! The catalog: databases, containers, offers, and the map of each container's partitions.
+//! The catalog: databases, containers, offers, the map of each container's partitions, and the small resources:
+//! users, permissions, scripts, client encryption keys.
 //!
 //! One immutable state, swapped as a whole after each durable change. Changes are made one at a time.
 
+mod change;
+mod encryption_keys;
 mod entries;
+mod load;
+mod offers;
+mod permissions;
 mod rows;
+mod scripts;
+mod shelf;
+mod small;
 mod state;
+mod usage;
+mod users;
 
+pub use encryption_keys::ClientEncryptionKey;
 pub use entries::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
 pub(crate) use entries::{PartitionEntry, PartitionMap};
+pub use permissions::Permission;
+pub use scripts::Script;
+pub use shelf::Entry;
+pub use small::{Creation, Written};
 pub(crate) use state::{Catalog, Dropped};
+pub use usage::ContainerUsage;
+pub use users::User;
 
 use crate::access::{AdminPass, CatalogPass};
 use crate::engine::Engine;
 use entries::ContainerParts;
 use model::{
-    ConflictFault, ContainerDefinition, Etag, Fault, LimitFault, MissingFault, PreconditionFault, Rid,
-    Throughput,
+    ConflictFault, ContainerDefinition, Etag, Fault, LimitFault, MissingFault, PreconditionFault,
+    RequestFault, Rid, Throughput,
 };
 use plan::Condition;
 use std::sync::Arc;
@@ -107,6 +125,7 @@ impl Engine {
         if change.state.find_container_by_name(&database, &definition.id).is_some() {
             return Err(ConflictFault::Id.into());
         }
+        check_encryption_keys(&change.state, &database, &definition)?;
         let shared = change.state.offer_of(&Rid::Database(database.number())).is_some();
         let number = change.next_container()?;
         let throughput_or_default = throughput.unwrap_or(Throughput::DEFAULT);
@@ -180,17 +199,6 @@ impl Engine {
         container.range_feed()
     }
 
-    /// Finds an offer by its RID.
-    pub fn find_offer(&self, _pass: CatalogPass, rid: &str) -> Result<Arc<Offer>, Fault> {
-        self.catalog.state().find_offer(rid).ok_or_else(|| MissingFault::Resource.into())
-    }
-
-    /// The offers in order of creation.
-    pub fn list_offers(&self, _pass: CatalogPass, page: &PageRequest) -> Result<Page<Arc<Offer>>, Fault> {
-        let offers = self.catalog.state().offers();
-        self.page_of(page, b"offers", offers, |offer| offer.number().0)
-    }
-
     /// One page of a list that is sorted by `number`; the continuation is the last number given.
     fn page_of<T>(
         &self,
@@ -204,8 +212,7 @@ impl Engine {
             Some(text) => {
                 let position = self.continuation_key.open(context, text)?;
                 let position = position.try_into().map(u32::from_be_bytes);
-                position
-                    .map_err(|_| model::RequestFault::BadContinuation { reason: "it is not of this list" })?
+                position.map_err(|_| RequestFault::BadContinuation { reason: "it is not of this list" })?
             }
         };
         let mut rest = all.into_iter().filter(|item| number(item) > last);
@@ -216,6 +223,23 @@ impl Engine {
             .filter(|_| more)
             .map(|item| self.continuation_key.seal(context, &number(item).to_be_bytes()));
         Ok(Page { items, continuation })
+    }
+}
+
+/// A policy names keys of its database, or no client could ever decrypt anything.
+fn check_encryption_keys(
+    state: &state::CatalogState,
+    database: &Database,
+    definition: &ContainerDefinition,
+) -> Result<(), RequestFault> {
+    let paths = definition.policies.encryption.as_ref().map_or(&[][..], |policy| &policy.paths);
+    let absent = |key: &str| state.shelves.encryption_keys.find_by_name(database.rid(), key).is_none();
+    match paths.iter().find(|path| absent(&path.key_id)) {
+        Some(path) => Err(RequestFault::BadDefinition {
+            field: "clientEncryptionPolicy".to_owned(),
+            reason: format!("the database has no client encryption key \"{}\"", path.key_id),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -3,10 +3,11 @@
 use super::entries::{
     Container, ContainerParts, Database, Offer, OfferOwner, PartitionEntry, PartitionMap, Stamp,
 };
+use super::shelf::Entry;
 use bytes::Bytes;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Fault, OfferNumber,
-    PartitionOrdinal, Rid, StorageFault, Throughput,
+    PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,8 @@ pub(crate) struct MetaRow {
     pub(crate) database_last: u32,
     pub(crate) container_last: u32,
     pub(crate) offer_last: u32,
+    #[serde(default)]
+    pub(crate) resource_last: u32,
     pub(crate) change_last: u64,
     pub(crate) secrets: StoreSecrets,
 }
@@ -26,6 +29,22 @@ pub(crate) struct MetaRow {
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct StoreSecrets {
     pub(crate) continuation: [u8; 32],
+    #[serde(default)]
+    pub(crate) token: [u8; 32],
+}
+
+impl StoreSecrets {
+    /// Makes up the secrets that are not there yet; answers whether there were any.
+    pub(crate) fn fill(&mut self, fill_random: impl Fn(&mut [u8])) -> bool {
+        let mut filled = false;
+        for secret in [&mut self.continuation, &mut self.token] {
+            if *secret == [0; 32] {
+                fill_random(secret);
+                filled = true;
+            }
+        }
+        filled
+    }
 }
 
 impl std::fmt::Debug for StoreSecrets {
@@ -80,6 +99,9 @@ struct PartitionRow {
 struct OfferRow {
     owner: String,
     throughput: Throughput,
+    /// The highest rate ever; absent in rows from before it was counted.
+    #[serde(default)]
+    highest: u64,
     stamp: StampRow,
 }
 
@@ -141,13 +163,46 @@ fn decode_partition(row: PartitionRow) -> Result<PartitionEntry, Fault> {
 
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     let owner = offer.owner().rid.to_string();
-    encode(&OfferRow { owner, throughput: offer.throughput(), stamp: offer.stamp().into() })
+    encode(&OfferRow {
+        owner,
+        throughput: offer.throughput(),
+        highest: offer.highest(),
+        stamp: offer.stamp().into(),
+    })
 }
 
 pub(crate) fn decode_offer(number: OfferNumber, row: &[u8]) -> Result<Offer, Fault> {
     let row: OfferRow = decode("offer", row)?;
     let rid = Rid::parse(&row.owner).ok_or_else(|| damaged("offer", "its owner is no RID"))?;
-    Ok(Offer::new(number, OfferOwner { rid }, row.throughput, row.stamp.into()))
+    Ok(Offer::new(number, OfferOwner { rid }, row.throughput, row.stamp.into()).with_highest(row.highest))
+}
+
+/// A small resource. What it is below stands in its RID.
+#[derive(Serialize, Deserialize)]
+struct EntryRow<D> {
+    rid: String,
+    id: String,
+    definition: D,
+    stamp: StampRow,
+}
+
+pub(crate) fn encode_entry<D: Clone + Serialize>(entry: &Entry<D>) -> Bytes {
+    encode(&EntryRow {
+        rid: entry.rid().to_string(),
+        id: entry.id().to_owned(),
+        definition: entry.definition().clone(),
+        stamp: entry.stamp().into(),
+    })
+}
+
+pub(crate) fn decode_entry<D: DeserializeOwned>(
+    number: ResourceNumber,
+    row: &[u8],
+) -> Result<Entry<D>, Fault> {
+    let row: EntryRow<D> = decode("small resource", row)?;
+    let rid = Rid::parse(&row.rid).filter(|rid| rid.resource_number() == Some(number));
+    let rid = rid.ok_or_else(|| damaged("small resource", "its RID is not one"))?;
+    Ok(Entry::new(number, rid, row.id, row.definition, row.stamp.into()))
 }
 
 fn encode(row: &impl Serialize) -> Bytes {

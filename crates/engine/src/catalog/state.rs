@@ -1,35 +1,70 @@
-//! The catalog's state and how it changes: a copy is altered, its rows are committed, then it is swapped in.
+//! The catalog's state at one moment, how it is found in the store, and who may alter it: one at a time.
 
-use super::CONTAINERS_MAX;
-use super::entries::{Addressed, Container, Database, Offer, OfferOwner, PartitionMap, Stamp};
+use super::change::Change;
+use super::entries::{Addressed, Container, Database, Offer, PartitionMap, Stamp};
+use super::permissions::Permission;
 use super::rows::{self, MetaRow, StoreSecrets};
+use super::shelf::Shelf;
+use crate::access::Grant;
 use crate::engine::Engine;
 use arc_swap::ArcSwap;
-use bytes::Bytes;
-use kv::{Batch, CommitFault, Direction, Durability, KeyRange, ScanLimit, Store, View};
-use model::{ContainerNumber, DatabaseNumber, Fault, LimitFault, OfferNumber, Rid, StorageFault, Throughput};
-use partition::keyspace::{self, CATALOG, PartitionId};
-use partition::{commit_fault, new_partition_rows, read_fault};
+use kv::{Batch, Durability, Store};
+use model::{
+    ClientEncryptionKeyDefinition, ContainerNumber, DatabaseNumber, Fault, OfferNumber, ResourceNumber, Rid,
+    ScriptDefinition, ScriptKind,
+};
+use partition::keyspace::{self, CATALOG, EntryKind};
+use partition::{commit_fault, read_fault};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{Mutex, MutexGuard};
-
-/// Most offers: their number has 24 bits.
-const OFFERS_MAX: u32 = (1 << 24) - 1;
-/// Catalog rows read at a time at start.
-const ROWS_AT_A_TIME: usize = 1000;
+use tokio::sync::Mutex;
 
 /// All entries at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CatalogState {
-    meta: MetaRow,
-    databases: BTreeMap<DatabaseNumber, Arc<Database>>,
-    database_names: HashMap<String, DatabaseNumber>,
-    containers: BTreeMap<ContainerNumber, Arc<Container>>,
-    container_names: HashMap<DatabaseNumber, HashMap<String, ContainerNumber>>,
-    offers: BTreeMap<OfferNumber, Arc<Offer>>,
-    dropped: Vec<Dropped>,
+    pub(super) meta: MetaRow,
+    pub(super) databases: BTreeMap<DatabaseNumber, Arc<Database>>,
+    pub(super) database_names: HashMap<String, DatabaseNumber>,
+    pub(super) containers: BTreeMap<ContainerNumber, Arc<Container>>,
+    pub(super) container_names: HashMap<DatabaseNumber, HashMap<String, ContainerNumber>>,
+    pub(super) offers: BTreeMap<OfferNumber, Arc<Offer>>,
+    pub(super) shelves: Shelves,
+    pub(super) dropped: Vec<Dropped>,
+}
+
+/// The small resources. Shared between states, so that a change copies the shelf it alters and no other.
+#[derive(Clone, Debug)]
+pub(crate) struct Shelves {
+    pub(super) users: Arc<Shelf<()>>,
+    pub(super) permissions: Arc<Shelf<Grant>>,
+    pub(super) procedures: Arc<Shelf<ScriptDefinition>>,
+    pub(super) triggers: Arc<Shelf<ScriptDefinition>>,
+    pub(super) functions: Arc<Shelf<ScriptDefinition>>,
+    pub(super) encryption_keys: Arc<Shelf<ClientEncryptionKeyDefinition>>,
+}
+
+impl Default for Shelves {
+    fn default() -> Shelves {
+        Shelves {
+            users: Arc::new(Shelf::new(EntryKind::User)),
+            permissions: Arc::new(Shelf::new(EntryKind::Permission)),
+            procedures: Arc::new(Shelf::new(EntryKind::StoredProcedure)),
+            triggers: Arc::new(Shelf::new(EntryKind::Trigger)),
+            functions: Arc::new(Shelf::new(EntryKind::UserDefinedFunction)),
+            encryption_keys: Arc::new(Shelf::new(EntryKind::ClientEncryptionKey)),
+        }
+    }
+}
+
+impl Shelves {
+    pub(super) fn scripts(&self, kind: ScriptKind) -> &Shelf<ScriptDefinition> {
+        match kind {
+            ScriptKind::StoredProcedure => &self.procedures,
+            ScriptKind::Trigger => &self.triggers,
+            ScriptKind::UserDefinedFunction => &self.functions,
+        }
+    }
 }
 
 /// A container whose rows are still to be deleted.
@@ -54,8 +89,7 @@ impl Catalog {
     pub(crate) async fn open(store: &Store, fill_random: impl Fn(&mut [u8])) -> Result<Catalog, Fault> {
         let view = store.view().map_err(read_fault)?;
         let mut state = CatalogState::load(&view).await?;
-        if state.meta.secrets.continuation == [0; 32] {
-            fill_random(&mut state.meta.secrets.continuation);
+        if state.meta.secrets.fill(fill_random) {
             let mut batch = Batch::default();
             batch.put(CATALOG, keyspace::catalog_meta_key(), rows::encode_meta(&state.meta));
             store.submit(&store.lane(), batch, Durability::Sync).await.map_err(commit_fault)?;
@@ -70,6 +104,11 @@ impl Catalog {
     /// The entries now.
     pub(crate) fn state(&self) -> arc_swap::Guard<Arc<CatalogState>> {
         self.state.load()
+    }
+
+    /// The permission with this number.
+    pub(crate) fn permission(&self, number: ResourceNumber) -> Option<Arc<Permission>> {
+        self.state.load().shelves.permissions.get(number).cloned()
     }
 
     pub(crate) fn secrets(&self) -> StoreSecrets {
@@ -107,150 +146,19 @@ impl Catalog {
         let state = CatalogState::clone(&self.state.load());
         let change = state.meta.change_last + 1;
         let stamp = Stamp { change, ts: engine.ambient().now_seconds() };
-        Ok(Change {
-            catalog: self,
-            store: engine.store(),
-            state,
-            batch: Batch::default(),
-            stamp,
-            shrinking: true,
-            _turn: turn,
-        })
-    }
-}
-
-/// A change of the catalog in the making.
-pub(crate) struct Change<'a> {
-    catalog: &'a Catalog,
-    store: &'a Store,
-    /// The entries as the change leaves them.
-    pub(crate) state: CatalogState,
-    batch: Batch,
-    stamp: Stamp,
-    shrinking: bool,
-    _turn: MutexGuard<'a, ()>,
-}
-
-impl Change<'_> {
-    pub(crate) fn stamp(&self) -> Stamp {
-        self.stamp
+        Ok(Change::new(self, engine.store(), state, stamp, turn))
     }
 
-    pub(crate) fn next_database(&mut self) -> Result<DatabaseNumber, Fault> {
-        let meta = &mut self.state.meta;
-        meta.database_last = next(meta.database_last, u32::MAX - 1, "database numbers")?;
-        Ok(DatabaseNumber(meta.database_last))
+    /// Makes the outcome of a change visible.
+    pub(super) fn publish(&self, state: CatalogState) {
+        state.retire_dropped();
+        self.state.store(Arc::new(state));
     }
 
-    pub(crate) fn next_container(&mut self) -> Result<ContainerNumber, Fault> {
-        let meta = &mut self.state.meta;
-        meta.container_last = next(meta.container_last, CONTAINERS_MAX, "container numbers")?;
-        Ok(ContainerNumber(meta.container_last))
+    /// Notes that a change has failed in a way that leaves open whether it is in the store.
+    pub(super) fn doubt(&self) {
+        self.doubtful.store(true, Ordering::Release);
     }
-
-    pub(crate) fn put_database(&mut self, database: Arc<Database>) {
-        self.shrinking = false;
-        self.batch.put(CATALOG, keyspace::database_key(database.number()), rows::encode_database(&database));
-        self.state.insert_database(database);
-    }
-
-    pub(crate) fn drop_database(&mut self, database: &Database) {
-        self.batch.delete(CATALOG, keyspace::database_key(database.number()));
-        self.drop_offer(&database.rid());
-        self.state.databases.remove(&database.number());
-        self.state.database_names.remove(database.id());
-        self.state.container_names.remove(&database.number());
-    }
-
-    /// A new container with the heads of its partitions.
-    pub(crate) fn put_new_container(&mut self, container: &Arc<Container>) {
-        for entry in &container.map.entries {
-            let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
-            new_partition_rows(id, &mut self.batch);
-        }
-        self.put_container(container);
-    }
-
-    pub(crate) fn put_container(&mut self, container: &Arc<Container>) {
-        self.shrinking = false;
-        self.batch.put(
-            CATALOG,
-            keyspace::container_key(container.number()),
-            rows::encode_container(container),
-        );
-        self.state.insert_container(Arc::clone(container));
-    }
-
-    /// Takes a container out; its number stays noted until its rows are deleted.
-    pub(crate) fn drop_container(&mut self, container: &Container) {
-        let number = container.number();
-        self.batch.delete(CATALOG, keyspace::container_key(number));
-        self.batch.put(CATALOG, keyspace::dropped_key(number), Bytes::new());
-        self.drop_offer(&container.rid());
-        self.state.containers.remove(&number);
-        if let Some(names) = self.state.container_names.get_mut(&container.database().number()) {
-            names.remove(container.id());
-        }
-        self.state.dropped.push(Dropped { number, map: Some(Arc::clone(&container.map)) });
-    }
-
-    /// The rows of a dropped container are gone.
-    pub(crate) fn forget_dropped(&mut self, number: ContainerNumber) {
-        self.batch.delete(CATALOG, keyspace::dropped_key(number));
-        self.state.dropped.retain(|dropped| dropped.number != number);
-    }
-
-    pub(crate) fn put_offer(&mut self, owner: OfferOwner, throughput: Throughput) -> Result<(), Fault> {
-        self.shrinking = false;
-        let meta = &mut self.state.meta;
-        meta.offer_last = next(meta.offer_last, OFFERS_MAX, "offer numbers")?;
-        let offer = Arc::new(Offer::new(OfferNumber(meta.offer_last), owner, throughput, self.stamp));
-        self.batch.put(CATALOG, keyspace::offer_key(offer.number()), rows::encode_offer(&offer));
-        self.state.offers.insert(offer.number(), offer);
-        Ok(())
-    }
-
-    fn drop_offer(&mut self, owner: &Rid) {
-        if let Some(offer) = self.state.offer_of(owner) {
-            self.batch.delete(CATALOG, keyspace::offer_key(offer.number()));
-            self.state.offers.remove(&offer.number());
-        }
-    }
-
-    /// Makes the change durable and visible.
-    pub(crate) async fn commit(mut self) -> Result<(), Fault> {
-        self.state.meta.change_last = self.stamp.change;
-        self.batch.put(CATALOG, keyspace::catalog_meta_key(), rows::encode_meta(&self.state.meta));
-        if self.shrinking {
-            self.batch.mark_shrinking();
-        }
-        // Also for a caller who goes away while the batch is under way.
-        let mut doubt = Doubt { catalog: self.catalog, is_open: true };
-        let committed = self.store.submit(&self.store.lane(), self.batch, Durability::Sync).await;
-        doubt.is_open = matches!(committed, Err(CommitFault::Uncertain { .. }));
-        committed.map_err(commit_fault)?;
-        self.state.retire_dropped();
-        self.catalog.state.store(Arc::new(self.state));
-        Ok(())
-    }
-}
-
-/// Notes that the catalog is in doubt, unless the question was answered before.
-struct Doubt<'a> {
-    catalog: &'a Catalog,
-    is_open: bool,
-}
-
-impl Drop for Doubt<'_> {
-    fn drop(&mut self) {
-        if self.is_open {
-            self.catalog.doubtful.store(true, Ordering::Release);
-        }
-    }
-}
-
-fn next(last: u32, max: u32, what: &'static str) -> Result<u32, Fault> {
-    if last < max { Ok(last + 1) } else { Err(LimitFault::Exhausted { what }.into()) }
 }
 
 impl CatalogState {
@@ -258,10 +166,8 @@ impl CatalogState {
         if let Some(database) = self.find_database_by_name(segment) {
             return Some(Addressed { resource: database, by_rid: false });
         }
-        match Rid::parse(segment)? {
-            Rid::Database(number) => Some(Addressed { resource: self.database(number)?, by_rid: true }),
-            Rid::Container(..) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => None,
-        }
+        let Rid::Database(number) = Rid::parse(segment)? else { return None };
+        Some(Addressed { resource: self.database(number)?, by_rid: true })
     }
 
     pub(crate) fn find_database_by_name(&self, name: &str) -> Option<Arc<Database>> {
@@ -276,16 +182,11 @@ impl CatalogState {
         if let Some(container) = self.find_container_by_name(database, segment) {
             return Some(Addressed { resource: container, by_rid: false });
         }
-        match Rid::parse(segment)? {
-            Rid::Container(of, number) if of == database.number() => {
-                let resource =
-                    self.container(number).filter(|container| container.database().number() == of)?;
-                Some(Addressed { resource, by_rid: true })
-            }
-            Rid::Container(..) | Rid::Database(_) | Rid::Document(..) | Rid::Range(..) | Rid::Offer(_) => {
-                None
-            }
-        }
+        let rid = Rid::parse(segment)?;
+        let Rid::Container(_, number) = rid else { return None };
+        let of_database = rid.parent() == Some(database.rid());
+        let resource = self.container(number).filter(|container| of_database && container.rid() == rid)?;
+        Some(Addressed { resource, by_rid: true })
     }
 
     pub(crate) fn find_container_by_name(&self, database: &Database, name: &str) -> Option<Arc<Container>> {
@@ -293,10 +194,8 @@ impl CatalogState {
     }
 
     pub(crate) fn find_offer(&self, rid: &str) -> Option<Arc<Offer>> {
-        match Rid::parse(rid)? {
-            Rid::Offer(number) => self.offers.get(&number).cloned(),
-            Rid::Container(..) | Rid::Database(_) | Rid::Document(..) | Rid::Range(..) => None,
-        }
+        let Rid::Offer(number) = Rid::parse(rid)? else { return None };
+        self.offers.get(&number).cloned()
     }
 
     pub(crate) fn database(&self, number: DatabaseNumber) -> Option<Arc<Database>> {
@@ -358,55 +257,14 @@ impl CatalogState {
         }
     }
 
-    fn insert_database(&mut self, database: Arc<Database>) {
+    pub(super) fn insert_database(&mut self, database: Arc<Database>) {
         self.database_names.insert(database.id().to_owned(), database.number());
         self.databases.insert(database.number(), database);
     }
 
-    fn insert_container(&mut self, container: Arc<Container>) {
+    pub(super) fn insert_container(&mut self, container: Arc<Container>) {
         let names = self.container_names.entry(container.database().number()).or_default();
         names.insert(container.id().to_owned(), container.number());
         self.containers.insert(container.number(), container);
-    }
-
-    async fn load(view: &View) -> Result<CatalogState, Fault> {
-        let mut state = CatalogState::default();
-        if let Some(row) = view.get(CATALOG, &keyspace::catalog_meta_key()).await.map_err(read_fault)? {
-            state.meta = rows::decode_meta(&row)?;
-        }
-        for (number, row) in load_rows(view, keyspace::database_range()).await? {
-            state.insert_database(Arc::new(rows::decode_database(DatabaseNumber(number), &row)?));
-        }
-        for (number, row) in load_rows(view, keyspace::container_range()).await? {
-            let container =
-                rows::decode_container(ContainerNumber(number), &row, |number| state.database(number))?;
-            state.insert_container(Arc::new(container));
-        }
-        for (number, row) in load_rows(view, keyspace::offer_range()).await? {
-            let offer = rows::decode_offer(OfferNumber(number), &row)?;
-            state.offers.insert(offer.number(), Arc::new(offer));
-        }
-        for (number, _) in load_rows(view, keyspace::dropped_range()).await? {
-            state.dropped.push(Dropped { number: ContainerNumber(number), map: None });
-        }
-        Ok(state)
-    }
-}
-
-async fn load_rows(view: &View, mut range: KeyRange) -> Result<Vec<(u32, Bytes)>, Fault> {
-    let mut found = Vec::new();
-    loop {
-        let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: usize::MAX };
-        let chunk = view.scan(CATALOG, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
-        for (key, row) in &chunk.rows {
-            let number = keyspace::parse_catalog_number(key);
-            let number =
-                number.ok_or_else(|| StorageFault::Damaged { what: "key of a catalog row".to_owned() })?;
-            found.push((number, row.clone()));
-        }
-        match chunk.rows.last() {
-            Some((key, _)) if chunk.more => range = keyspace::after(&range, key),
-            Some(_) | None => return Ok(found),
-        }
     }
 }

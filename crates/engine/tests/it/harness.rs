@@ -55,7 +55,7 @@ pub(crate) struct Harness {
     pub(crate) principal: Principal,
 }
 
-const KEY: &[u8] = b"key of the tests";
+pub(crate) const KEY: &[u8] = b"key of the tests";
 
 impl Harness {
     pub(crate) async fn new() -> Harness {
@@ -63,9 +63,15 @@ impl Harness {
     }
 
     pub(crate) async fn on(store: Store, ambient: Arc<TestAmbient>) -> Harness {
-        let options = EngineOptions { keys: vec![AccountKey::new(KEY)], ..EngineOptions::default() };
+        Harness::with_keys(store, ambient, &[KEY]).await
+    }
+
+    /// An engine whose account has these keys; the first one signs.
+    pub(crate) async fn with_keys(store: Store, ambient: Arc<TestAmbient>, keys: &[&[u8]]) -> Harness {
+        let account_keys = keys.iter().map(|key| AccountKey::new(key)).collect();
+        let options = EngineOptions { keys: account_keys, ..EngineOptions::default() };
         let engine = Engine::open(store.clone(), options, ambient.clone()).await.unwrap();
-        let mut mac = Hmac::<Sha256>::new_from_slice(KEY).unwrap();
+        let mut mac = Hmac::<Sha256>::new_from_slice(keys[0]).unwrap();
         mac.update(b"payload");
         let principal =
             engine.access().verify_signature(b"payload", &mac.finalize().into_bytes(), 1).unwrap();

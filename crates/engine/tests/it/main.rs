@@ -8,3 +8,4 @@ mod doubt;
 mod expiry;
 mod feed;
 mod harness;
+mod small_resources;

@@ -12,7 +12,7 @@ use http::StatusCode;
 use model::{Charge, Fault};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::ReadDocument)?.resource;
     let key = required_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
     let minimal = headers::prefers_minimal(call.headers())?;

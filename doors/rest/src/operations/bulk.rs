@@ -1,7 +1,7 @@
 //! `POST …/docs` with a bulk: independent steps that share a request, each with a key and a status of its own.
 
 use super::Call;
-use super::document::header_key;
+use super::document::{header_key, implied_key};
 use super::list_documents::range_id;
 use super::steps::{self, RawStep, StepWriter};
 use crate::faults::Refusal;
@@ -12,9 +12,10 @@ use crate::wire::reply::Reply;
 use engine::{Action, Container, Keyed, Place, Reach, StepReceipt};
 use http::StatusCode;
 use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal};
+use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::ReadDocument)?.resource;
     let ordinal = range_id(call.headers())?;
     let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;
@@ -55,7 +56,17 @@ fn prepare(
 ) -> Result<Keyed, Fault> {
     let own = step.partition_key.as_deref();
     let own = own.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
-    let keyed = Keyed::new(container, own.or_else(|| shared.cloned()), step.operation()?)?;
+    let operation = step.operation()?;
+    // A document tells its own key.
+    let tells_key = matches!(
+        operation,
+        Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. })
+    );
+    let key = match own.or_else(|| shared.cloned()) {
+        None if !tells_key => implied_key(container)?,
+        key => key,
+    };
+    let keyed = Keyed::new(container, key, operation)?;
     call.write(&[Action::of_step(keyed.operation())], container, Reach::LogicalPartition(keyed.key()))?;
     Ok(keyed)
 }

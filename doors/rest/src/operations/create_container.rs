@@ -1,6 +1,6 @@
 //! `POST /dbs/{database}/colls`: a create, or the query that lists them.
 
-use super::{CATALOG_WRITE, Call, list_by_query, list_containers, owner_fault};
+use super::{CATALOG_WRITE, Call, list_by_query, list_containers};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
@@ -12,7 +12,7 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     if list_by_query::is_list(call)? {
         return list_containers::perform(call, database);
     }
-    let database = call.engine.find_database(database).map_err(owner_fault)?.resource;
+    let database = call.owner_database(database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
     let definition = ContainerDefinition::from_json(&call.json_body()?)?;
     let throughput = headers::throughput(call.headers())?;

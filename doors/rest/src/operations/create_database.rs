@@ -6,20 +6,13 @@ use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
 use engine::{Action, Place};
 use http::StatusCode;
-use model::RequestFault;
-use serde_json::Value as Json;
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
     if list_by_query::is_list(call)? {
         return list_databases::perform(call);
     }
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Account)?;
-    let Json::Object(members) = call.json_body()? else {
-        return Err(
-            RequestFault::BadBody { reason: "a database definition is a JSON object".to_owned() }.into()
-        );
-    };
-    let id = model::name_of(&members)?;
+    let id = call.name_in_body()?;
     let throughput = headers::throughput(call.headers())?;
     let database = call.engine.create_database(pass, &id, throughput).await?;
     let body = resources::text(&resources::database(&database));

@@ -13,14 +13,16 @@ use engine::{Action, Keyed, Reach};
 use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.owner(path)?.resource;
+    let upserts = headers::flag(call.headers(), &names::IS_UPSERT)?;
+    let action = if upserts { Action::UpsertDocument } else { Action::CreateDocument };
+    let container = call.owner(path, action)?.resource;
     refuse_triggers(call)?;
     let condition = headers::write_condition(call.headers())?;
     let key = header_key(call, &container)?;
     let item = item(&call.body)?;
-    let (action, mutation) = match headers::flag(call.headers(), &names::IS_UPSERT)? {
-        true => (Action::UpsertDocument, Mutation::Upsert { item, condition }),
-        false => (Action::CreateDocument, Mutation::Create { item, condition }),
+    let mutation = match upserts {
+        true => Mutation::Upsert { item, condition },
+        false => Mutation::Create { item, condition },
     };
     let keyed = Keyed::new(&container, key, Operation::Write(mutation))?;
     let pass = call.write(&[action], &container, Reach::LogicalPartition(keyed.key()))?;

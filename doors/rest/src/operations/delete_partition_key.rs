@@ -9,7 +9,7 @@ use engine::{Action, Reach};
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::DeleteDocument)?.resource;
     let key = required_key(call, &container)?;
     let pass = call.write(&[Action::DeleteDocument], &container, Reach::LogicalPartition(&key))?;
     let charge = call.engine.delete_logical_partition(pass, key).await?;

@@ -26,15 +26,21 @@ pub(super) fn header_key(
 ///
 /// Containers of old clients have no key of their own, and those clients send none.
 pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<PartitionKey, RequestFault> {
-    let definition = &container.definition().partition_key;
-    match header_key(call, container)? {
+    let key = header_key(call, container)?;
+    match key {
         Some(key) => Ok(key),
-        None if definition.is_system_key() => definition.parse_header("[]"),
-        None => Err(RequestFault::PartitionKeyRequired),
+        None => implied_key(container)?.ok_or(RequestFault::PartitionKeyRequired),
     }
 }
 
-/// The item in `text`, which may be JSON in the service's binary form. Clients send back the system properties they have read: those are dropped.
+/// The key of all documents of a container that has no key of its own.
+pub(super) fn implied_key(container: &Container) -> Result<Option<PartitionKey>, RequestFault> {
+    let definition = &container.definition().partition_key;
+    definition.is_system_key().then(|| definition.parse_header("[]")).transpose()
+}
+
+/// The item in `text`, which may be JSON in the service's binary form. Clients send back the system properties they
+/// have read: those are dropped.
 pub(super) fn item(text: &[u8]) -> Result<Item, Fault> {
     if text.len() > ITEM_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
@@ -58,14 +64,11 @@ fn bad_json(error: JsonError) -> RequestFault {
 
 /// Which document the last segment of a path names: below a container named by RID it is a RID, else an id.
 pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target {
-    let of_this_container = |rid| match rid {
-        Rid::Document(database, container, number) => {
-            (owner.resource.rid() == Rid::Container(database, container)).then_some(number)
-        }
-        Rid::Database(_) | Rid::Container(..) | Rid::Range(..) | Rid::Offer(_) => None,
-    };
-    let number = Rid::parse(segment).filter(|_| owner.by_rid).and_then(of_this_container);
-    number.map_or_else(|| Target::Id(segment.to_owned()), Target::Number)
+    let here = |rid: &Rid| owner.by_rid && rid.parent() == Some(owner.resource.rid());
+    match Rid::parse(segment).filter(here) {
+        Some(Rid::Document(_, _, number)) => Target::Number(number),
+        Some(_) | None => Target::Id(segment.to_owned()),
+    }
 }
 
 /// The operations of a patch body: an object with `operations`, or the bare array.

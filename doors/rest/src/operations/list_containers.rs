@@ -1,6 +1,6 @@
 //! `GET /dbs/{database}/colls`
 
-use super::{Call, owner_fault, page_reply};
+use super::{Call, page_reply};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::resources;
@@ -8,7 +8,7 @@ use engine::{Action, Place};
 
 pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     let request = call.page_request()?;
-    let database = call.engine.find_database(database).map_err(owner_fault)?.resource;
+    let database = call.owner_database(database, Action::ReadMetadata)?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
     let page = call.engine.list_containers(pass, &database, &request)?;
     let rid = database.rid().text();

@@ -21,7 +21,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
 
 /// The page that the request's headers describe.
 pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>, action: Action) -> Result<Reply, Refusal> {
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, action)?.resource;
     let page = call.page_request()?;
     let scope = scope(call, &container)?;
     let reach = match &scope {

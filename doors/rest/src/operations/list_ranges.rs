@@ -15,7 +15,7 @@ pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply,
     headers::page_items(call.headers())?;
     headers::is_change_feed(call.headers())?;
     let seen = headers::text(call.headers(), &names::IF_NONE_MATCH)?;
-    let container = call.owner(path)?.resource;
+    let container = call.owner(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Whole))?;
     let feed = call.engine.ranges(pass, &container);
     let mut reply = if seen == Some(feed.etag.as_str()) {

@@ -8,26 +8,51 @@ mod bulk;
 mod create_container;
 mod create_database;
 mod create_document;
+mod create_encryption_key;
+mod create_permission;
+mod create_script;
+mod create_user;
+mod delete_conflict;
 mod delete_container;
 mod delete_database;
 mod delete_document;
 mod delete_partition_key;
+mod delete_permission;
+mod delete_script;
+mod delete_user;
 mod document;
+mod execute_procedure;
 mod list_by_query;
+mod list_conflicts;
 mod list_containers;
 mod list_databases;
 mod list_documents;
+mod list_encryption_keys;
 mod list_offers;
+mod list_permissions;
 mod list_ranges;
+mod list_scripts;
+mod list_users;
 mod patch_document;
 mod post_documents;
 mod read_account;
+mod read_conflict;
 mod read_container;
 mod read_database;
 mod read_document;
+mod read_encryption_key;
 mod read_offer;
+mod read_permission;
+mod read_script;
+mod read_user;
 mod replace_container;
 mod replace_document;
+mod replace_encryption_key;
+mod replace_offer;
+mod replace_permission;
+mod replace_script;
+mod replace_user;
+mod script;
 mod steps;
 
 use crate::faults::Refusal;
@@ -37,12 +62,12 @@ use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::{
-    Action, Addressed, AdminPass, CatalogPass, Container, Engine, Page, PageRequest, Place, Principal, Reach,
-    ReadPass, WritePass,
+    Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Page, PageRequest,
+    Place, Principal, Reach, ReadPass, Sought, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use model::{AccessFault, Charge, Fault, MissingFault, RequestFault};
+use model::{AccessFault, Charge, Etag, Fault, MissingFault, RequestFault};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -78,15 +103,37 @@ pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result
         Operation::DeleteDatabase(database) => delete_database::perform(call, database).await,
         Operation::ListContainers(database) => list_containers::perform(call, database),
         Operation::CreateContainer(database) => create_container::perform(call, database).await,
-        Operation::ReadContainer(path) => read_container::perform(call, path),
+        Operation::ReadContainer(path) => read_container::perform(call, path).await,
         Operation::ReplaceContainer(path) => replace_container::perform(call, path).await,
         Operation::DeleteContainer(path) => delete_container::perform(call, path).await,
         Operation::ListRanges(path) => list_ranges::perform(call, path),
         Operation::ListOffers => list_offers::perform(call),
         Operation::ReadOffer(offer) => read_offer::perform(call, offer),
-        Operation::ReplaceOffer(_) => Err(not_supported("a change of throughput").into()),
+        Operation::ReplaceOffer(offer) => replace_offer::perform(call, offer).await,
         Operation::QueryOffers => Err(not_supported("a query over offers").into()),
-        Operation::NotBuilt(feature) => Err(not_supported(feature).into()),
+        Operation::ListUsers(database) => list_users::perform(call, database),
+        Operation::CreateUser(database) => create_user::perform(call, database).await,
+        Operation::ReadUser(path) => read_user::perform(call, path),
+        Operation::ReplaceUser(path) => replace_user::perform(call, path).await,
+        Operation::DeleteUser(path) => delete_user::perform(call, path).await,
+        Operation::ListPermissions(path) => list_permissions::perform(call, path),
+        Operation::CreatePermission(path) => create_permission::perform(call, path).await,
+        Operation::ReadPermission(path) => read_permission::perform(call, path),
+        Operation::ReplacePermission(path) => replace_permission::perform(call, path).await,
+        Operation::DeletePermission(path) => delete_permission::perform(call, path).await,
+        Operation::ListScripts(path, kind) => list_scripts::perform(call, path, kind),
+        Operation::CreateScript(path, kind) => create_script::perform(call, path, kind).await,
+        Operation::ReadScript(path) => read_script::perform(call, path),
+        Operation::ReplaceScript(path) => replace_script::perform(call, path).await,
+        Operation::DeleteScript(path) => delete_script::perform(call, path).await,
+        Operation::ExecuteProcedure(path) => execute_procedure::perform(call, path),
+        Operation::ListConflicts(path) => list_conflicts::perform(call, path),
+        Operation::ReadConflict(path) => read_conflict::perform(call, path),
+        Operation::DeleteConflict(path) => delete_conflict::perform(call, path),
+        Operation::ListEncryptionKeys(database) => list_encryption_keys::perform(call, database),
+        Operation::CreateEncryptionKey(database) => create_encryption_key::perform(call, database).await,
+        Operation::ReadEncryptionKey(path) => read_encryption_key::perform(call, path),
+        Operation::ReplaceEncryptionKey(path) => replace_encryption_key::perform(call, path).await,
     }
 }
 
@@ -136,9 +183,48 @@ impl Call<'_> {
             .map_err(|error| RequestFault::BadJson { reason: error.to_string() })
     }
 
+    /// The name in a body that need not have more.
+    fn name_in_body(&self) -> Result<String, RequestFault> {
+        let body = self.json_body()?;
+        let members = body.as_object();
+        let bad = || RequestFault::BadBody { reason: "a definition is a JSON object".to_owned() };
+        model::name_of(members.ok_or_else(bad)?)
+    }
+
+    /// Refuses a feed's POST that is a query and not a create.
+    fn refuse_query(&self) -> Result<(), RequestFault> {
+        if headers::is_query(self.headers())? || headers::flag(self.headers(), &names::IS_QUERY_PLAN)? {
+            return Err(not_supported("a query"));
+        }
+        Ok(())
+    }
+
+    /// The database that the request is about, for a caller who may know of it.
+    fn database(&self, segment: &str, action: Action) -> Result<Arc<Database>, Fault> {
+        let sought = Sought { database: segment, container: None };
+        let found = self.engine.find_database(segment).map(|found| found.resource);
+        let access = self.engine.access();
+        access.reveal(&self.principal, action, sought, found, |database| Place::Database(database))
+    }
+
+    /// The database below which the request is at work.
+    fn owner_database(&self, segment: &str, action: Action) -> Result<Arc<Database>, Fault> {
+        self.database(segment, action).map_err(owner_fault)
+    }
+
+    /// The container that the request is about, for a caller who may know of it.
+    fn container(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Fault> {
+        let sought = Sought { database: path.database, container: Some(path.container) };
+        let found = self.engine.find_container(path.database, path.container);
+        let access = self.engine.access();
+        access.reveal(&self.principal, action, sought, found, |found| {
+            Place::Container(&found.resource, Reach::Whole)
+        })
+    }
+
     /// The container whose data the request is about. Its absence is told apart from that of the data.
-    fn owner(&self, path: ContainerPath<'_>) -> Result<Addressed<Arc<Container>>, Refusal> {
-        let found = self.engine.find_container(path.database, path.container).map_err(owner_fault)?;
+    fn owner(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Refusal> {
+        let found = self.container(path, action).map_err(owner_fault)?;
         if let Some(intended) = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)? {
             let actual = found.resource.rid().text();
             if intended != actual.as_str() {
@@ -147,6 +233,14 @@ impl Call<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// What a create is to do with what is there.
+    fn creation(&self) -> Result<Creation, RequestFault> {
+        Ok(match headers::flag(self.headers(), &names::IS_UPSERT)? {
+            true => Creation::OrReplace(headers::write_condition(self.headers())?),
+            false => Creation::OnlyNew,
+        })
     }
 
     /// How much of a feed is wanted and from where.
@@ -175,6 +269,18 @@ fn owner_fault(fault: Fault) -> Fault {
         | Fault::Storage(_)
         | Fault::Internal(_) => fault,
     }
+}
+
+/// The answer with one small resource.
+fn resource_reply(status: StatusCode, charge: Charge, resource: &Json, etag: Etag) -> Reply {
+    let mut reply = Reply::json(status, charge, crate::wire::resources::text(resource));
+    reply.etag(etag);
+    reply
+}
+
+/// The status of a resource that was created, or replaced instead.
+fn written_status(created: bool) -> StatusCode {
+    if created { StatusCode::CREATED } else { StatusCode::OK }
 }
 
 /// The answer with a page of small resources.

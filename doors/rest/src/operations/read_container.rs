@@ -1,19 +1,54 @@
-//! `GET /dbs/{database}/colls/{container}`
+//! `GET /dbs/{database}/colls/{container}`, with quota and usage for clients that ask for them.
 
-use super::{CATALOG_READ, Call};
+use super::{CATALOG_READ, Call, resource_reply};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
-use crate::wire::resources;
-use engine::{Action, Place, Reach};
+use crate::wire::{headers, names, resources};
+use engine::{Action, ContainerUsage, Place, Reach};
 use http::StatusCode;
+use model::ScriptKind;
+use model::limits::{ITEM_BYTES_MAX, PARTITION_BYTES_MAX};
 
-pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.engine.find_container(path.database, path.container)?.resource;
-    call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Whole))?;
-    let body = resources::text(&resources::container(&container));
-    let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);
-    reply.etag(container.etag());
+pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let wants_usage = headers::flag(call.headers(), &names::POPULATE_QUOTA)?;
+    let container = call.container(path, Action::ReadMetadata)?.resource;
+    let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Whole))?;
+    let resource = resources::container(&container);
+    let mut reply = resource_reply(StatusCode::OK, CATALOG_READ, &resource, container.etag());
     reply.owner(&container);
+    if wants_usage {
+        let usage = call.engine.container_usage(pass, &container).await?;
+        reply.text(&names::RESOURCE_QUOTA, quota(&usage));
+        reply.text(&names::RESOURCE_USAGE, used(&usage));
+        // A changed policy holds at once: there is nothing to wait for.
+        reply.number(&names::INDEX_PROGRESS, 100);
+    }
     Ok(reply)
+}
+
+/// Sizes are in kilobytes; -1 is without bound.
+fn quota(usage: &ContainerUsage) -> String {
+    let bytes_max = PARTITION_BYTES_MAX.saturating_mul(usage.partitions as u64);
+    format!(
+        "functions={};storedProcedures={};triggers={};documentSize={};documentsSize={kilobytes};documentsCount=-1;\
+         collectionSize={kilobytes};",
+        ScriptKind::UserDefinedFunction.count_max(),
+        ScriptKind::StoredProcedure.count_max(),
+        ScriptKind::Trigger.count_max(),
+        ITEM_BYTES_MAX / 1024,
+        kilobytes = bytes_max / 1024,
+    )
+}
+
+fn used(usage: &ContainerUsage) -> String {
+    format!(
+        "functions={};storedProcedures={};triggers={};documentSize=0;documentsSize={kilobytes};documentsCount={};\
+         collectionSize={kilobytes};",
+        usage.functions,
+        usage.stored_procedures,
+        usage.triggers,
+        usage.documents,
+        kilobytes = usage.document_bytes.div_ceil(1024),
+    )
 }

@@ -8,7 +8,7 @@ use engine::{Action, Place};
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    let database = call.engine.find_database(database)?.resource;
+    let database = call.database(database, Action::ReadMetadata)?;
     call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
     let body = resources::text(&resources::database(&database));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);

@@ -11,7 +11,7 @@ use http::StatusCode;
 use plan::Outcome;
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
-    let owner = call.owner(path.container)?;
+    let owner = call.owner(path.container, Action::ReadDocument)?;
     let container = &owner.resource;
     let key = required_key(call, container)?;
     let target = target(&owner, path.document);

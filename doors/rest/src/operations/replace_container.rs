@@ -10,7 +10,7 @@ use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let container = call.engine.find_container(path.database, path.container)?.resource;
+    let container = call.container(path, Action::ChangeMetadata)?.resource;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Container(&container, Reach::Whole))?;
     let definition = call.json_body()?;
     let container = call.engine.replace_container(pass, &container, &definition, &condition).await?;

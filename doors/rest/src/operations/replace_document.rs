@@ -10,7 +10,7 @@ use engine::{Action, Keyed, Reach};
 use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
-    let owner = call.owner(path.container)?;
+    let owner = call.owner(path.container, Action::ReplaceDocument)?;
     let container = &owner.resource;
     refuse_triggers(call)?;
     let condition = headers::write_condition(call.headers())?;

@@ -4,8 +4,8 @@
 
 use super::names;
 use http::{HeaderMap, HeaderName};
-use model::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
-use model::{RequestFault, SessionToken, Throughput};
+use model::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
+use model::{RequestFault, SessionToken, Throughput, TokenLife};
 use plan::Condition;
 
 /// The account's consistency level.
@@ -88,6 +88,18 @@ pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), RequestFault>
         return Err(RequestFault::ConsistencyTooStrong { asked: text.to_owned(), offered: CONSISTENCY });
     }
     Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level"))
+}
+
+/// How long a token of the permission in the answer shall live.
+pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, RequestFault> {
+    let Some(text) = text(headers, &names::EXPIRY_SECONDS)? else {
+        return Ok(TokenLife::DEFAULT);
+    };
+    let life = text.parse().ok().and_then(TokenLife::new);
+    life.ok_or_else(|| {
+        let reason = format!("it must be a whole number from {TOKEN_SECONDS_MIN} to {TOKEN_SECONDS_MAX}");
+        bad(&names::EXPIRY_SECONDS, text, &reason)
+    })
 }
 
 /// What the client has seen.

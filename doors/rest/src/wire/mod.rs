@@ -7,3 +7,4 @@ pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod reply;
 pub(crate) mod resources;
+pub(crate) mod small_resources;

@@ -34,10 +34,14 @@ names! {
     ETAG = "etag";
     /// The name by which the client called us.
     HOST = "host";
+    /// How long a resource token shall live, in seconds.
+    EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds";
     /// The version that must be there.
     IF_MATCH = "if-match";
     /// The version that must not be there.
     IF_NONE_MATCH = "if-none-match";
+    /// How much of a changed index is built, in percent.
+    INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
     /// RID of the container that the client means.
     INTENDED_CONTAINER_RID = "x-ms-cosmos-intended-collection-rid";
     /// Whether the body is a batch.
@@ -56,6 +60,10 @@ names! {
     LSN = "lsn";
     /// Most items of a page.
     MAX_ITEM_COUNT = "x-ms-max-item-count";
+    /// Whether a manual throughput becomes an autoscale one.
+    MIGRATE_TO_AUTOSCALE = "x-ms-cosmos-migrate-offer-to-autopilot";
+    /// Whether an autoscale throughput becomes a manual one.
+    MIGRATE_TO_MANUAL = "x-ms-cosmos-migrate-offer-to-manual-throughput";
     /// Least throughput of an offer.
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
     /// Whether a change of throughput is still running.
@@ -70,10 +78,16 @@ names! {
     POST_TRIGGERS = "x-ms-documentdb-post-trigger-include";
     /// Names of triggers that run before a write.
     PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include";
+    /// Whether quota and usage of a container are wanted.
+    POPULATE_QUOTA = "x-ms-documentdb-populatequotainfo";
     /// How bodies of writes are answered.
     PREFER = "prefer";
     /// What the request cost.
     REQUEST_CHARGE = "x-ms-request-charge";
+    /// How much a container may hold.
+    RESOURCE_QUOTA = "x-ms-resource-quota";
+    /// How much a container holds.
+    RESOURCE_USAGE = "x-ms-resource-usage";
     /// When to try again.
     RETRY_AFTER_MS = "x-ms-retry-after-ms";
     /// What the client has seen, or has seen now.

@@ -86,7 +86,7 @@ fn offer_content(offer: &Offer) -> Json {
         "offerThroughput": offer.throughput().max(),
         "offerIsRUPerMinuteThroughputEnabled": false,
         "offerMinimumThroughputParameters": {
-            "maxThroughputEverProvisioned": offer.throughput().max(),
+            "maxThroughputEverProvisioned": offer.highest(),
             "maxConsumedStorageEverInKB": 0,
         },
         "offerLastReplaceTimestamp": offer.ts(),

@@ -159,27 +159,3 @@ async fn ranges_end_with_not_modified() {
     assert_eq!(again.header("etag").unwrap(), etag);
     assert!(again.body.is_empty() && again.header("content-length").is_none());
 }
-
-#[tokio::test]
-async fn offers_are_found_by_rid_and_listed() {
-    let client = Client::empty().await;
-    let settings = "{\"maxThroughput\":4000}";
-    let call = Call::post("/dbs")
-        .header("x-ms-cosmos-offer-autopilot-settings", settings)
-        .json(&json!({ "id": "d" }));
-    let database = client.send(call).await.json();
-    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "500").json(&container("c"));
-    let made = client.send(call).await.json();
-    let list = client.send(Call::get("/offers")).await.json();
-    let offers = list["Offers"].as_array().unwrap();
-    assert_eq!(offers.len(), 2);
-    assert_eq!(offers[0]["offerResourceId"], database["_rid"]);
-    assert_eq!(offers[0]["content"]["offerAutopilotSettings"]["maxThroughput"], 4000);
-    assert_eq!(offers[0]["content"]["offerThroughput"], 400);
-    assert_eq!((&offers[1]["resource"], &offers[1]["offerResourceId"]), (&made["_self"], &made["_rid"]));
-    assert_eq!(offers[1]["content"]["offerThroughput"], 500);
-    let answer = client.send(Call::get(&format!("/offers/{}", offers[1]["_rid"].as_str().unwrap()))).await;
-    assert_eq!(answer.json(), offers[1]);
-    assert_eq!(answer.header("x-ms-offer-replace-pending"), Some("false"));
-    assert_eq!(client.send(Call::get("/offers/AAAA")).await.code(), (404, 0));
-}

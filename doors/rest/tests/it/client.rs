@@ -21,18 +21,21 @@ pub(crate) const KEY: &[u8] = b"the key of these tests";
 /// The time of all tests.
 pub(crate) const NOW: u64 = 1_700_000_000;
 
-/// A clock that stands still and chance that counts.
+/// A clock that stands until it is moved and chance that counts.
 #[derive(Debug, Default)]
-pub(crate) struct Still(AtomicU64);
+pub(crate) struct Still {
+    later_seconds: AtomicU64,
+    random: AtomicU64,
+}
 
 impl Ambient for Still {
     fn now_ms(&self) -> u64 {
-        NOW * 1000
+        (NOW + self.later_seconds.load(Ordering::Relaxed)) * 1000
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
         for byte in bytes {
-            *byte = self.0.fetch_add(1, Ordering::Relaxed).to_le_bytes()[0];
+            *byte = self.random.fetch_add(1, Ordering::Relaxed).to_le_bytes()[0];
         }
     }
 }
@@ -40,6 +43,7 @@ impl Ambient for Still {
 /// A door with an account behind it.
 pub(crate) struct Client {
     door: RestDoor,
+    ambient: Arc<Still>,
 }
 
 impl Client {
@@ -50,14 +54,20 @@ impl Client {
 
     /// A door to an engine that was opened elsewhere.
     pub(crate) fn over(engine: Arc<Engine>) -> Client {
-        Client { door: RestDoor::new(engine, RestOptions::default()) }
+        Client { door: RestDoor::new(engine, RestOptions::default()), ambient: Arc::default() }
     }
 
     pub(crate) async fn with_options(options: RestOptions) -> Client {
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let engine_options = EngineOptions { keys: vec![AccountKey::new(KEY)], ..EngineOptions::default() };
-        let engine = Engine::open(store, engine_options, Arc::new(Still(AtomicU64::new(0)))).await.unwrap();
-        Client { door: RestDoor::new(engine, options) }
+        let ambient = Arc::new(Still::default());
+        let engine = Engine::open(store, engine_options, Arc::<Still>::clone(&ambient)).await.unwrap();
+        Client { door: RestDoor::new(engine, options), ambient }
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.ambient.later_seconds.fetch_add(seconds, Ordering::Relaxed);
     }
 
     /// An account with database `d` and container `c`, keyed by `/pk`.
@@ -73,6 +83,23 @@ impl Client {
         let answer = self.send(Call::post(path).json(&body)).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{path}: {answer:?}");
         answer.json()
+    }
+
+    /// Reads a list page by page, two at a time, and gives the ids in it.
+    pub(crate) async fn listed(&self, path: &str, envelope: &str) -> Vec<String> {
+        let mut ids = Vec::new();
+        let mut call = Call::get(path).header("x-ms-max-item-count", "2");
+        loop {
+            let answer = self.send(call.clone()).await;
+            let page = answer.json();
+            let items = page[envelope].as_array().unwrap();
+            assert!(items.len() <= 2 && page["_count"] == items.len());
+            ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+            let Some(continuation) = answer.header("x-ms-continuation") else {
+                return ids;
+            };
+            call = call.header("x-ms-continuation", continuation);
+        }
     }
 
     /// Creates an item with partition key `pk` in `/dbs/d/colls/c`.
@@ -182,6 +209,11 @@ impl Call {
 
     pub(crate) fn key(self, key: &Json) -> Call {
         self.header("x-ms-documentdb-partitionkey", key.to_string())
+    }
+
+    /// Sends a resource token instead of a signature, as SDKs do: encoded, and without a date.
+    pub(crate) fn token(self, token: &str) -> Call {
+        self.header("authorization", encoded(token)).omit("x-ms-date")
     }
 
     pub(crate) fn json(self, body: &Json) -> Call {

@@ -73,6 +73,7 @@ async fn unknown_paths_and_verbs_are_told_apart() {
 #[tokio::test]
 async fn what_is_not_built_says_so() {
     let client = Client::with_container().await;
+    client.create("/dbs/d/colls/c/sprocs", json!({ "id": "s", "body": "function () {}" })).await;
     let query = json!({ "query": "SELECT VALUE 1 FROM c" });
     let docs = || Call::post(DOCS).json(&query);
     for call in [
@@ -82,8 +83,8 @@ async fn what_is_not_built_says_so() {
         Call::post("/offers").header("x-ms-documentdb-isquery", "True").json(&query),
         Call::post("/dbs").header("x-ms-documentdb-isquery", "True").json(&query),
         Call::get(DOCS).header("a-im", "Incremental Feed"),
-        Call::get("/dbs/d/colls/c/sprocs"),
-        Call::post("/dbs/d/users").json(&json!({ "id": "u" })),
+        Call::post("/dbs/d/users").header("x-ms-documentdb-isquery", "True").json(&query),
+        Call::post("/dbs/d/colls/c/sprocs/s").json(&json!([])),
         Call::post(DOCS)
             .header("x-ms-documentdb-pre-trigger-include", "t")
             .json(&json!({ "id": "1", "pk": "a" })),

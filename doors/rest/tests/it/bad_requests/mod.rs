@@ -8,8 +8,8 @@ use crate::client::{Answer, Call, Client, DOCS, NOW, container, date_at};
 use http::{Method, StatusCode};
 use serde_json::{Value as Json, json};
 use values::{
-    AUTOSCALES, BATCHES, CONTAINERS, CONTINUATIONS, COUNTS, DATABASES, ITEMS, KEYS, PATCHES, RANGES, RATES,
-    RIDS, SESSIONS, VERSIONS,
+    AUTOSCALES, BATCHES, CONTAINERS, CONTINUATIONS, COUNTS, DATABASES, ENCRYPTION_KEYS, FLAGS, ITEMS, KEYS,
+    LIVES, OFFERS, PATCHES, PERMISSIONS, RANGES, RATES, RIDS, SCRIPTS, SESSIONS, TRIGGERS, VERSIONS,
 };
 
 const COLLECTION: &str = "/dbs/d/colls/c";
@@ -39,11 +39,22 @@ enum Field {
     ItemBody,
     PatchBody,
     BatchBody,
+    PermissionBody,
+    ScriptBody,
+    TriggerBody,
+    EncryptionKeyBody,
+    OfferBody,
+    /// How long a token lives.
+    Life,
+    Upsert,
+    Migration,
+    Quota,
 }
 
 use Field::{
-    BatchBody, ContainerBody, DatabaseBody, IntendedContainer, ItemBody, Key, OptionalKey, Page, PatchBody,
-    Range, Session, Throughput, Version,
+    BatchBody, ContainerBody, DatabaseBody, EncryptionKeyBody, IntendedContainer, ItemBody, Key, Life,
+    Migration, OfferBody, OptionalKey, Page, PatchBody, PermissionBody, Quota, Range, ScriptBody, Session,
+    Throughput, TriggerBody, Upsert, Version,
 };
 
 fn item_body() -> Json {
@@ -68,7 +79,84 @@ fn steps() -> Json {
     ])
 }
 
+fn permission(id: &str, item: &str) -> Json {
+    let resource = format!("dbs/d/colls/c/docs/{item}");
+    json!({ "id": id, "permissionMode": "All", "resource": resource, "resourcePartitionKey": ["a"] })
+}
+
+fn script(id: &str) -> Json {
+    json!({ "id": id, "body": "function () {}" })
+}
+
+fn trigger(id: &str) -> Json {
+    json!({ "id": id, "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All" })
+}
+
+fn encryption_key(id: &str) -> Json {
+    json!({
+        "id": id,
+        "encryptionAlgorithm": "A",
+        "wrappedDataEncryptionKey": "AQID",
+        "keyWrapMetadata": { "type": "t", "name": "n", "value": "v", "algorithm": "a" },
+    })
+}
+
+const USERS: &str = "/dbs/d/users";
+const USER: &str = "/dbs/d/users/u";
+const PERMISSION_LIST: &str = "/dbs/d/users/u/permissions";
+const PERMISSION: &str = "/dbs/d/users/u/permissions/p";
+const ENCRYPTION_KEY_LIST: &str = "/dbs/d/clientencryptionkeys";
+
+/// Requests about users, permissions, scripts, keys, conflicts and changes of offers.
+fn good_small_requests() -> Vec<Good> {
+    let good = |call: Call, fields: &'static [Field]| Good { call, fields };
+    let offer = json!({ "content": { "offerThroughput": 500 } });
+    let mut requests = vec![
+        good(Call::get(USERS), &[Page]),
+        good(Call::post(USERS).json(&json!({ "id": "new" })), &[DatabaseBody, Upsert]),
+        good(Call::get(USER), &[]),
+        good(Call::put(USER).json(&json!({ "id": "other" })), &[DatabaseBody, Version]),
+        good(Call::delete(USER), &[Version]),
+        good(Call::get(PERMISSION_LIST), &[Page, Life]),
+        good(Call::post(PERMISSION_LIST).json(&permission("new", "2")), &[PermissionBody, Life, Upsert]),
+        good(Call::get(PERMISSION), &[Life]),
+        good(Call::put(PERMISSION).json(&permission("p", "2")), &[PermissionBody, Version, Life]),
+        good(Call::delete(PERMISSION), &[Version]),
+        good(Call::get(ENCRYPTION_KEY_LIST), &[Page]),
+        good(Call::post(ENCRYPTION_KEY_LIST).json(&encryption_key("new")), &[EncryptionKeyBody]),
+        good(Call::get("/dbs/d/clientencryptionkeys/k"), &[]),
+        good(
+            Call::put("/dbs/d/clientencryptionkeys/k").json(&encryption_key("k")),
+            &[EncryptionKeyBody, Version],
+        ),
+        good(Call::get("/dbs/d/colls/c/conflicts"), &[Page, IntendedContainer]),
+        good(Call::put("/offers/AQAA").json(&offer), &[OfferBody, Version, Migration]),
+    ];
+    for (kind, body, field) in [
+        ("sprocs", script as fn(&str) -> Json, &[ScriptBody, IntendedContainer, Upsert] as &'static [Field]),
+        ("triggers", trigger, &[TriggerBody, IntendedContainer, Upsert]),
+        ("udfs", script, &[ScriptBody, IntendedContainer, Upsert]),
+    ] {
+        let (list, one) = (format!("/dbs/d/colls/c/{kind}"), format!("/dbs/d/colls/c/{kind}/s"));
+        let replace: &'static [Field] =
+            if kind == "triggers" { &[TriggerBody, Version] } else { &[ScriptBody, Version] };
+        requests.push(good(Call::get(&list), &[Page, IntendedContainer]));
+        requests.push(good(Call::post(&list).json(&body("new")), field));
+        requests.push(good(Call::get(&one), &[IntendedContainer]));
+        requests.push(good(Call::put(&one).json(&body("s")), replace));
+        requests.push(good(Call::delete(&one), &[Version]));
+    }
+    requests
+}
+
 fn good_requests() -> Vec<Good> {
+    let mut requests = good_large_requests();
+    requests.extend(good_small_requests());
+    requests
+}
+
+/// Requests about the account, databases, containers and items.
+fn good_large_requests() -> Vec<Good> {
     let key = json!(["a"]);
     let good = |call: Call, fields: &'static [Field]| Good { call, fields };
     let batch = |atomic: &str| {
@@ -84,7 +172,7 @@ fn good_requests() -> Vec<Good> {
         good(Call::delete("/dbs/d"), &[Version]),
         good(Call::get("/dbs/d/colls"), &[Page]),
         good(Call::post("/dbs/d/colls").json(&full_container("new")), &[ContainerBody, Throughput]),
-        good(Call::get(COLLECTION), &[]),
+        good(Call::get(COLLECTION), &[Quota]),
         good(Call::put(COLLECTION).json(&full_container("c")), &[ContainerBody, Version]),
         good(Call::delete(COLLECTION), &[Version]),
         good(Call::get("/dbs/d/colls/c/pkranges"), &[IntendedContainer]),
@@ -111,13 +199,21 @@ async fn account() -> Client {
     for id in ["1", "2"] {
         client.put_item(id, "a").await;
     }
+    client.create(USERS, json!({ "id": "u" })).await;
+    client.create(PERMISSION_LIST, permission("p", "1")).await;
+    client.create(ENCRYPTION_KEY_LIST, encryption_key("k")).await;
+    for kind in ["sprocs", "triggers", "udfs"] {
+        client.create(&format!("/dbs/d/colls/c/{kind}"), trigger("s")).await;
+    }
     client
 }
 
 /// All that a client can see.
 async fn everything(client: &Client) -> Vec<Answer> {
     let mut seen = Vec::new();
-    for path in ["/dbs", "/dbs/d/colls", "/offers", DOCS] {
+    let scripts = ["/dbs/d/colls/c/sprocs", "/dbs/d/colls/c/triggers", "/dbs/d/colls/c/udfs"];
+    let lists = ["/dbs", "/dbs/d/colls", "/offers", DOCS, USERS, PERMISSION_LIST, ENCRYPTION_KEY_LIST];
+    for path in lists.into_iter().chain(scripts) {
         seen.push(client.send(Call::get(path)).await);
     }
     seen
@@ -150,7 +246,7 @@ async fn every_spoiled_request_is_refused_and_changes_nothing() {
     for (before, after) in before.iter().zip(&after) {
         assert_eq!((before.status, &before.body), (after.status, &after.body));
     }
-    assert!(count >= 1000, "{count} bad requests");
+    assert!(count >= 2000, "{count} bad requests");
 }
 
 #[track_caller]
@@ -198,6 +294,20 @@ fn spoiled(good: &Good) -> Vec<(String, Call)> {
             ItemBody => spoiled_bodies(&good.call, ITEMS),
             PatchBody => spoiled_bodies(&good.call, PATCHES),
             BatchBody => spoiled_bodies(&good.call, BATCHES),
+            PermissionBody => spoiled_bodies(&good.call, PERMISSIONS),
+            ScriptBody => spoiled_bodies(&good.call, SCRIPTS),
+            TriggerBody => spoiled_bodies(&good.call, TRIGGERS),
+            EncryptionKeyBody => spoiled_bodies(&good.call, ENCRYPTION_KEYS),
+            OfferBody => spoiled_bodies(&good.call, OFFERS),
+            Life => with_headers(&good.call, "x-ms-documentdb-expiry-seconds", LIVES),
+            Upsert => with_headers(&good.call, "x-ms-documentdb-is-upsert", FLAGS),
+            Quota => with_headers(&good.call, "x-ms-documentdb-populatequotainfo", FLAGS),
+            Migration => [
+                with_headers(&good.call, "x-ms-cosmos-migrate-offer-to-autopilot", FLAGS),
+                // It is manual already.
+                with_headers(&good.call, "x-ms-cosmos-migrate-offer-to-manual-throughput", &[b"true", b"2"]),
+            ]
+            .concat(),
         });
     }
     calls

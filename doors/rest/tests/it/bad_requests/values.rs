@@ -81,15 +81,116 @@ pub(super) const CONTAINERS: &[(&str, &[&str])] = &[
     ("/defaultTtl", &["0", "-2", "1.5", "\"60\"", "2147483648", "[]", "{}", "true"]),
     (
         "/indexingPolicy",
-        &["1", "[]", "\"none\"", "{\"indexingMode\":\"sometimes\"}", "{\"includedPaths\":1}"],
+        &[
+            "1",
+            "[]",
+            "\"none\"",
+            "{\"indexingMode\":\"sometimes\"}",
+            "{\"includedPaths\":1}",
+            "{\"indexingMode\":\"none\",\"automatic\":true}",
+            "{\"includedPaths\":[{\"path\":\"/*\"}],\"excludedPaths\":[{\"path\":\"/*\"}]}",
+            "{\"unheardOf\":[1]}",
+        ],
     ),
     ("/indexingPolicy/automatic", &["1", "\"yes\""]),
+    (
+        "/indexingPolicy/includedPaths/0",
+        &[
+            "1",
+            "\"/*\"",
+            "{}",
+            "{\"path\":1}",
+            "{\"path\":\"/a\"}",
+            "{\"path\":\"/a b/?\"}",
+            "{\"path\":\"/*/a/?\"}",
+        ],
+    ),
+    ("/indexingPolicy/excludedPaths", &["1", "{}", "[1]", "[{}]", "[{\"path\":\"/x\"}]"]),
+    (
+        "/indexingPolicy/compositeIndexes",
+        &[
+            "1",
+            "[1]",
+            "[[]]",
+            "[[{\"path\":\"/a\"}]]",
+            "[[{\"path\":\"/a\"},{\"path\":\"/a\"}]]",
+            "[[{\"path\":\"/a\"},{\"path\":\"/b\",\"order\":\"up\"}]]",
+            "[[{\"path\":\"/a\"},{\"path\":\"/b/*\"}]]",
+        ],
+    ),
+    (
+        "/indexingPolicy/spatialIndexes",
+        &[
+            "1",
+            "[1]",
+            "[{}]",
+            "[{\"path\":\"/a\"}]",
+            "[{\"path\":\"/a/*\",\"types\":[\"Cube\"]}]",
+            "[{\"path\":\"/a/*\",\"boundingBox\":{}}]",
+        ],
+    ),
+    ("/indexingPolicy/vectorIndexes", &["1", "[1]", "[{}]", "[{\"path\":\"/v\",\"type\":\"flat\"}]"]),
+    ("/indexingPolicy/fullTextIndexes", &["1", "[1]", "[{}]", "[{\"path\":\"/t\"}]"]),
+    (
+        "/vectorEmbeddingPolicy",
+        &[
+            "1",
+            "[]",
+            "{\"vectorEmbeddings\":1}",
+            "{\"vectorEmbeddings\":[{}]}",
+            "{\"vectorEmbeddings\":[{\"path\":\"/v\",\"dimensions\":5000}]}",
+            "{\"vectorEmbeddings\":[{\"path\":\"/v\",\"dataType\":\"bit\"}]}",
+        ],
+    ),
+    (
+        "/fullTextPolicy",
+        &[
+            "1",
+            "[]",
+            "{\"defaultLanguage\":\"xx\"}",
+            "{\"fullTextPaths\":[{}]}",
+            "{\"fullTextPaths\":[{\"path\":\"/a/*\"}]}",
+        ],
+    ),
+    ("/geospatialConfig", &["1", "[]", "{\"type\":\"Flat\"}", "{\"type\":1}"]),
+    ("/changeFeedPolicy", &["1", "[]", "{\"retentionDuration\":-1}", "{\"retentionDuration\":\"1\"}"]),
+    ("/analyticalStorageTtl", &["-2", "1.5", "\"1\"", "[]"]),
+    (
+        "/clientEncryptionPolicy",
+        &[
+            "1",
+            "[]",
+            "{}",
+            "{\"policyFormatVersion\":9}",
+            "{\"policyFormatVersion\":1,\"includedPaths\":[{}]}",
+        ],
+    ),
     (
         "/uniqueKeyPolicy",
         &["1", "[]", "{\"uniqueKeys\":1}", "{\"uniqueKeys\":[{}]}", "{\"uniqueKeys\":[{\"paths\":[]}]}"],
     ),
-    ("/conflictResolutionPolicy", &["1", "[]", "\"x\""]),
-    ("/computedProperties", &["1", "{}"]),
+    (
+        "/conflictResolutionPolicy",
+        &[
+            "1",
+            "[]",
+            "\"x\"",
+            "{\"mode\":\"Never\"}",
+            "{\"mode\":\"Custom\",\"conflictResolutionPath\":\"/a\"}",
+            "{\"conflictResolutionPath\":\"a\"}",
+        ],
+    ),
+    (
+        "/computedProperties",
+        &[
+            "1",
+            "{}",
+            "[1]",
+            "[{}]",
+            "[{\"name\":\"id\",\"query\":\"SELECT VALUE 1 FROM c\"}]",
+            "[{\"name\":\"x\",\"query\":\"SELECT 1\"}]",
+        ],
+    ),
 ];
 
 pub(super) const ITEMS: &[(&str, &[&str])] = &[
@@ -116,4 +217,68 @@ pub(super) const BATCHES: &[(&str, &[&str])] = &[
     ("/0/ifMatch", &["1", "[]"]),
     ("/0/minimalReturnPreference", &["1", "\"yes\""]),
     ("/1/id", &["1", "[]", "{}"]),
+];
+
+pub(super) const LIVES: &[&[u8]] =
+    &[b"0", b"9", b"86401", b"-1", b"x", b"1.5", b"99999999999999999999", b"\xFF"];
+pub(super) const FLAGS: &[&[u8]] = &[b"yes", b"1", b"0", b"\xFF", b"true false"];
+
+/// Names and types that no resource can have.
+const NAMES: &[&str] = &["1", "null", "true", "[]", "{}", "\"\"", "\"a/b\"", "\"a#\"", "\"a \"", "\"a\\n\""];
+
+pub(super) const PERMISSIONS: &[(&str, &[&str])] = &[
+    ("/id", NAMES),
+    ("/permissionMode", &["1", "null", "\"\"", "\"Write\"", "[]", "{}"]),
+    (
+        "/resource",
+        &[
+            "1",
+            "null",
+            "\"\"",
+            "\"x\"",
+            "\"dbs/d\"",
+            "\"dbs/d/colls\"",
+            "\"dbs/d/colls/absent\"",
+            "\"dbs/absent/colls/c\"",
+            "\"dbs/d/colls/c/docs\"",
+            "\"dbs/d/colls/c/docs/\"",
+            "\"dbs/d/colls/c/users/u\"",
+            "\"dbs/d/colls/c/udfs/absent\"",
+            "\"dbs/d/colls/c/docs/1/attachments/a\"",
+            "\"dbs/d/colls/c/docs/%zz\"",
+        ],
+    ),
+    ("/resourcePartitionKey", &["1", "\"a\"", "{}", "[]", "[\"a\",\"b\"]", "[[1]]", "[{\"a\":1}]"]),
+];
+
+pub(super) const SCRIPTS: &[(&str, &[&str])] =
+    &[("/id", NAMES), ("/body", &["1", "null", "true", "[]", "{}", "\"\"", "\" \\n\""])];
+
+pub(super) const TRIGGERS: &[(&str, &[&str])] = &[
+    ("/id", NAMES),
+    ("/body", &["1", "null", "\"\""]),
+    ("/triggerType", &["1", "null", "\"\"", "\"During\"", "[]"]),
+    ("/triggerOperation", &["1", "null", "\"\"", "\"Read\"", "[]"]),
+];
+
+pub(super) const ENCRYPTION_KEYS: &[(&str, &[&str])] = &[
+    ("/id", NAMES),
+    ("/encryptionAlgorithm", &["1", "null", "\"\"", "[]"]),
+    ("/wrappedDataEncryptionKey", &["1", "null", "\"\"", "\"*\"", "\"A\"", "[]"]),
+    ("/keyWrapMetadata", &["1", "null", "\"x\"", "[]", "{}"]),
+    ("/keyWrapMetadata/type", &["1", "null", "\"\""]),
+    ("/keyWrapMetadata/name", &["1", "null", "\"\""]),
+    ("/keyWrapMetadata/value", &["1", "null", "\"\""]),
+    ("/keyWrapMetadata/algorithm", &["1", "null", "\"\""]),
+];
+
+pub(super) const OFFERS: &[(&str, &[&str])] = &[
+    ("/_rid", &["1", "\"AgAA\"", "[]"]),
+    ("/resource", &["1", "\"dbs/x/\""]),
+    ("/content", &["1", "null", "[]", "{}", "\"500\""]),
+    ("/content/offerThroughput", &["null", "\"500\"", "0", "-400", "399", "450", "500.5", "1000100", "[]"]),
+    (
+        "/content/offerAutopilotSettings",
+        &["1", "{}", "{\"maxThroughput\":4000}", "{\"maxThroughput\":\"4000\"}", "{\"maxThroughput\":1500}"],
+    ),
 ];

@@ -1,0 +1,163 @@
+//! What a permission grants, resolved, and the decision whether a deed is within it.
+//!
+//! Denies unless something here says otherwise. A grant never reaches beyond one container: no users, permissions,
+//! offers, databases or other containers, whatever its mode.
+
+use super::{Action, Place, Reach};
+use model::{ContainerNumber, PartitionKey, PermissionDefinition, PermissionMode, ScriptKind};
+use plan::Target;
+use serde::{Deserialize, Serialize};
+
+/// What a permission grants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The permission as it was written.
+    pub definition: PermissionDefinition,
+    /// The container that it is for, or whose part.
+    pub(crate) container: ContainerNumber,
+    pub(crate) scope: GrantScope,
+    /// The key, or the beginning of a hierarchical key, to which it is restricted.
+    pub(crate) key: Option<PartitionKey>,
+}
+
+/// How much of the container a grant is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum GrantScope {
+    /// All items.
+    Container,
+    /// One item.
+    Document(Named),
+    /// One script.
+    Script(ScriptKind, String),
+}
+
+/// How an item is named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Named {
+    /// By its id.
+    Id(String),
+    /// By the number in its RID.
+    Number(u64),
+}
+
+/// What kind of right a deed needs.
+enum Need {
+    ReadItems,
+    ChangeItems,
+    Execute,
+    ReadContainer,
+    ReadAccount,
+    Never,
+}
+
+impl Grant {
+    /// Whether the holder of this grant may do `action` at `place`.
+    pub(super) fn allows(&self, action: Action, place: Place<'_>) -> bool {
+        let changes = match self.definition.mode {
+            PermissionMode::Read => false,
+            PermissionMode::All => true,
+        };
+        match need(action) {
+            // Every client asks for the account first, with whatever token it has.
+            Need::ReadAccount => matches!(place, Place::Account),
+            Need::ReadContainer => self.reads_metadata(place),
+            Need::ReadItems => self.reaches_items(place),
+            Need::ChangeItems => changes && self.reaches_items(place),
+            Need::Execute => changes && self.reaches_script(place),
+            Need::Never => false,
+        }
+    }
+
+    /// Whether `container` is the one that this grant is for: its holder knows that it exists.
+    pub(super) fn is_in(&self, place: Place<'_>) -> bool {
+        match place {
+            Place::Container(container, _) => container.number() == self.container,
+            Place::Account | Place::Database(_) => false,
+        }
+    }
+
+    /// Whether another grant is for the same resource and key.
+    pub(crate) fn covers_same_as(&self, other: &Grant) -> bool {
+        (self.container, &self.scope, &self.key) == (other.container, &other.scope, &other.key)
+    }
+
+    fn reads_metadata(&self, place: Place<'_>) -> bool {
+        let reach = match place {
+            Place::Container(_, reach) if self.is_in(place) => reach,
+            Place::Container(..) | Place::Account | Place::Database(_) => return false,
+        };
+        match reach {
+            // The container's definition and ranges: without them a client cannot send a request.
+            Reach::Whole => true,
+            Reach::Script(..) => self.reaches_script(place),
+            Reach::Scripts(_) | Reach::LogicalPartition(_) | Reach::Document { .. } => false,
+        }
+    }
+
+    fn reaches_script(&self, place: Place<'_>) -> bool {
+        match (&self.scope, place) {
+            (GrantScope::Script(kind, id), Place::Container(_, Reach::Script(asked, name))) => {
+                self.is_in(place) && asked == *kind && name == id
+            }
+            (GrantScope::Script(..) | GrantScope::Container | GrantScope::Document(_), _) => false,
+        }
+    }
+
+    fn reaches_items(&self, place: Place<'_>) -> bool {
+        let reach = match place {
+            Place::Container(_, reach) if self.is_in(place) => reach,
+            Place::Container(..) | Place::Account | Place::Database(_) => return false,
+        };
+        match &self.scope {
+            GrantScope::Script(..) => false,
+            GrantScope::Container => match reach {
+                Reach::Whole => self.key.is_none(),
+                Reach::LogicalPartition(key) => self.includes(Some(key)),
+                Reach::Document { key, .. } => self.includes(key),
+                Reach::Scripts(_) | Reach::Script(..) => false,
+            },
+            GrantScope::Document(item) => match reach {
+                Reach::Document { key, target } => self.includes(key) && item.is(target),
+                Reach::Whole | Reach::LogicalPartition(_) | Reach::Scripts(_) | Reach::Script(..) => false,
+            },
+        }
+    }
+
+    /// Whether all items of `key` are inside; an unknown key is not.
+    fn includes(&self, key: Option<&PartitionKey>) -> bool {
+        match (&self.key, key) {
+            (None, _) => true,
+            (Some(granted), Some(key)) => granted.includes(key),
+            (Some(_), None) => false,
+        }
+    }
+}
+
+impl Named {
+    fn is(&self, target: &Target) -> bool {
+        match (self, target) {
+            (Named::Id(id), Target::Id(asked)) => id == asked,
+            (Named::Number(number), Target::Number(asked)) => *number == asked.raw(),
+            (Named::Id(_), Target::Number(_)) | (Named::Number(_), Target::Id(_)) => false,
+        }
+    }
+}
+
+fn need(action: Action) -> Need {
+    match action {
+        Action::ReadAccount => Need::ReadAccount,
+        Action::ReadMetadata => Need::ReadContainer,
+        Action::ReadDocument
+        | Action::ListDocuments
+        | Action::QueryDocuments
+        | Action::ReadChangeFeed
+        | Action::ReadConflicts => Need::ReadItems,
+        Action::CreateDocument
+        | Action::UpsertDocument
+        | Action::ReplaceDocument
+        | Action::DeleteDocument
+        | Action::DeleteConflicts => Need::ChangeItems,
+        Action::ExecuteProcedure => Need::Execute,
+        Action::ChangeMetadata | Action::ReadPermissions | Action::ChangePermissions => Need::Never,
+    }
+}

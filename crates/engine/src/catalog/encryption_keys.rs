@@ -1,0 +1,74 @@
+//! Client encryption keys of a database: kept for clients, meaningless here.
+
+use super::entries::{Addressed, Database, Page, PageRequest};
+use super::shelf::Entry;
+use super::small::{Creation, Wanted};
+use crate::access::{AdminPass, CatalogPass};
+use crate::engine::Engine;
+use model::{ClientEncryptionKeyDefinition, Fault, MissingFault, RequestFault, Rid};
+use plan::Condition;
+use std::sync::Arc;
+
+/// A wrapped data key.
+pub type ClientEncryptionKey = Entry<ClientEncryptionKeyDefinition>;
+
+impl Engine {
+    /// Finds a key by name, or else by RID.
+    pub fn find_encryption_key(
+        &self,
+        database: &Database,
+        segment: &str,
+    ) -> Result<Addressed<Arc<ClientEncryptionKey>>, Fault> {
+        let found = self.catalog.state().shelves.encryption_keys.find(database.rid(), segment);
+        found.ok_or_else(|| MissingFault::Resource.into())
+    }
+
+    /// Keeps a new key.
+    pub async fn create_encryption_key(
+        &self,
+        _pass: AdminPass,
+        database: &Database,
+        definition: ClientEncryptionKeyDefinition,
+    ) -> Result<Arc<ClientEncryptionKey>, Fault> {
+        let mut change = self.catalog.begin(self).await?;
+        change.state.database(database.number()).ok_or(MissingFault::Owner)?;
+        let id = definition.id.clone();
+        let wanted = Wanted { parent: database.rid(), id: &id, definition };
+        let rid = |number| Rid::DatabaseChild(database.number(), number);
+        let creation = Creation::OnlyNew;
+        let written =
+            change.create_or_replace(|shelves| &mut shelves.encryption_keys, &creation, wanted, rid)?;
+        change.commit().await?;
+        Ok(written.resource)
+    }
+
+    /// Replaces a key, which clients do when they wrap it anew; its name stays.
+    pub async fn replace_encryption_key(
+        &self,
+        _pass: AdminPass,
+        key: &ClientEncryptionKey,
+        definition: ClientEncryptionKeyDefinition,
+        condition: &Condition,
+    ) -> Result<Arc<ClientEncryptionKey>, Fault> {
+        let mut change = self.catalog.begin(self).await?;
+        let current = change.current_entry(|shelves| &mut shelves.encryption_keys, key, condition)?;
+        if definition.id != current.id() {
+            return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
+        }
+        let id = current.id();
+        let replaced = change.replace_entry(|shelves| &mut shelves.encryption_keys, &current, id, definition);
+        change.commit().await?;
+        Ok(replaced)
+    }
+
+    /// The keys of a database in order of creation.
+    pub fn list_encryption_keys(
+        &self,
+        _pass: CatalogPass,
+        database: &Database,
+        page: &PageRequest,
+    ) -> Result<Page<Arc<ClientEncryptionKey>>, Fault> {
+        let keys = self.catalog.state().shelves.encryption_keys.children(database.rid());
+        self.page_of_entries(page, "clientencryptionkeys", database.rid(), keys)
+    }
+}

@@ -1,0 +1,53 @@
+//! Offers: provisioned throughput, and how it changes. A change of rate does not move data yet.
+
+use super::check;
+use super::entries::{Offer, Page, PageRequest};
+use super::state::CatalogState;
+use crate::access::{AdminPass, CatalogPass};
+use crate::engine::Engine;
+use model::{Fault, MissingFault, Rid, ThroughputChange, ThroughputFloor};
+use plan::Condition;
+use std::sync::Arc;
+
+impl Engine {
+    /// Finds an offer by its RID.
+    pub fn find_offer(&self, _pass: CatalogPass, rid: &str) -> Result<Arc<Offer>, Fault> {
+        self.catalog.state().find_offer(rid).ok_or_else(|| MissingFault::Resource.into())
+    }
+
+    /// The offers in order of creation.
+    pub fn list_offers(&self, _pass: CatalogPass, page: &PageRequest) -> Result<Page<Arc<Offer>>, Fault> {
+        let offers = self.catalog.state().offers();
+        self.page_of(page, b"offers", offers, |offer| offer.number().0)
+    }
+
+    /// The least rate to which an offer can be changed.
+    pub fn offer_minimum(&self, offer: &Offer) -> u64 {
+        floor(&self.catalog.state(), offer).of(offer.throughput())
+    }
+
+    /// Changes the rate of an offer.
+    pub async fn replace_offer(
+        &self,
+        _pass: AdminPass,
+        offer: &Offer,
+        wanted: ThroughputChange,
+        condition: &Condition,
+    ) -> Result<Arc<Offer>, Fault> {
+        let mut change = self.catalog.begin(self).await?;
+        let current = change.state.offer_of(&offer.owner().rid);
+        let current = current.filter(|current| current.number() == offer.number());
+        let current = current.ok_or(MissingFault::Resource)?;
+        check(condition, current.etag())?;
+        let throughput = wanted.applied(current.throughput(), floor(&change.state, &current))?;
+        let replaced = change.replace_offer(&current, throughput);
+        change.commit().await?;
+        Ok(replaced)
+    }
+}
+
+fn floor(state: &CatalogState, offer: &Offer) -> ThroughputFloor {
+    let shares = |rid: Rid| rid.parent() == Some(offer.owner().rid) && state.offer_of(&rid).is_none();
+    let shared_by = state.containers().filter(|container| shares(container.rid())).count();
+    ThroughputFloor { highest: offer.highest(), shared_by: shared_by as u64 }
+}

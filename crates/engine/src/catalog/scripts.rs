@@ -1,0 +1,94 @@
+//! Scripts of a container: their definitions. They run elsewhere.
+
+use super::change::script_shelf;
+use super::entries::{Addressed, Container, Page, PageRequest};
+use super::shelf::Entry;
+use super::small::{Creation, Wanted, Written};
+use crate::access::{AdminPass, CatalogPass};
+use crate::engine::Engine;
+use model::{Fault, LimitFault, MissingFault, RequestFault, Rid, ScriptDefinition, ScriptKind};
+use plan::Condition;
+use std::sync::Arc;
+
+/// A stored procedure, trigger or user-defined function.
+pub type Script = Entry<ScriptDefinition>;
+
+impl Engine {
+    /// Finds a script by name, or else by RID.
+    pub fn find_script(
+        &self,
+        container: &Container,
+        kind: ScriptKind,
+        segment: &str,
+    ) -> Result<Addressed<Arc<Script>>, Fault> {
+        let found = self.catalog.state().shelves.scripts(kind).find(container.rid(), segment);
+        found.ok_or_else(|| MissingFault::Resource.into())
+    }
+
+    /// Creates a script.
+    pub async fn create_script(
+        &self,
+        _pass: AdminPass,
+        container: &Container,
+        kind: ScriptKind,
+        definition: ScriptDefinition,
+        creation: &Creation,
+    ) -> Result<Written<Script>, Fault> {
+        let mut change = self.catalog.begin(self).await?;
+        change.state.container(container.number()).ok_or(MissingFault::Owner)?;
+        let parent = container.rid();
+        let id = definition.id.clone();
+        let wanted = Wanted { parent, id: &id, definition };
+        let (database, number) = (container.database().number(), container.number());
+        let rid = |script| Rid::Script(database, number, kind, script);
+        let written = change.create_or_replace(script_shelf(kind), creation, wanted, rid)?;
+        let limit = kind.count_max();
+        if change.state.shelves.scripts(kind).count(parent) > limit {
+            return Err(LimitFault::TooManyResources { what: kind.words(), limit }.into());
+        }
+        change.commit().await?;
+        Ok(written)
+    }
+
+    /// Replaces a script; its name stays.
+    pub async fn replace_script(
+        &self,
+        _pass: AdminPass,
+        kind: ScriptKind,
+        script: &Script,
+        definition: ScriptDefinition,
+        condition: &Condition,
+    ) -> Result<Arc<Script>, Fault> {
+        let mut change = self.catalog.begin(self).await?;
+        let current = change.current_entry(script_shelf(kind), script, condition)?;
+        if definition.id != current.id() {
+            return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
+        }
+        let replaced = change.replace_entry(script_shelf(kind), &current, current.id(), definition);
+        change.commit().await?;
+        Ok(replaced)
+    }
+
+    /// Deletes a script.
+    pub async fn delete_script(
+        &self,
+        _pass: AdminPass,
+        kind: ScriptKind,
+        script: &Script,
+        condition: &Condition,
+    ) -> Result<(), Fault> {
+        self.delete_entry(script_shelf(kind), script, condition).await
+    }
+
+    /// The scripts of a kind in order of creation.
+    pub fn list_scripts(
+        &self,
+        _pass: CatalogPass,
+        container: &Container,
+        kind: ScriptKind,
+        page: &PageRequest,
+    ) -> Result<Page<Arc<Script>>, Fault> {
+        let scripts = self.catalog.state().shelves.scripts(kind).children(container.rid());
+        self.page_of_entries(page, kind.segment(), container.rid(), scripts)
+    }
+}

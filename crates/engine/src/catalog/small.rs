@@ -1,0 +1,120 @@
+//! What all small resources do alike: create or replace, replace, delete, list.
+
+use super::change::{Change, ShelfOf};
+use super::check;
+use super::entries::{Page, PageRequest};
+use super::shelf::Entry;
+use crate::engine::Engine;
+use model::{ConflictFault, Fault, MissingFault, PreconditionFault, ResourceNumber, Rid};
+use plan::Condition;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What a create does with a resource of that name.
+#[derive(Clone, Debug)]
+pub enum Creation {
+    /// It is a conflict.
+    OnlyNew,
+    /// It is replaced, under a condition.
+    OrReplace(Condition),
+}
+
+/// A resource that was written.
+#[derive(Clone, Debug)]
+pub struct Written<T> {
+    /// The resource.
+    pub resource: Arc<T>,
+    /// Whether it is new.
+    pub created: bool,
+}
+
+/// A resource to be written below `parent`.
+pub(super) struct Wanted<'a, D> {
+    pub(super) parent: Rid,
+    pub(super) id: &'a str,
+    pub(super) definition: D,
+}
+
+impl Change<'_> {
+    /// Creates what is wanted, or replaces what is there if that was asked for.
+    pub(super) fn create_or_replace<D: Clone + Serialize>(
+        &mut self,
+        shelf: ShelfOf<D>,
+        creation: &Creation,
+        wanted: Wanted<'_, D>,
+        rid: impl FnOnce(ResourceNumber) -> Rid,
+    ) -> Result<Written<Entry<D>>, Fault> {
+        let existing = shelf(&mut self.state.shelves).find_by_name(wanted.parent, wanted.id).cloned();
+        match (existing, creation) {
+            (Some(_), Creation::OnlyNew) => Err(ConflictFault::Id.into()),
+            (Some(existing), Creation::OrReplace(condition)) => {
+                check(condition, existing.etag())?;
+                let resource = self.replace_entry(shelf, &existing, wanted.id, wanted.definition);
+                Ok(Written { resource, created: false })
+            }
+            (None, Creation::OrReplace(Condition::IfMatch(_) | Condition::IfExists)) => {
+                Err(PreconditionFault::Absent.into())
+            }
+            (None, Creation::OnlyNew | Creation::OrReplace(_)) => {
+                let resource = self.add_entry(shelf, rid, wanted.id, wanted.definition)?;
+                Ok(Written { resource, created: true })
+            }
+        }
+    }
+
+    /// The entry as it is now, if the condition holds.
+    pub(super) fn current_entry<D>(
+        &mut self,
+        shelf: ShelfOf<D>,
+        entry: &Entry<D>,
+        condition: &Condition,
+    ) -> Result<Arc<Entry<D>>, Fault> {
+        let current = shelf(&mut self.state.shelves).get(entry.number()).cloned();
+        let current = current.ok_or(MissingFault::Resource)?;
+        check(condition, current.etag())?;
+        Ok(current)
+    }
+
+    /// Gives an entry another name or definition. A name that another has is a conflict.
+    pub(super) fn rename_or_replace<D: Clone + Serialize>(
+        &mut self,
+        shelf: ShelfOf<D>,
+        current: &Entry<D>,
+        id: &str,
+        definition: D,
+    ) -> Result<Arc<Entry<D>>, Fault> {
+        let parent = current.rid().parent().ok_or(MissingFault::Owner)?;
+        let holder = shelf(&mut self.state.shelves).find_by_name(parent, id);
+        if holder.is_some_and(|holder| holder.number() != current.number()) {
+            return Err(ConflictFault::Id.into());
+        }
+        Ok(self.replace_entry(shelf, current, id, definition))
+    }
+}
+
+impl Engine {
+    /// Deletes an entry that has nothing below it.
+    pub(super) async fn delete_entry<D: Clone>(
+        &self,
+        shelf: ShelfOf<D>,
+        entry: &Entry<D>,
+        condition: &Condition,
+    ) -> Result<(), Fault> {
+        let mut change = self.catalog.begin(self).await?;
+        let current = change.current_entry(shelf, entry, condition)?;
+        change.drop_entry(shelf, &current);
+        change.commit().await
+    }
+
+    /// A page of the children of `parent`; `what` keeps the continuations of different lists apart.
+    pub(super) fn page_of_entries<D>(
+        &self,
+        page: &PageRequest,
+        what: &str,
+        parent: Rid,
+        children: Vec<Arc<Entry<D>>>,
+    ) -> Result<Page<Arc<Entry<D>>>, Fault> {
+        let context = format!("{what} {parent}");
+        self.page_of(page, context.as_bytes(), children, |entry| entry.number().0)
+    }
+}

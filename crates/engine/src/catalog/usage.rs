@@ -1,0 +1,47 @@
+//! How much a container holds, for clients that ask.
+
+use super::entries::Container;
+use crate::access::CatalogPass;
+use crate::engine::Engine;
+use model::{Fault, ScriptKind};
+
+/// How much a container holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainerUsage {
+    /// Documents, expired ones included until they are swept.
+    pub documents: u64,
+    /// Bytes of the documents.
+    pub document_bytes: u64,
+    /// Its partitions.
+    pub partitions: usize,
+    /// Its stored procedures.
+    pub stored_procedures: usize,
+    /// Its triggers.
+    pub triggers: usize,
+    /// Its user-defined functions.
+    pub functions: usize,
+}
+
+impl Engine {
+    /// Counts what a container holds.
+    pub async fn container_usage(
+        &self,
+        _pass: CatalogPass,
+        container: &Container,
+    ) -> Result<ContainerUsage, Fault> {
+        let scripts = |kind| self.catalog.state().shelves.scripts(kind).count(container.rid());
+        let mut usage = ContainerUsage {
+            partitions: container.map.entries.len(),
+            stored_procedures: scripts(ScriptKind::StoredProcedure),
+            triggers: scripts(ScriptKind::Trigger),
+            functions: scripts(ScriptKind::UserDefinedFunction),
+            ..ContainerUsage::default()
+        };
+        for entry in &container.map.entries {
+            let counts = self.opened(container, entry).await?.counts();
+            usage.documents += counts.documents;
+            usage.document_bytes += counts.bytes;
+        }
+        Ok(usage)
+    }
+}

@@ -1,0 +1,162 @@
+//! Paths of an indexing policy: `/*`, `/name/?`, `/"quoted name"/[]/*`.
+
+use std::fmt;
+
+/// A path of an indexing policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexPath {
+    /// The steps from the root.
+    pub segments: Vec<IndexSegment>,
+    /// What is meant at the end of the steps.
+    pub end: IndexEnd,
+    text: String,
+}
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexSegment {
+    /// To a property.
+    Name(String),
+    /// To any element of an array.
+    Elements,
+}
+
+/// What a path ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexEnd {
+    /// `/?`: the scalar at this place.
+    Scalar,
+    /// `/*`: everything below this place.
+    Below,
+}
+
+impl IndexPath {
+    /// `/*`: the whole document.
+    pub(super) fn root() -> IndexPath {
+        IndexPath { segments: Vec::new(), end: IndexEnd::Below, text: "/*".to_owned() }
+    }
+
+    /// `/"_etag"/?`: the version of a document.
+    pub(super) fn etag() -> IndexPath {
+        let segments = vec![IndexSegment::Name("_etag".to_owned())];
+        IndexPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
+    }
+
+    /// Reads a path; says what is wrong with it otherwise.
+    pub fn parse(text: &str) -> Result<IndexPath, String> {
+        let bad = |reason: &str| format!("the path \"{text}\" is invalid: {reason}");
+        let mut segments = Vec::new();
+        let mut rest = text;
+        loop {
+            rest = rest.strip_prefix('/').ok_or_else(|| bad("a '/' is missing"))?;
+            let end = match rest {
+                "*" => Some(IndexEnd::Below),
+                "?" => Some(IndexEnd::Scalar),
+                "" => return Err(bad("it must end with \"/?\" or \"/*\"")),
+                _ => None,
+            };
+            match end {
+                Some(IndexEnd::Scalar) if segments.is_empty() => {
+                    return Err(bad("the root is no scalar, it must be \"/*\""));
+                }
+                Some(end) => return Ok(IndexPath { segments, end, text: text.to_owned() }),
+                None => {}
+            }
+            let (segment, behind) = segment(rest).map_err(bad)?;
+            if behind.is_empty() {
+                return Err(bad("it must end with \"/?\" or \"/*\""));
+            }
+            segments.push(segment);
+            rest = behind;
+        }
+    }
+
+    /// Whether this is `/*`, which stands for the whole document.
+    pub fn is_root(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Whether both name the same place, however they are quoted.
+    pub fn is_same_place(&self, other: &IndexPath) -> bool {
+        (&self.segments, self.end) == (&other.segments, other.end)
+    }
+}
+
+impl fmt::Display for IndexPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+/// The segment at the start of `text` and what is behind it.
+fn segment(text: &str) -> Result<(IndexSegment, &str), &'static str> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        return quoted_name(quoted);
+    }
+    let (name, behind) = text.split_at(text.find('/').unwrap_or(text.len()));
+    match name {
+        "" => Err("a name is empty"),
+        "[]" => Ok((IndexSegment::Elements, behind)),
+        "*" | "?" => Err("a wildcard stands at the end only"),
+        _ if name.chars().all(|character| character.is_alphanumeric() || character == '_') => {
+            Ok((IndexSegment::Name(name.to_owned()), behind))
+        }
+        _ => Err("a name with other characters than letters, digits and '_' must be in double quotes"),
+    }
+}
+
+fn quoted_name(text: &str) -> Result<(IndexSegment, &str), &'static str> {
+    let mut name = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if name.is_empty() => return Err("a name is empty"),
+            '"' => return Ok((IndexSegment::Name(name), characters.as_str())),
+            '\\' => name.push(characters.next().ok_or("a quote is not closed")?),
+            _ => name.push(character),
+        }
+    }
+    Err("a quote is not closed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_that_of_the_service() {
+        let count = |text: &str| IndexPath::parse(text).unwrap().segments.len();
+        assert_eq!(count("/*"), 0);
+        assert_eq!(count("/a/?"), 1);
+        assert_eq!(count("/a/[]/b/*"), 3);
+        assert_eq!(count("/\"a b/c\"/?"), 1);
+        assert_eq!(IndexPath::parse("/\"_etag\"/?"), Ok(IndexPath::etag()));
+        assert_eq!(IndexPath::parse("/*"), Ok(IndexPath::root()));
+        assert_eq!(count("/größe/*"), 1);
+        let quoted = IndexPath::parse("/\"a\"/?").unwrap();
+        assert!(quoted.is_same_place(&IndexPath::parse("/a/?").unwrap()) && quoted.to_string() == "/\"a\"/?");
+        for text in [
+            "",
+            "/",
+            "*",
+            "/?",
+            "/a",
+            "/a/",
+            "a/?",
+            "//?",
+            "/a b/?",
+            "/a-b/?",
+            "/*/a/?",
+            "/?/a/*",
+            "/\"a/?",
+            "/\"\"/?",
+            "/\"a\"b/?",
+            "/a/**",
+            "/a?",
+            "/[]",
+            "/[0]/?",
+        ] {
+            assert!(IndexPath::parse(text).is_err(), "{text}");
+        }
+    }
+}

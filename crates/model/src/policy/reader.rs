@@ -1,0 +1,135 @@
+//! Reading a policy's JSON: every refusal names the policy and the member.
+
+use crate::RequestFault;
+use serde_json::{Map, Value as Json};
+use value::PropertyPath;
+
+/// The fault of a policy.
+pub(super) fn bad(policy: &str, reason: impl Into<String>) -> RequestFault {
+    RequestFault::BadDefinition { field: policy.to_owned(), reason: reason.into() }
+}
+
+/// An object inside a policy.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    policy: &'static str,
+    members: &'a Map<String, Json>,
+}
+
+impl<'a> Reader<'a> {
+    /// Takes `json`, which must be an object; `what` says what it is.
+    pub(super) fn new(policy: &'static str, what: &str, json: &'a Json) -> Result<Reader<'a>, RequestFault> {
+        match json {
+            Json::Object(members) => Ok(Reader { policy, members }),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+                Err(bad(policy, format!("{what} must be an object")))
+            }
+        }
+    }
+
+    pub(super) fn bad(&self, reason: impl Into<String>) -> RequestFault {
+        bad(self.policy, reason)
+    }
+
+    /// Refuses members that nobody reads, unless they say nothing.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), RequestFault> {
+        let says_something =
+            |json: &Json| !json.is_null() && json.as_array().is_none_or(|list| !list.is_empty());
+        let unknown =
+            |(name, json): &(&String, &Json)| !known.contains(&name.as_str()) && says_something(json);
+        match self.members.iter().find(unknown) {
+            Some((name, _)) => Err(self.bad(format!("the member \"{name}\" is not known"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Members that are kept without being understood.
+    pub(super) fn others(&self, known: &[&str]) -> Map<String, Json> {
+        let others = self.members.iter().filter(|(name, _)| !known.contains(&name.as_str()));
+        others.map(|(name, json)| (name.clone(), json.clone())).collect()
+    }
+
+    /// A member that says something: null counts as absent.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Json> {
+        self.members.get(name).filter(|json| !json.is_null())
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, RequestFault> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(json) => json.as_str().map(Some).ok_or_else(|| self.wrong(name, "a string")),
+        }
+    }
+
+    pub(super) fn required_text(&self, name: &str) -> Result<&'a str, RequestFault> {
+        let text = self.text(name)?.filter(|text| !text.is_empty());
+        text.ok_or_else(|| self.wrong(name, "a string that is not empty"))
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, RequestFault> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(json) => json.as_bool().map(Some).ok_or_else(|| self.wrong(name, "true or false")),
+        }
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn whole(&self, name: &str, min: u32, max: u32) -> Result<Option<u32>, RequestFault> {
+        let Some(json) = self.get(name) else { return Ok(None) };
+        let number = json.as_u64().and_then(|number| u32::try_from(number).ok());
+        let number = number.filter(|number| (min..=max).contains(number));
+        number.map(Some).ok_or_else(|| self.wrong(name, &format!("a whole number from {min} to {max}")))
+    }
+
+    /// An array; absent means empty.
+    pub(super) fn list(&self, name: &str) -> Result<&'a [Json], RequestFault> {
+        match self.get(name) {
+            None => Ok(&[]),
+            Some(Json::Array(list)) => Ok(list),
+            Some(_) => Err(self.wrong(name, "an array")),
+        }
+    }
+
+    /// One of `choices`, in any letter case.
+    pub(super) fn choice<T: Copy>(
+        &self,
+        name: &str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, RequestFault> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        self.chosen(name, text, choices).map(Some)
+    }
+
+    /// The member of `choices` that `text` names in any letter case.
+    pub(super) fn chosen<T: Copy>(
+        &self,
+        name: &str,
+        text: &str,
+        choices: &[(&str, T)],
+    ) -> Result<T, RequestFault> {
+        let found = choices.iter().find(|(choice, _)| choice.eq_ignore_ascii_case(text));
+        let names = || choices.iter().map(|(choice, _)| *choice).collect::<Vec<_>>().join(", ");
+        found.map(|(_, choice)| *choice).ok_or_else(|| self.wrong(name, &format!("one of {}", names())))
+    }
+
+    /// A path to one property.
+    pub(super) fn path(&self, name: &str) -> Result<PropertyPath, RequestFault> {
+        let text = self.required_text(name)?;
+        PropertyPath::parse(text)
+            .map_err(|error| self.bad(format!("the path \"{text}\" is invalid: {error}")))
+    }
+
+    fn wrong(&self, name: &str, wanted: &str) -> RequestFault {
+        self.bad(format!("\"{name}\" must be {wanted}"))
+    }
+}
+
+/// The name of `choice` on the wire.
+pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], choice: &T) -> &'static str {
+    choices.iter().find(|(_, other)| other == choice).map_or("", |(name, _)| name)
+}
+
+/// The first path that occurs twice.
+pub(super) fn repeated<T: PartialEq>(items: &[T]) -> Option<&T> {
+    items.iter().enumerate().find(|(index, item)| items[..*index].contains(item)).map(|(_, item)| item)
+}

@@ -1,0 +1,24 @@
+//! `POST /dbs/{database}/users/{user}/permissions`
+
+use super::{CATALOG_WRITE, Call, owner_fault, resource_reply, written_status};
+use crate::faults::Refusal;
+use crate::route::UserPath;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, small_resources};
+use engine::{Action, Place};
+use model::PermissionDefinition;
+
+pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
+    call.refuse_query()?;
+    let life = headers::token_life(call.headers())?;
+    let database = call.owner_database(path.database, Action::ChangePermissions)?;
+    let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
+    let user = call.engine.find_user(&database, path.user).map_err(owner_fault)?.resource;
+    let definition = PermissionDefinition::from_json(&call.json_body()?)?;
+    let creation = call.creation()?;
+    let written = call.engine.create_permission(pass, &user, definition, &creation).await?;
+    let permission = written.resource;
+    let token = call.engine.permission_token(&permission, life);
+    let resource = small_resources::permission(&database, &user, &permission, &token);
+    Ok(resource_reply(written_status(written.created), CATALOG_WRITE, &resource, permission.etag()))
+}

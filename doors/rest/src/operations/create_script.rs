@@ -1,0 +1,26 @@
+//! `POST …/sprocs`, `…/triggers`, `…/udfs`
+
+use super::{CATALOG_WRITE, Call, resource_reply, written_status};
+use crate::faults::Refusal;
+use crate::route::ContainerPath;
+use crate::wire::reply::Reply;
+use crate::wire::small_resources;
+use engine::{Action, Place, Reach};
+use model::{ScriptDefinition, ScriptKind};
+
+pub(super) async fn perform(
+    call: &Call<'_>,
+    path: ContainerPath<'_>,
+    kind: ScriptKind,
+) -> Result<Reply, Refusal> {
+    call.refuse_query()?;
+    let container = call.owner(path, Action::ChangeMetadata)?.resource;
+    let place = Place::Container(&container, Reach::Scripts(kind));
+    let pass = call.change_catalog(Action::ChangeMetadata, place)?;
+    let definition = ScriptDefinition::from_json(kind, &call.json_body()?)?;
+    let creation = call.creation()?;
+    let written = call.engine.create_script(pass, &container, kind, definition, &creation).await?;
+    let script = written.resource;
+    let resource = small_resources::script(&container, kind, &script);
+    Ok(resource_reply(written_status(written.created), CATALOG_WRITE, &resource, script.etag()))
+}

@@ -1,0 +1,14 @@
+//! `DELETE …/conflicts/{id}`: there never is one.
+
+use super::Call;
+use crate::faults::Refusal;
+use crate::route::ContainerPath;
+use crate::wire::reply::Reply;
+use engine::{Action, Place, Reach};
+use model::MissingFault;
+
+pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let container = call.owner(path, Action::DeleteConflicts)?.resource;
+    call.change_catalog(Action::DeleteConflicts, Place::Container(&container, Reach::Whole))?;
+    Err(MissingFault::Resource.into())
+}

@@ -1,0 +1,20 @@
+//! `GET /dbs/{database}/users/{user}/permissions/{permission}`: with a fresh token.
+
+use super::{CATALOG_READ, Call, owner_fault, resource_reply};
+use crate::faults::Refusal;
+use crate::route::PermissionPath;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, small_resources};
+use engine::{Action, Place};
+use http::StatusCode;
+
+pub(super) fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result<Reply, Refusal> {
+    let life = headers::token_life(call.headers())?;
+    let database = call.owner_database(path.user.database, Action::ReadPermissions)?;
+    call.read_catalog(Action::ReadPermissions, Place::Database(&database))?;
+    let user = call.engine.find_user(&database, path.user.user).map_err(owner_fault)?.resource;
+    let permission = call.engine.find_permission(&user, path.permission)?.resource;
+    let token = call.engine.permission_token(&permission, life);
+    let resource = small_resources::permission(&database, &user, &permission, &token);
+    Ok(resource_reply(StatusCode::OK, CATALOG_READ, &resource, permission.etag()))
+}

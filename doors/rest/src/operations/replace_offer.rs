@@ -1,0 +1,53 @@
+//! `PUT /offers/{rid}`: another rate, or autoscale instead of manual and back.
+
+use super::read_offer::offer_reply;
+use super::{CATALOG_WRITE, Call};
+use crate::faults::Refusal;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, names};
+use engine::{Action, Offer, Place};
+use model::{RequestFault, ThroughputChange};
+use serde_json::Value as Json;
+
+pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
+    let condition = headers::write_condition(call.headers())?;
+    let admin = call.change_catalog(Action::ChangeMetadata, Place::Account)?;
+    let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
+    let offer = call.engine.find_offer(pass, rid)?;
+    let body = call.json_body()?;
+    check_identity(&offer, &body)?;
+    let wanted = wanted(call, &body)?;
+    let offer = call.engine.replace_offer(admin, &offer, wanted, &condition).await?;
+    Ok(offer_reply(call, &offer, CATALOG_WRITE))
+}
+
+/// Clients send the offer that they have read; it must be this one.
+fn check_identity(offer: &Offer, body: &Json) -> Result<(), RequestFault> {
+    let Json::Object(members) = body else {
+        return Err(RequestFault::BadBody { reason: "an offer is a JSON object".to_owned() });
+    };
+    let rid = offer.rid().to_string();
+    let (owner, link) = (offer.owner().rid.to_string(), offer.owner().link());
+    for (name, fixed) in [("id", &rid), ("_rid", &rid), ("offerResourceId", &owner), ("resource", &link)] {
+        let sent = members.get(name).filter(|sent| !sent.is_null());
+        let same =
+            |sent: &Json| sent.as_str().is_some_and(|sent| sent.trim_matches('/') == fixed.trim_matches('/'));
+        if !sent.is_none_or(same) {
+            return Err(RequestFault::ImmutableProperty { property: name.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+fn wanted(call: &Call<'_>, body: &Json) -> Result<ThroughputChange, RequestFault> {
+    let autoscale = headers::flag(call.headers(), &names::MIGRATE_TO_AUTOSCALE)?;
+    let manual = headers::flag(call.headers(), &names::MIGRATE_TO_MANUAL)?;
+    match (autoscale, manual) {
+        (false, false) => ThroughputChange::from_json(body),
+        (true, false) => Ok(ThroughputChange::MigrateToAutoscale),
+        (false, true) => Ok(ThroughputChange::MigrateToManual),
+        (true, true) => {
+            Err(headers::bad(&names::MIGRATE_TO_MANUAL, "true", "throughput is either manual or autoscale"))
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Resource tokens in the `authorization` header: what a client sends that has a permission and no key.
+//!
+//! Nothing is signed by such a client, so neither date nor path matter. Whether the token is good is the engine's
+//! question.
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use model::{AccessFault, percent_decoded};
+
+/// What every token begins with. Clients copy it from a permission and percent-encode it as a whole.
+const KIND: &str = "type=resource&";
+/// How the header begins then, encoded or not. Looked at first: most requests have another credential.
+const BEGINNINGS: [&[u8]; 2] = [b"type%3dresource", b"type=resource"];
+
+/// The sealed part of the resource token in the headers; `None` when the credential is of another kind.
+pub(crate) fn of(headers: &HeaderMap) -> Result<Option<String>, AccessFault> {
+    let value = headers.get(AUTHORIZATION).map_or(&[][..], |value| value.as_bytes());
+    let begins = |with: &[u8]| value.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    if !BEGINNINGS.into_iter().any(begins) {
+        return Ok(None);
+    }
+    // What cannot be read is left to those who read credentials of all kinds.
+    let Some(text) = str::from_utf8(value).ok().and_then(percent_decoded) else {
+        return Ok(None);
+    };
+    let Some(fields) = text.strip_prefix(KIND) else { return Ok(None) };
+    let malformed = |reason| AccessFault::CredentialMalformed { reason };
+    let (version, rest) = fields.split_once('&').ok_or(malformed("\"sig\" is missing"))?;
+    if !matches!(version, "ver=1" | "ver=1.0") {
+        return Err(malformed("only the versions \"1\" and \"1.0\" of resource tokens are accepted"));
+    }
+    let sealed = rest.strip_prefix("sig=").ok_or(malformed("\"sig\" is missing"))?;
+    Ok(Some(sealed.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn with(text: &str) -> Result<Option<String>, AccessFault> {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, HeaderValue::from_str(text).unwrap());
+        of(&headers)
+    }
+
+    #[test]
+    fn tokens_are_told_from_other_credentials() {
+        let sealed = Ok(Some("abc-_".to_owned()));
+        assert_eq!(with("type%3Dresource%26ver%3D1%26sig%3Dabc-_"), sealed);
+        assert_eq!(with("type%3dresource%26ver%3d1.0%26sig%3dabc-_"), sealed);
+        assert_eq!(with("type=resource&ver=1&sig=abc-_"), sealed);
+        assert_eq!(with("type=master&ver=1.0&sig=abc"), Ok(None));
+        assert_eq!(with("type=resource%2"), Ok(None));
+        assert_eq!(of(&HeaderMap::new()), Ok(None));
+    }
+
+    #[test]
+    fn a_token_without_its_parts_is_malformed() {
+        for text in
+            ["type=resource&", "type=resource&ver=2&sig=a", "type=resource&ver=1", "type=resource&ver=1&x=a"]
+        {
+            assert!(matches!(with(text), Err(AccessFault::CredentialMalformed { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Users, permissions, scripts and client encryption keys as JSON.
+
+use engine::{ClientEncryptionKey, Container, Database, Entry, Permission, Script, User};
+use model::ScriptKind;
+use serde_json::{Map, Value as Json};
+
+/// A user.
+pub(crate) fn user(database: &Database, user: &User) -> Json {
+    let mut members = Map::new();
+    members.insert("id".to_owned(), user.id().into());
+    add_system(&mut members, user, &user_link(database, user));
+    members.insert("_permissions".to_owned(), "permissions/".into());
+    Json::Object(members)
+}
+
+fn user_link(database: &Database, user: &User) -> String {
+    format!("dbs/{}/users/{}/", database.rid(), user.rid())
+}
+
+/// A permission with a token for it.
+pub(crate) fn permission(database: &Database, user: &User, permission: &Permission, token: &str) -> Json {
+    let mut members = permission.definition().definition.to_json();
+    let link = format!("{}permissions/{}/", user_link(database, user), permission.rid());
+    add_system(&mut members, permission, &link);
+    members.insert("_token".to_owned(), format!("type=resource&ver=1&sig={token}").into());
+    Json::Object(members)
+}
+
+/// A script.
+pub(crate) fn script(container: &Container, kind: ScriptKind, script: &Script) -> Json {
+    let mut members = script.definition().to_json();
+    let (database, owner) = (container.database().rid(), container.rid());
+    let link = format!("dbs/{database}/colls/{owner}/{}/{}/", kind.segment(), script.rid());
+    add_system(&mut members, script, &link);
+    Json::Object(members)
+}
+
+/// A client encryption key.
+pub(crate) fn encryption_key(database: &Database, key: &ClientEncryptionKey) -> Json {
+    let mut members = key.definition().to_json();
+    let link = format!("dbs/{}/clientencryptionkeys/{}/", database.rid(), key.rid());
+    add_system(&mut members, key, &link);
+    Json::Object(members)
+}
+
+/// What the server adds to each.
+fn add_system<D>(members: &mut Map<String, Json>, entry: &Entry<D>, link: &str) {
+    members.insert("_rid".to_owned(), entry.rid().to_string().into());
+    members.insert("_self".to_owned(), link.into());
+    members.insert("_etag".to_owned(), entry.etag().to_string().into());
+    members.insert("_ts".to_owned(), entry.ts().into());
+}

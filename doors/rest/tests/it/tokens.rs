@@ -1,0 +1,371 @@
+//! Resource tokens: what each kind of grant reaches, and what it never does.
+
+use crate::client::{Answer, Call, Client, DOCS, container};
+use http::{Method, StatusCode};
+use rest::RestDoor;
+use serde_json::{Value as Json, json};
+
+/// Database `d` with containers `c` (items 1 and 2 under key `a`, 1 under key `b`) and `other`, and a user.
+async fn account() -> Client {
+    let client = Client::with_container().await;
+    client.create("/dbs/d/colls", container("other")).await;
+    client.create("/dbs/d/users", json!({ "id": "u" })).await;
+    for (id, key) in [("1", "a"), ("2", "a"), ("1", "b")] {
+        client.put_item(id, key).await;
+    }
+    let script = json!({ "id": "s", "body": "function () {}" });
+    client.create("/dbs/d/colls/c/sprocs", script.clone()).await;
+    client.create("/dbs/d/colls/c/sprocs", json!({ "id": "s2", "body": "function () {}" })).await;
+    client
+}
+
+async fn granted(client: &Client, mode: &str, resource: &str, key: Option<Json>) -> Json {
+    let mut body = json!({ "id": format!("{mode} {}", resource.trim_matches('/').replace('/', " ")), "permissionMode": mode });
+    body["resource"] = json!(resource);
+    if let Some(key) = key {
+        body["resourcePartitionKey"] = key;
+    }
+    client.create("/dbs/d/users/u/permissions", body).await
+}
+
+async fn token(client: &Client, mode: &str, resource: &str, key: Option<Json>) -> String {
+    granted(client, mode, resource, key).await["_token"].as_str().unwrap().to_owned()
+}
+
+fn item(id: &str, key: &str) -> Call {
+    Call::get(&format!("{DOCS}/{id}")).key(&json!([key]))
+}
+
+fn put(id: &str, key: &str) -> Call {
+    let call = Call::put(&format!("{DOCS}/{id}")).key(&json!([key]));
+    call.json(&json!({ "id": id, "pk": key, "n": 2 }))
+}
+
+fn create(id: &str, key: &str) -> Call {
+    Call::post(DOCS).key(&json!([key])).json(&json!({ "id": id, "pk": key }))
+}
+
+fn list(key: Option<&str>) -> Call {
+    let call = Call::get(DOCS);
+    key.map_or(call.clone(), |key| call.key(&json!([key])))
+}
+
+async fn status(client: &Client, token: &str, call: Call) -> u16 {
+    client.send(call.token(token)).await.status.as_u16()
+}
+
+#[tokio::test]
+async fn a_container_grant_reaches_all_items_in_its_mode() {
+    let client = account().await;
+    let read = token(&client, "Read", "dbs/d/colls/c", None).await;
+    for call in [item("1", "a"), item("1", "b"), list(None), list(Some("a"))] {
+        assert_eq!(status(&client, &read, call).await, 200);
+    }
+    assert_eq!(status(&client, &read, item("9", "a")).await, 404);
+    let delete = || Call::delete(&format!("{DOCS}/2")).key(&json!(["a"]));
+    for call in [put("1", "a"), create("3", "a"), delete()] {
+        assert_eq!(status(&client, &read, call).await, 403);
+    }
+    assert_eq!(client.send(Call::delete("/dbs/d/users/u")).await.status, StatusCode::NO_CONTENT);
+    client.create("/dbs/d/users", json!({ "id": "u" })).await;
+    let all = token(&client, "All", "dbs/d/colls/c", None).await;
+    assert_eq!(status(&client, &all, create("3", "a")).await, 201);
+    assert_eq!(status(&client, &all, put("1", "a")).await, 200);
+    assert_eq!(status(&client, &all, delete()).await, 204);
+}
+
+#[tokio::test]
+async fn a_key_bounds_a_grant() {
+    let client = account().await;
+    let all = token(&client, "All", "dbs/d/colls/c", Some(json!(["a"]))).await;
+    for (call, expected) in [
+        (item("1", "a"), 200),
+        (put("1", "a"), 200),
+        (create("3", "a"), 201),
+        (list(Some("a")), 200),
+        (item("1", "b"), 403),
+        (put("1", "b"), 403),
+        (create("3", "b"), 403),
+        (list(Some("b")), 403),
+        (list(None), 403),
+        (list(None).header("x-ms-documentdb-partitionkeyrangeid", "0"), 403),
+        (Call::post("/dbs/d/colls/c/operations/partitionkeydelete").key(&json!(["b"])), 403),
+    ] {
+        let name = format!("{} {} {:?}", call.verb, call.path, call.headers);
+        assert_eq!(status(&client, &all, call).await, expected, "{name}");
+    }
+    // The key of the document counts, not what the header leaves out.
+    let silent = Call::post(DOCS).json(&json!({ "id": "4", "pk": "b" }));
+    assert_eq!(status(&client, &all, silent).await, 403);
+    // Every step of a bulk is judged by itself.
+    let steps = json!([
+        { "operationType": "Create", "resourceBody": { "id": "5", "pk": "a" }, "partitionKey": "[\"a\"]" },
+        { "operationType": "Create", "resourceBody": { "id": "5", "pk": "b" }, "partitionKey": "[\"b\"]" },
+    ]);
+    let bulk = Call::post(DOCS).header("x-ms-cosmos-is-batch-request", "true");
+    let bulk = bulk.header("x-ms-cosmos-batch-atomic", "false").json(&steps);
+    let answer = client.send(bulk.token(&all)).await.json();
+    assert_eq!((&answer[0]["statusCode"], &answer[1]["statusCode"]), (&json!(201), &json!(403)));
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_hierarchical_key_grants_what_is_below() {
+    let client = account().await;
+    let definition = json!({
+        "id": "h",
+        "partitionKey": { "paths": ["/tenant", "/user"], "kind": "MultiHash", "version": 2 },
+    });
+    client.create("/dbs/d/colls", definition).await;
+    let docs = "/dbs/d/colls/h/docs";
+    for (tenant, user) in [("t", "1"), ("t", "2"), ("t2", "1")] {
+        client.create(docs, json!({ "id": "x", "tenant": tenant, "user": user })).await;
+    }
+    let read = token(&client, "Read", "dbs/d/colls/h", Some(json!(["t"]))).await;
+    let one = |key: Json| Call::get(&format!("{docs}/x")).key(&key);
+    assert_eq!(status(&client, &read, one(json!(["t", "1"]))).await, 200);
+    assert_eq!(status(&client, &read, one(json!(["t", "2"]))).await, 200);
+    assert_eq!(status(&client, &read, one(json!(["t2", "1"]))).await, 403);
+    assert_eq!(status(&client, &read, Call::get(docs).key(&json!(["t"]))).await, 200);
+    assert_eq!(status(&client, &read, Call::get(docs).key(&json!(["t", "1"]))).await, 200);
+    assert_eq!(status(&client, &read, Call::get(docs)).await, 403);
+}
+
+#[tokio::test]
+async fn an_item_grant_reaches_that_item() {
+    let client = account().await;
+    let all = token(&client, "All", "dbs/d/colls/c/docs/1", Some(json!(["a"]))).await;
+    for (call, expected) in [
+        (item("1", "a"), 200),
+        (put("1", "a"), 200),
+        (item("2", "a"), 403),
+        (item("1", "b"), 403),
+        (create("3", "a"), 403),
+        (list(Some("a")), 403),
+        (list(None), 403),
+    ] {
+        let name = format!("{} {} {:?}", call.verb, call.path, call.headers);
+        assert_eq!(status(&client, &all, call).await, expected, "{name}");
+    }
+    let stored = client.send(item("2", "a")).await.json();
+    let link = stored["_self"].as_str().unwrap();
+    let by_number = token(&client, "Read", link, Some(json!(["a"]))).await;
+    let by_rid = |link: &str| Call::get(&format!("/{link}")).key(&json!(["a"]));
+    assert_eq!(status(&client, &by_number, by_rid(link)).await, 200);
+    assert_eq!(status(&client, &by_number, item("2", "a")).await, 403);
+    let other = client.send(item("1", "a")).await.json();
+    assert_eq!(status(&client, &by_number, by_rid(other["_self"].as_str().unwrap())).await, 403);
+}
+
+#[tokio::test]
+async fn a_script_grant_reaches_that_script() {
+    let client = account().await;
+    let all = token(&client, "All", "dbs/d/colls/c/sprocs/s", None).await;
+    let read = |id: &str| Call::get(&format!("/dbs/d/colls/c/sprocs/{id}"));
+    assert_eq!(status(&client, &all, read("s")).await, 200);
+    let execute = Call::post("/dbs/d/colls/c/sprocs/s").json(&json!([]));
+    assert_eq!(status(&client, &all, execute).await, 400);
+    let refused = [
+        read("s2"),
+        read("nothing"),
+        Call::get("/dbs/d/colls/c/sprocs"),
+        Call::delete("/dbs/d/colls/c/sprocs/s"),
+        Call::get("/dbs/d/colls/c/triggers/s"),
+        item("1", "a"),
+        list(None),
+    ];
+    for call in refused {
+        let path = call.path.clone();
+        assert_eq!(status(&client, &all, call).await, 403, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_reads_what_a_client_needs_and_nothing_else_of_the_catalog() {
+    let client = account().await;
+    let permission = granted(&client, "All", "dbs/d/colls/c", None).await;
+    let all = permission["_token"].as_str().unwrap();
+    for path in ["/", "/dbs/d/colls/c", "/dbs/d/colls/c/pkranges", "/dbs/d/colls/c/conflicts"] {
+        assert_eq!(status(&client, all, Call::get(path)).await, 200, "{path}");
+    }
+    let own = format!("/{}", permission["_self"].as_str().unwrap());
+    for (verb, path) in [
+        (Method::GET, "/dbs"),
+        (Method::POST, "/dbs"),
+        (Method::GET, "/dbs/d"),
+        (Method::DELETE, "/dbs/d"),
+        (Method::GET, "/dbs/d/colls"),
+        (Method::POST, "/dbs/d/colls"),
+        (Method::PUT, "/dbs/d/colls/c"),
+        (Method::DELETE, "/dbs/d/colls/c"),
+        (Method::GET, "/dbs/d/colls/c/sprocs"),
+        (Method::GET, "/dbs/d/colls/c/sprocs/s"),
+        (Method::POST, "/dbs/d/colls/c/udfs"),
+        (Method::GET, "/dbs/d/users"),
+        (Method::GET, "/dbs/d/users/u"),
+        (Method::DELETE, "/dbs/d/users/u"),
+        (Method::GET, "/dbs/d/users/u/permissions"),
+        (Method::GET, &own),
+        (Method::PUT, &own),
+        (Method::GET, "/dbs/d/clientencryptionkeys"),
+        (Method::GET, "/offers"),
+        (Method::GET, "/offers/AQAA"),
+        (Method::PUT, "/offers/AQAA"),
+    ] {
+        let call = Call::new(verb.clone(), path).json(&json!({ "id": "x" }));
+        assert_eq!(status(&client, all, call).await, 403, "{verb} {path}");
+    }
+}
+
+#[tokio::test]
+async fn no_route_but_the_account_is_open_to_a_token_for_something_else() {
+    let client = account().await;
+    let all = token(&client, "All", "dbs/d/colls/other", None).await;
+    let body = json!({ "id": "1", "pk": "a" });
+    let mut count = 0;
+    for (verb, route) in RestDoor::routes() {
+        // Nobody can query offers.
+        if route == "/" || (verb == Method::POST && route == "/offers") {
+            continue;
+        }
+        let ids = if route.starts_with("/offers") { ["AQAA", "", ""] } else { ["d", "c", "1"] };
+        let path = ids.iter().fold(route.clone(), |path, id| path.replacen('*', id, 1));
+        let call = Call::new(verb.clone(), &path).key(&json!(["a"])).json(&body);
+        assert_eq!(status(&client, &all, call).await, 403, "{verb} {route}");
+        count += 1;
+    }
+    assert_eq!(count, RestDoor::routes().len() - 2);
+}
+
+/// All that a refusal says, apart from the activity id.
+fn without_activity(answer: &Answer) -> (u16, u32, String) {
+    let (status, substatus) = answer.code();
+    (status, substatus, answer.message().split("\r\n").next().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn what_is_absent_looks_like_what_is_out_of_reach() {
+    let client = account().await;
+    client.create("/dbs", json!({ "id": "e" })).await;
+    let all = token(&client, "All", "dbs/d/colls/c", None).await;
+    let odd_key = json!(["too", "many", "parts"]);
+    let shapes: [(Method, &str); 13] = [
+        (Method::GET, ""),
+        (Method::PUT, ""),
+        (Method::DELETE, ""),
+        (Method::GET, "/docs"),
+        (Method::POST, "/docs"),
+        (Method::GET, "/docs/1"),
+        (Method::DELETE, "/docs/1"),
+        (Method::PATCH, "/docs/1"),
+        (Method::GET, "/pkranges"),
+        (Method::GET, "/sprocs/s"),
+        (Method::POST, "/sprocs"),
+        (Method::GET, "/conflicts"),
+        (Method::POST, "/operations/partitionkeydelete"),
+    ];
+    for (verb, suffix) in shapes {
+        let mut seen = Vec::new();
+        for owner in ["/dbs/d/colls/other", "/dbs/d/colls/absent", "/dbs/absent/colls/c"] {
+            for call in [
+                Call::new(verb.clone(), &format!("{owner}{suffix}")),
+                Call::new(verb.clone(), &format!("{owner}{suffix}"))
+                    .key(&odd_key)
+                    .header("x-ms-cosmos-intended-collection-rid", "AQAAAIAAAAk="),
+            ] {
+                seen.push(without_activity(&client.send(call.token(&all)).await));
+            }
+        }
+        assert_eq!(seen[0].0, 403, "{verb} {suffix}: {seen:?}");
+        assert!(seen.iter().all(|answer| *answer == seen[0]), "{verb} {suffix}: {seen:?}");
+    }
+    for suffix in ["", "/colls", "/users", "/users/u", "/users/u/permissions/p", "/clientencryptionkeys/k"] {
+        let there = client.send(Call::get(&format!("/dbs/e{suffix}")).token(&all)).await;
+        let absent = client.send(Call::get(&format!("/dbs/absent{suffix}")).token(&all)).await;
+        assert_eq!(without_activity(&there), without_activity(&absent), "{suffix}");
+        assert_eq!(there.code().0, 403);
+    }
+}
+
+#[tokio::test]
+async fn a_token_ends_with_its_time() {
+    let client = account().await;
+    let body = json!({ "id": "p", "permissionMode": "Read", "resource": "dbs/d/colls/c" });
+    let call = Call::post("/dbs/d/users/u/permissions").json(&body);
+    let made = client.send(call.header("x-ms-documentdb-expiry-seconds", "10")).await.json();
+    let short = made["_token"].as_str().unwrap();
+    let read = Call::get("/dbs/d/users/u/permissions/p");
+    for bad in ["9", "86401", "0", "-1", "x", "1.5"] {
+        let call = read.clone().header("x-ms-documentdb-expiry-seconds", bad);
+        assert_eq!(client.send(call).await.code(), (400, 0), "{bad}");
+    }
+    let long = client.send(read.header("x-ms-documentdb-expiry-seconds", "86400")).await.json();
+    let long = long["_token"].as_str().unwrap();
+    client.advance(9);
+    assert_eq!(status(&client, short, item("1", "a")).await, 200);
+    client.advance(1);
+    let expired = client.send(item("1", "a").token(short)).await;
+    assert_eq!(expired.code(), (403, 0));
+    assert!(expired.message().contains("expired"), "{expired:?}");
+    assert_eq!(client.send(Call::get("/").token(short)).await.code(), (403, 0));
+    client.advance(86_389);
+    assert_eq!(status(&client, long, item("1", "a")).await, 200);
+    client.advance(1);
+    assert_eq!(status(&client, long, item("1", "a")).await, 403);
+}
+
+#[tokio::test]
+async fn a_token_ends_with_its_permission() {
+    let client = account().await;
+    let made = granted(&client, "Read", "dbs/d/colls/c", None).await;
+    let path = format!("/dbs/d/users/u/permissions/{}", made["id"].as_str().unwrap().replace(' ', "%20"));
+    let first = made["_token"].as_str().unwrap();
+    let again = client.send(Call::get(&path)).await.json();
+    let again = again["_token"].as_str().unwrap();
+    assert_eq!(status(&client, first, item("1", "a")).await, 200);
+    let replaced = client.send(Call::put(&path).json(&made)).await.json();
+    for ended in [first, again] {
+        let answer = client.send(item("1", "a").token(ended)).await;
+        assert_eq!(answer.code(), (403, 0));
+        assert!(answer.message().contains("ended"), "{answer:?}");
+    }
+    let second = replaced["_token"].as_str().unwrap();
+    assert_eq!(status(&client, second, item("1", "a")).await, 200);
+    assert_eq!(client.send(Call::delete(&path)).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(status(&client, second, item("1", "a")).await, 403);
+    // Made anew under the same name it is another permission.
+    granted(&client, "Read", "dbs/d/colls/c", None).await;
+    assert_eq!(status(&client, second, item("1", "a")).await, 403);
+}
+
+#[tokio::test]
+async fn a_grant_does_not_pass_to_a_container_made_anew() {
+    let client = account().await;
+    let all = token(&client, "All", "dbs/d/colls/c", None).await;
+    assert_eq!(client.send(Call::delete("/dbs/d/colls/c")).await.status, StatusCode::NO_CONTENT);
+    client.create("/dbs/d/colls", container("c")).await;
+    assert_eq!(status(&client, &all, list(None)).await, 403);
+}
+
+#[tokio::test]
+async fn forged_tokens_are_nobody_s() {
+    let client = account().await;
+    let all = token(&client, "All", "dbs/d/colls/c", None).await;
+    let flipped = all.replace("sig=A", "sig=B");
+    assert_ne!(flipped, all);
+    for forged in [
+        flipped.as_str(),
+        &all[..all.len() - 1],
+        &format!("{all}A"),
+        "type=resource&ver=1&sig=",
+        "type=resource&ver=1&sig=AAAA",
+        "type=resource&ver=3&sig=AAAA",
+    ] {
+        let answer = client.send(item("1", "a").token(forged)).await;
+        assert_eq!(answer.code(), (401, 0), "{forged}");
+        assert_eq!(answer.header("x-ms-request-charge"), Some("0.00"));
+    }
+    let newer = all.replace("ver=1&", "ver=1.0&");
+    assert_eq!(status(&client, &newer, item("1", "a")).await, 200);
+    let with_date = item("1", "a").token(&all).header("x-ms-date", "yesterday");
+    assert_eq!(client.send(with_date).await.status, StatusCode::OK);
+}
