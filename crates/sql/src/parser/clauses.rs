@@ -36,13 +36,12 @@ impl Parser<'_> {
             return Ok((None, 0));
         }
         self.expect_keyword(Keyword::By)?;
-        // RANK is a word like any other unless an expression follows it.
+        // RANK is a word like any other unless a call or a name follows it.
         let second = self.peek_second();
         let is_followed = second.kind == TokenKind::Word && second.keyword.is_none();
         if self.sees_word("RANK") && is_followed {
             self.take();
-            let (scores, height) = self.expressions()?;
-            return Ok((Some(OrderBy::Rank(scores)), height));
+            return self.scores();
         }
         let mut keys = Vec::new();
         let mut height = 0;
@@ -53,6 +52,20 @@ impl Parser<'_> {
             keys.push(SortKey { expression: *node.expression, descending });
             if !self.eat(TokenKind::Comma) {
                 return Ok((Some(OrderBy::Keys(keys)), height));
+            }
+        }
+    }
+
+    /// Reads what ranks are made of: no operators, since `RANK (…)` would be a call.
+    fn scores(&mut self) -> Parsed<(Option<OrderBy>, usize)> {
+        let mut scores = Vec::new();
+        let mut height = 0;
+        loop {
+            let score = self.primary()?;
+            height = height.max(score.height);
+            scores.push(*score.expression);
+            if !self.eat(TokenKind::Comma) {
+                return Ok((Some(OrderBy::Rank(scores)), height));
             }
         }
     }
