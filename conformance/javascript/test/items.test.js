@@ -94,6 +94,22 @@ for (const scheme of SCHEMES) {
       assert.equal((await item.replace({ id: "1", pk: "a", v: 3 }, fresh)).resource.v, 3);
     });
 
+    it("lets one of two clients win each race", async () => {
+      const other = server.client(scheme);
+      const racers = [container, other.database(container.database.id).container(container.id)];
+      const id = unique("race");
+      await container.items.create({ id, pk: "a", v: 0 });
+      for (let round = 1; round <= 20; round++) {
+        const { etag } = await container.item(id, "a").read();
+        const options = { accessCondition: { type: "IfMatch", condition: etag } };
+        const write = (racer) => racer.item(id, "a").replace({ id, pk: "a", v: round }, options);
+        const codes = await Promise.all(racers.map((racer) => write(racer).then((won) => won.statusCode, (lost) => Number(lost.code))));
+        assert.deepEqual(codes.sort(), [200, 412]);
+        assert.equal((await container.item(id, "a").read()).resource.v, round);
+      }
+      other.dispose();
+    });
+
     it("answers an unchanged read with 304", async () => {
       const { etag } = await container.items.create({ id: "1", pk: "a" });
       const condition = { accessCondition: { type: "IfNoneMatch", condition: etag } };
