@@ -147,6 +147,22 @@ for (const scheme of SCHEMES) {
       assert.equal((await container.item("1", undefined).read()).resource._rid, resource._rid);
     });
 
+    it("uses containers of old clients, which have no key", async () => {
+      const partitionKey = { paths: ["/_partitionKey"], systemKey: true };
+      const { container: old } = await database.containers.create({ id: unique("c"), partitionKey });
+      assert.equal((await old.items.create({ id: "1", v: 1 })).statusCode, 201);
+      assert.equal((await old.item("1").read()).resource.v, 1);
+      assert.equal((await old.items.upsert({ id: "1", v: 2 })).statusCode, 200);
+      assert.equal((await old.item("1").patch([{ op: "incr", path: "/v", value: 1 }])).resource.v, 3);
+      // A newer client may give items of such a container a key.
+      assert.equal((await old.items.create({ id: "1", _partitionKey: "a", v: 9 })).statusCode, 201);
+      assert.equal((await old.item("1", "a").read()).resource.v, 9);
+      assert.equal((await old.item("1").read()).resource.v, 3);
+      assert.equal((await old.items.readAll().fetchAll()).resources.length, 2);
+      assert.equal((await old.item("1").delete()).statusCode, 204);
+      assert.equal((await old.item("1").read()).statusCode, 404);
+    });
+
     it("finds items under hierarchical keys", async () => {
       const { container: tenants } = await database.containers.create({
         id: unique("c"),
