@@ -1,10 +1,13 @@
 //! The server under test as a child process: started, stopped in order, killed, started again on the same folder.
 
-use azure_core::credentials::TokenCredential;
+use azure_core::credentials::{Secret, TokenCredential};
+use azure_core::hmac::hmac_sha256;
+use azure_core::time::{OffsetDateTime, to_rfc7231};
 use azure_data_cosmos::options::Region;
 use azure_data_cosmos::{
     AccountReference, CosmosClient, CosmosClientBuilder, CosmosRuntime, RoutingStrategy,
 };
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -163,12 +166,35 @@ impl Server {
 
     /// The certificate of the server's own authority.
     fn authority(&self) -> String {
+        self.send("GET /_explorer/emulator.pem", "", "").split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    /// Creates a resource of a kind under a parent as the SDK does not.
+    pub fn create_by_hand(&self, parent: &str, kind: &str, body: &Value) {
+        let date = to_rfc7231(&OffsetDateTime::now_utc());
+        let text = format!("post\n{kind}\n{parent}\n{}\n\n", date.to_lowercase());
+        let signature = hmac_sha256(&text, &Secret::new(KEY)).unwrap();
+        let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+        let headers = format!(
+            "authorization: type%3Dmaster%26ver%3D1.0%26sig%3D{signature}\r\n\
+             x-ms-date: {date}\r\nx-ms-version: 2020-07-15\r\n"
+        );
+        let answer = self.send(&format!("POST /{parent}/{kind}"), &headers, &body.to_string());
+        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    }
+
+    /// One request on a connection of its own, and the whole answer.
+    fn send(&self, verb_and_path: &str, headers: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let request = "GET /_explorer/emulator.pem HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        let size = body.len();
+        let request = format!(
+            "{verb_and_path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {size}\r\n\
+             {headers}\r\n{body}"
+        );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+        answer
     }
 
     fn errors(&self) -> String {
