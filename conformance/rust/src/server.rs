@@ -1,5 +1,6 @@
 //! The server under test as a child process: started, stopped in order, killed, started again on the same folder.
 
+use azure_core::credentials::TokenCredential;
 use azure_data_cosmos::options::Region;
 use azure_data_cosmos::{
     AccountReference, CosmosClient, CosmosClientBuilder, CosmosRuntime, RoutingStrategy,
@@ -8,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -20,6 +21,8 @@ const READY_MAX: Duration = Duration::from_secs(30);
 /// One server and its data folder. The port is chosen at the first start and kept at later ones.
 pub struct Server {
     folder: tempfile::TempDir,
+    mode: &'static str,
+    flags: Vec<String>,
     process: Option<Child>,
     port: u16,
     /// Connections of the SDK. Those of another server would not trust this one's authority.
@@ -31,8 +34,15 @@ pub struct Server {
 impl Server {
     /// Starts a server with an empty data folder.
     pub fn start_new() -> Server {
+        Server::start_in("dev", &[])
+    }
+
+    /// The same in a mode of the program, with more flags.
+    pub fn start_in(mode: &'static str, flags: &[&str]) -> Server {
         let folder = tempfile::Builder::new().prefix("conformance-").tempdir().unwrap();
-        let mut server = Server { folder, process: None, port: 0, connections: OnceCell::new(), guard: None };
+        let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let connections = OnceCell::new();
+        let mut server = Server { folder, mode, flags, process: None, port: 0, connections, guard: None };
         server.start();
         server
     }
@@ -41,9 +51,10 @@ impl Server {
         let log = self.folder.path().join("log");
         let log = std::fs::OpenOptions::new().append(true).create(true).open(log).unwrap();
         let mut process = Command::new(program())
-            .arg("--data")
-            .arg(self.folder.path().join("data"))
+            .args([self.mode, "--data"])
+            .arg(self.data())
             .args(["--nosql", &format!("127.0.0.1:{}", self.port)])
+            .args(&self.flags)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -66,6 +77,18 @@ impl Server {
         self.port =
             receiver.recv_timeout(READY_MAX).unwrap_or_else(|_| panic!("not ready\n{}", self.errors()));
         trust(&self.authority());
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Does something with the account's keys, as an operator would, and answers what the program printed.
+    pub fn keys(&self, verb: &str, name: &str) -> String {
+        let mut command = Command::new(program());
+        let output = command.args(["keys", verb, name, "--data"]).arg(self.data()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     /// Has the server killed and its folder removed when this process ends, however it ends: a static is never dropped.
@@ -104,11 +127,21 @@ impl Server {
 
     /// A client as an application makes it.
     pub async fn client(&self, scheme: &str) -> CosmosClient {
-        self.client_with_key(scheme, KEY).await.unwrap()
+        self.build(self.builder().await, scheme, KEY).await.unwrap()
     }
 
     pub async fn client_with_key(&self, scheme: &str, key: &str) -> azure_data_cosmos::Result<CosmosClient> {
-        self.build(self.builder().await, scheme, key).await
+        self.build(stranger().await, scheme, key).await
+    }
+
+    /// A client that asks a credential for tokens.
+    pub async fn client_with_tokens(
+        &self,
+        scheme: &str,
+        credential: Arc<dyn TokenCredential>,
+    ) -> azure_data_cosmos::Result<CosmosClient> {
+        let account = AccountReference::with_credential(self.endpoint(scheme).parse().unwrap(), credential);
+        stranger().await.build(account, RoutingStrategy::ProximityTo(Region::EAST_US)).await
     }
 
     pub async fn builder(&self) -> CosmosClientBuilder {
@@ -147,6 +180,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A builder that shares nothing. Clients of one runtime for one endpoint share the credential of the first.
+pub async fn stranger() -> CosmosClientBuilder {
+    CosmosClient::builder().with_runtime(CosmosRuntime::builder().build().await.unwrap())
 }
 
 /// The program to test: the release build, or what the environment names.
