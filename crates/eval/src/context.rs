@@ -34,6 +34,11 @@ impl<'a> Context<'a> {
             patterns: Mutex::default(),
         }
     }
+
+    /// The same with functions of the user's.
+    pub fn with_user_functions(self, user_functions: &'a dyn UserFunctions) -> Context<'a> {
+        Context { user_functions, ..self }
+    }
 }
 
 /// The functions that users registered.

@@ -62,7 +62,7 @@ fn every_case_of_every_file() {
 
 fn compute(expression: &str, document: &Document) -> String {
     let ambient = Still::default();
-    let context = Context { user_functions: &Few, ..Context::new(&ambient, Budget::new(1 << 20, 1_000)) };
+    let context = Context::new(&ambient, Budget::new(1 << 20, 1_000)).with_user_functions(&Few);
     let expression = reader::expression(expression);
     let slots = [document.root()];
     match evaluate(&context, &expression, Row::of_document(&slots, 77)) {

@@ -36,7 +36,8 @@ fn every_case_of_every_file() {
             match lines.as_slice() {
                 [] => {}
                 ["documents", lines @ ..] => {
-                    documents = lines.iter().map(|line| Document::from_json(line.as_bytes()).unwrap()).collect();
+                    documents =
+                        lines.iter().map(|line| Document::from_json(line.as_bytes()).unwrap()).collect();
                 }
                 [query, rows @ ..] => {
                     count += 1;
@@ -55,7 +56,7 @@ fn every_case_of_every_file() {
 
 fn rows_of(query: &str, documents: &[Document]) -> Vec<String> {
     let ambient = Still::default();
-    let context = Context { user_functions: &Few, ..Context::new(&ambient, Budget::new(1 << 20, 10_000)) };
+    let context = Context::new(&ambient, Budget::new(1 << 20, 10_000)).with_user_functions(&Few);
     let query = reader::query(query);
     let rows = documents
         .iter()

@@ -1,8 +1,8 @@
 //! Turns the text of a case into an expression or a query: enough of SQL to write cases in, and no more.
 
 use plan::query::{
-    Aggregate, AggregateKind, BinaryOperator as Op, Expression, Function, Grouping, LikePattern, Order, PathStep,
-    Projection, Query, SlotId, SortKey, Source, SubqueryKind, UnaryOperator,
+    Aggregate, AggregateKind, BinaryOperator as Op, Expression, Function, Grouping, LikePattern, Order,
+    PathStep, Projection, Query, SlotId, SortKey, Source, SubqueryKind, UnaryOperator,
 };
 use value::Value;
 
@@ -112,7 +112,11 @@ impl Reader {
 
     fn coalesce(&mut self) -> Expression {
         let first = self.or();
-        if self.take_sign("??") { Expression::Coalesce(Box::new(first), Box::new(self.coalesce())) } else { first }
+        if self.take_sign("??") {
+            Expression::Coalesce(Box::new(first), Box::new(self.coalesce()))
+        } else {
+            first
+        }
     }
 
     fn or(&mut self) -> Expression {
@@ -185,7 +189,9 @@ impl Reader {
             [("-", UnaryOperator::Minus), ("+", UnaryOperator::Plus), ("~", UnaryOperator::BitNot)]
         {
             if self.take_sign(sign) {
-                if sign == "-" && let Some(Token::Number(number)) = self.tokens.get(self.at) {
+                if sign == "-"
+                    && let Some(Token::Number(number)) = self.tokens.get(self.at)
+                {
                     let constant = Expression::Constant(json(&format!("-{number}")));
                     self.at += 1;
                     return constant;
@@ -367,8 +373,7 @@ impl Reader {
     }
 
     fn source(&mut self) -> Source {
-        let is_elements =
-            matches!(self.tokens.get(self.at + 1), Some(Token::Word(word)) if word.eq_ignore_ascii_case("IN"));
+        let is_elements = matches!(self.tokens.get(self.at + 1), Some(Token::Word(word)) if word.eq_ignore_ascii_case("IN"));
         let mut name = None;
         if is_elements {
             name = Some(self.word());
