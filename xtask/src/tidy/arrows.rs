@@ -30,7 +30,7 @@ const ROOMS: [Room; 13] = [
     room("doors/rest", "rest", &["value", "model", "plan", "engine"]),
     room("server", "perihelion", &["model", "engine", "rest", "kv"]),
     room("sim", "sim", &["value", "model", "plan", "kv", "partition", "engine"]),
-    room("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "rest"]),
+    room("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "rest", "sql"]),
     // Tools look at the server from outside.
     room("bench", "bench", &[]),
 ];

@@ -115,7 +115,10 @@ pub struct Ranking {
     pub weights: Vec<f64>,
 }
 
-/// One key of an order.
+/// One key of an order: a path in the document or the distance of a vector.
+///
+/// Distances come nearest first; which end that is depends on the distance function of the container, so `descending`
+/// says nothing about them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
     /// The value.

@@ -12,6 +12,10 @@ pub(super) fn unary(operator: UnaryOperator, operand: Expression) -> Expression 
         (UnaryOperator::Minus, Expression::Constant(Value::Int64(integer))) if *integer != 0 => {
             integer.checked_neg().map(Value::Int64)
         }
+        // The least integer is written as the negative of a number that is no integer of 64 bits.
+        (UnaryOperator::Minus, Expression::Constant(Value::Double(double))) if -double == i64::MIN as f64 => {
+            Some(Value::Int64(i64::MIN))
+        }
         (UnaryOperator::Minus, Expression::Constant(Value::Double(double))) => Some(Value::Double(-double)),
         (UnaryOperator::Plus, Expression::Constant(number @ (Value::Int64(_) | Value::Double(_)))) => {
             Some(number.clone())

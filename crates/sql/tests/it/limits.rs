@@ -179,6 +179,7 @@ fn endless_texts() {
 
 #[test]
 fn text() {
+    assert_eq!(compile("").unwrap_err().0[0].kind, FaultKind::UnexpectedEnd);
     let padded = |length: usize| format!("SELECT 1{}", " ".repeat(length - 8));
     assert!(compile(&padded(TEXT_BYTES_MAX)).is_ok());
     let faults = compile(&padded(TEXT_BYTES_MAX + 1)).unwrap_err();
