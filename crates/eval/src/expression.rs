@@ -15,6 +15,9 @@ use crate::{Computed, Context, EvalFault, GroupRow, Row, like, operators, query}
 /// Query texts are checked against a smaller figure before they become expressions; this one guards the stack.
 pub const EXPRESSION_DEPTH_MAX: usize = 256;
 
+/// How many levels a subquery counts for: running one takes that much more of the stack.
+const SUBQUERY_LEVELS: usize = 8;
+
 /// A value, or `None` for undefined, or why there is neither.
 pub(crate) type Outcome<'a> = Result<Option<Computed<'a>>, EvalFault>;
 
@@ -58,7 +61,12 @@ impl<'a> Frame<'a> {
     /// The same row one level down.
     #[inline]
     pub(crate) fn deeper(self) -> Result<Frame<'a>, EvalFault> {
-        match self.levels_left.checked_sub(1) {
+        self.descend(1)
+    }
+
+    #[inline]
+    fn descend(self, levels: usize) -> Result<Frame<'a>, EvalFault> {
+        match self.levels_left.checked_sub(levels) {
             Some(levels_left) => Ok(Frame { levels_left, ..self }),
             None => Err(EvalFault::TooDeep { depth_max: EXPRESSION_DEPTH_MAX }),
         }
@@ -245,7 +253,8 @@ impl<'a> Frame<'a> {
     }
 
     fn subquery(self, kind: SubqueryKind, subquery: &'a Query) -> Outcome<'a> {
-        query::subquery(self, kind, subquery).map(|value| value.map(Computed::Owned))
+        query::subquery(self.descend(SUBQUERY_LEVELS - 1)?, kind, subquery)
+            .map(|value| value.map(Computed::Owned))
     }
 
     fn grouped(

@@ -11,7 +11,7 @@ pub use state::DamagedState;
 use std::cmp::Ordering;
 
 use plan::query::AggregateKind;
-use value::{Kind, Value, ValueRef, compare};
+use value::{Decoded, Kind, Value, ValueRef, compare};
 
 use crate::number::Number;
 use exact_sum::ExactSum;
@@ -122,12 +122,31 @@ impl Accumulator {
     }
 }
 
-/// Whether a value comes before the extreme so far. Of 1 and 1.0 the integer is kept, whichever came first.
+/// Whether a value comes before the extreme so far. Of equal numbers the same one is kept, whichever came first.
 fn is_better(kind: AggregateKind, value: ValueRef<'_>, extreme: ValueRef<'_>) -> bool {
     match compare(value, extreme) {
         Ordering::Less => kind == AggregateKind::Min,
         Ordering::Greater => kind == AggregateKind::Max,
-        Ordering::Equal => value.kind() == Kind::Int64 && extreme.kind() != Kind::Int64,
+        Ordering::Equal => plainness(value) < plainness(extreme),
+    }
+}
+
+/// Which of equal numbers is preferred: 1 before 1.0, and 0.0 before -0.0.
+fn plainness(number: ValueRef<'_>) -> u8 {
+    match number.decode() {
+        Decoded::Int64(_) => 0,
+        Decoded::Int32(_) => 1,
+        Decoded::Double(value) => 2 + u8::from(value.is_sign_negative()),
+        Decoded::Decimal(_) => 4,
+        Decoded::Null
+        | Decoded::Bool(_)
+        | Decoded::String(_)
+        | Decoded::Binary { .. }
+        | Decoded::Date(_)
+        | Decoded::Guid(_)
+        | Decoded::ObjectId(_)
+        | Decoded::Array(_)
+        | Decoded::Object(_) => 0,
     }
 }
 
@@ -201,6 +220,8 @@ mod tests {
         check(AggregateKind::Max, "false 1 true", "1");
         check(AggregateKind::Min, "1 []", "undefined");
         check(AggregateKind::Max, "{} 1", "undefined");
+        check(AggregateKind::Max, "1.0 1", "1");
+        check(AggregateKind::Min, "-0.0 0.0", "0.0");
     }
 
     fn any_value() -> impl Strategy<Value = Option<Value>> {

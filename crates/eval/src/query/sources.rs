@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use plan::query::{PathStep, Source};
-use value::{Kind, ValueRef};
+use value::ValueRef;
 
 use super::{DocumentRow, results};
 use crate::expression::Frame;
@@ -94,9 +94,6 @@ pub(super) fn for_each_row<'a>(
 fn follow<'v>(root: ValueRef<'v>, path: &[PathStep]) -> Option<ValueRef<'v>> {
     path.iter().try_fold(root, |value, step| match step {
         PathStep::Name(name) => value.member(name),
-        PathStep::Position(position) => {
-            debug_assert!(value.kind() != Kind::String, "strings have no elements");
-            value.element(usize::try_from(*position).ok()?)
-        }
+        PathStep::Position(position) => value.element(usize::try_from(*position).ok()?),
     })
 }

@@ -127,11 +127,12 @@ proptest! {
         prop_assert_eq!(&ascending, &descending);
         for pair in ascending.windows(2) {
             let [first, second] = [&pair[0], &pair[1]].map(|row| row.as_ref().element(1));
-            prop_assert!(match (first, second) {
+            let is_ordered = match (first, second) {
                 (None, _) => true,
                 (Some(_), None) => false,
                 (Some(first), Some(second)) => value::compare(first, second).is_le(),
-            });
+            };
+            prop_assert!(is_ordered);
         }
     }
 }
