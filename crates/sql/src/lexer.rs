@@ -1,15 +1,18 @@
 //! Text to tokens.
 //!
-//! Knows no grammar: a word is a word here, reserved or not. Text that is no token becomes [`TokenKind::Invalid`] or an
+//! Knows no grammar: a word is a word here, and carries which keyword it is, if any. Text that is no token becomes [`TokenKind::Invalid`] or an
 //! unclosed string, and the parser complains when it gets there, so that the first mistake of a text is the one told.
 
 use crate::fault::Place;
+use crate::keyword::Keyword;
 use logos::Logos;
 
 /// A token with its text and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'text> {
     pub(crate) kind: TokenKind,
+    /// Looked up once, since the parser asks at every turn.
+    pub(crate) keyword: Option<Keyword>,
     pub(crate) text: &'text str,
     pub(crate) place: Place,
 }
@@ -112,10 +115,12 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     for (kind, range) in TokenKind::lexer(text).spanned() {
         let kind = kind.unwrap_or(TokenKind::Invalid);
         let place = Place { start: offsets.at(range.start), end: offsets.at(range.end) };
-        tokens.push(Token { kind, text: &text[range], place });
+        let text = &text[range];
+        let keyword = if kind == TokenKind::Word { Keyword::find(text) } else { None };
+        tokens.push(Token { kind, keyword, text, place });
     }
     let end = offsets.at(text.len());
-    tokens.push(Token { kind: TokenKind::End, text: "", place: Place { start: end, end } });
+    tokens.push(Token { kind: TokenKind::End, keyword: None, text: "", place: Place { start: end, end } });
     tokens
 }
 

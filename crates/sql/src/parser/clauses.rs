@@ -38,7 +38,7 @@ impl Parser<'_> {
         self.expect_keyword(Keyword::By)?;
         // RANK is a word like any other unless an expression follows it.
         let second = self.peek_second();
-        let is_followed = second.kind == TokenKind::Word && Keyword::find(second.text).is_none();
+        let is_followed = second.kind == TokenKind::Word && second.keyword.is_none();
         if self.sees_word("RANK") && is_followed {
             self.take();
             let (scores, height) = self.expressions()?;

@@ -49,8 +49,7 @@ impl<'text> Parser<'text> {
 
     /// The keyword that the next token is.
     pub(super) fn keyword(&self) -> Option<Keyword> {
-        let token = self.peek();
-        if token.kind == TokenKind::Word { Keyword::find(token.text) } else { None }
+        self.peek().keyword
     }
 
     /// Takes the next token if it is this keyword.
@@ -90,7 +89,7 @@ impl<'text> Parser<'text> {
 
     /// That the next token cannot stand where it does.
     pub(super) fn unexpected(&self) -> Box<SqlFault> {
-        let Token { kind, text, place } = self.peek();
+        let Token { kind, text, place, .. } = self.peek();
         let kind = match kind {
             TokenKind::End => FaultKind::UnexpectedEnd,
             TokenKind::UnclosedString => FaultKind::InvalidString { token: shortened(text) },

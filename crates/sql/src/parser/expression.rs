@@ -144,7 +144,7 @@ impl Parser<'_> {
         }
         let negated = keyword == Keyword::Not;
         let predicate = match negated {
-            true => Predicate::of(Keyword::find(self.peek_second().text)?)?,
+            true => Predicate::of(self.peek_second().keyword?)?,
             false => Predicate::of(keyword)?,
         };
         Some((Infix::Predicate { predicate, negated }, Power::Predicate))

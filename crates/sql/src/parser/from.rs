@@ -30,7 +30,7 @@ impl Parser<'_> {
     fn source(&mut self) -> Parsed<(Source, usize)> {
         let start = self.peek().place;
         let second = self.peek_second();
-        let is_elements = second.kind == TokenKind::Word && Keyword::find(second.text) == Some(Keyword::In);
+        let is_elements = second.keyword == Some(Keyword::In);
         if self.sees_name() && is_elements {
             let alias = self.take();
             self.take();

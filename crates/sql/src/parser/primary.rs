@@ -93,7 +93,7 @@ impl Parser<'_> {
     /// Whether SELECT stands behind a word and a bracket.
     fn third_is_select(&self) -> bool {
         let third = self.tokens.get(self.next + 2);
-        third.is_some_and(|token| Keyword::find(token.text) == Some(Keyword::Select))
+        third.is_some_and(|token| token.keyword == Some(Keyword::Select))
     }
 
     fn worded_subquery(&mut self, kind: SubqueryKind) -> Parsed<Node> {

@@ -1,6 +1,6 @@
 //! Tests of the query language from text to plan and back.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on says so
+#![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
 mod limits;
 mod round_trip;
