@@ -16,7 +16,7 @@ use value::{Document, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("json_in", json_in),
     ("binary_json_in", binary_json_in),
     ("key_code", key_code),
@@ -25,6 +25,7 @@ pub const TARGETS: [Target; 8] = [
     ("patch", patch),
     ("auth_header", auth_header),
     ("definition", definition),
+    ("sql_text", sql_text),
 ];
 
 /// Separates the two parts of an input; no byte of UTF-8 text.
@@ -177,6 +178,40 @@ pub fn definition(data: &[u8]) {
         assert_eq!(again, Ok(key), "a key comes back from its wire form");
     }
     ThroughputChange::from_json(&body).ok();
+}
+
+/// Text of a query: it is refused with a place inside it, or it has a text that says the same, and a plan or faults.
+pub fn sql_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let query = match sql::parse(text) {
+        Ok(query) => query,
+        Err(faults) => return check_faults(text, &faults),
+    };
+    let printed = sql::print(&query);
+    // Brackets and blanks may make it longer than a text may be.
+    if printed.len() <= sql::limits::TEXT_BYTES_MAX {
+        let again = sql::parse(&printed).expect("our own text is a query");
+        assert_eq!(again, query, "text and query are one");
+        assert_eq!(sql::print(&again), printed);
+    }
+    let values =
+        [("@p", Value::from(7)), ("@q", Value::from("x")), ("@r", Value::from(vec![Value::from(0.5)]))];
+    let parameters = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    match sql::lower(&query, &parameters) {
+        Ok(plan) => assert!(!plan.to_string().is_empty()),
+        Err(faults) => check_faults(text, &faults),
+    }
+}
+
+fn check_faults(text: &str, faults: &sql::SqlFaults) {
+    assert!((1..=sql::limits::FAULTS_MAX).contains(&faults.0.len()));
+    for fault in &faults.0 {
+        let end = usize::try_from(fault.place.end).expect("a place is an offset");
+        assert!(fault.place.start <= fault.place.end && end <= text.encode_utf16().count());
+    }
+    serde_json::from_str::<serde_json::Value>(&faults.to_string()).expect("faults are written as JSON");
 }
 
 fn parts(data: &[u8]) -> (&[u8], &[u8]) {

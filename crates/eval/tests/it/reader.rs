@@ -2,7 +2,7 @@
 
 use plan::query::{
     Aggregate, AggregateKind, BinaryOperator as Op, Expression, Function, Grouping, LikePattern, Order,
-    PathStep, Projection, Query, SlotId, SortKey, Source, SubqueryKind, UnaryOperator,
+    PathStep, Projection, Query, Ranking, SlotId, SortKey, Source, SubqueryKind, UnaryOperator,
 };
 use value::Value;
 
@@ -496,7 +496,7 @@ impl Reader {
         }
         assert!(self.take_word("BY"), "expected BY");
         if self.take_word("RANK") {
-            return Order::Rank(vec![self.expression()]);
+            return Order::Rank(Ranking { scores: vec![self.expression()], weights: Vec::new() });
         }
         let mut keys = Vec::new();
         loop {

@@ -5,6 +5,7 @@
 
 mod expression;
 mod function;
+mod show;
 
 pub use expression::{BinaryOperator, Expression, LikePattern, SlotId, SubqueryKind, UnaryOperator};
 pub use function::{Family, Function, Signature};
@@ -102,10 +103,22 @@ pub enum Order {
     /// By values in the row, then by document number (descending if the first key is).
     Keys(Vec<SortKey>),
     /// By the fused ranks of scores: `ORDER BY RANK`.
-    Rank(Vec<Expression>),
+    Rank(Ranking),
 }
 
-/// One key of an order.
+/// Scores whose ranks are fused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking {
+    /// The scores, at least one; each is the call of a scoring function.
+    pub scores: Vec<Expression>,
+    /// How much each score counts; empty if all count the same.
+    pub weights: Vec<f64>,
+}
+
+/// One key of an order: a path in the document or the distance of a vector.
+///
+/// Distances come nearest first; which end that is depends on the distance function of the container, so `descending`
+/// says nothing about them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
     /// The value.

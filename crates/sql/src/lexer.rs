@@ -1,0 +1,193 @@
+//! Text to tokens.
+//!
+//! Knows no grammar: a word is a word here, and carries which keyword it is, if any. Text that is no token becomes [`TokenKind::Invalid`] or an
+//! unclosed string, and the parser complains when it gets there, so that the first mistake of a text is the one told.
+
+use crate::fault::Place;
+use crate::keyword::Keyword;
+use logos::Logos;
+
+/// A token with its text and its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token<'text> {
+    pub(crate) kind: TokenKind,
+    /// Looked up once, since the parser asks at every turn.
+    pub(crate) keyword: Option<Keyword>,
+    pub(crate) text: &'text str,
+    pub(crate) place: Place,
+}
+
+/// The kinds of tokens.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+#[logos(skip r"[ \t\r\n\x0B\x0C]+")]
+#[logos(skip(r"--[^\r\n]*", allow_greedy = true))]
+pub(crate) enum TokenKind {
+    #[regex(r"[A-Za-z_][A-Za-z0-9_]*")]
+    Word,
+    #[regex(r"@[A-Za-z_][A-Za-z0-9_]*")]
+    Parameter,
+    #[regex(r"[0-9]+", priority = 5)]
+    #[regex(r"0[xX][0-9A-Fa-f]+")]
+    Integer,
+    #[regex(r"[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?")]
+    #[regex(r"\.[0-9]+([eE][+-]?[0-9]+)?")]
+    #[regex(r"[0-9]+[eE][+-]?[0-9]+")]
+    Fraction,
+    /// Control characters must be escaped.
+    #[regex(r#""([^"\\\x00-\x1F]|\\[^\x00-\x1F])*""#)]
+    #[regex(r"'([^'\\\x00-\x1F]|\\[^\x00-\x1F])*'")]
+    String,
+    /// Ends with its line, or where a control character stands.
+    #[regex(r#""([^"\\\x00-\x1F]|\\[^\x00-\x1F])*\\?"#)]
+    #[regex(r"'([^'\\\x00-\x1F]|\\[^\x00-\x1F])*\\?")]
+    UnclosedString,
+    #[token("(")]
+    OpenRound,
+    #[token(")")]
+    CloseRound,
+    #[token("[")]
+    OpenSquare,
+    #[token("]")]
+    CloseSquare,
+    #[token("{")]
+    OpenCurly,
+    #[token("}")]
+    CloseCurly,
+    #[token(",")]
+    Comma,
+    #[token(".")]
+    Dot,
+    #[token(":")]
+    Colon,
+    #[token("?")]
+    Question,
+    #[token("??")]
+    Coalesce,
+    #[token("=")]
+    Equal,
+    #[token("!=")]
+    #[token("<>")]
+    NotEqual,
+    #[token("<")]
+    Less,
+    #[token("<=")]
+    LessOrEqual,
+    #[token(">")]
+    Greater,
+    #[token(">=")]
+    GreaterOrEqual,
+    #[token("<<")]
+    ShiftLeft,
+    #[token(">>")]
+    ShiftRight,
+    #[token(">>>")]
+    ShiftRightUnsigned,
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    Minus,
+    #[token("*")]
+    Star,
+    #[token("/")]
+    Slash,
+    #[token("%")]
+    Percent,
+    #[token("&")]
+    Ampersand,
+    #[token("^")]
+    Caret,
+    #[token("|")]
+    Bar,
+    #[token("||")]
+    DoubleBar,
+    #[token("~")]
+    Tilde,
+    /// A sign that begins no token.
+    Invalid,
+    /// Behind the last token.
+    End,
+}
+
+/// All tokens of a text, the last being [`TokenKind::End`].
+pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut offsets = Offsets { text, bytes: 0, units: 0 };
+    for (kind, range) in TokenKind::lexer(text).spanned() {
+        let kind = kind.unwrap_or(TokenKind::Invalid);
+        let place = Place { start: offsets.at(range.start), end: offsets.at(range.end) };
+        let text = &text[range];
+        let keyword = if kind == TokenKind::Word { Keyword::find(text) } else { None };
+        tokens.push(Token { kind, keyword, text, place });
+    }
+    let end = offsets.at(text.len());
+    tokens.push(Token { kind: TokenKind::End, keyword: None, text: "", place: Place { start: end, end } });
+    tokens
+}
+
+/// Turns rising byte offsets into offsets in UTF-16 units.
+struct Offsets<'text> {
+    text: &'text str,
+    bytes: usize,
+    units: u32,
+}
+
+impl Offsets<'_> {
+    fn at(&mut self, bytes: usize) -> u32 {
+        let units: usize = self.text[self.bytes..bytes].chars().map(char::len_utf16).sum();
+        // Texts are bounded far below what 32 bits can count.
+        self.units += u32::try_from(units).unwrap_or(u32::MAX);
+        self.bytes = bytes;
+        self.units
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(TokenKind, &str)]) {
+        let tokens = tokens(text);
+        let found: Vec<_> = tokens.iter().map(|token| (token.kind, token.text)).collect();
+        let (end, found) = found.split_last().unwrap();
+        assert_eq!(found, expected);
+        assert_eq!(*end, (TokenKind::End, ""));
+    }
+
+    #[test]
+    fn numbers() {
+        use TokenKind::{Fraction, Integer};
+        check("12 0x1F 0XaB", &[(Integer, "12"), (Integer, "0x1F"), (Integer, "0XaB")]);
+        check(
+            "1. .5 1.5e-3 2E7",
+            &[(Fraction, "1."), (Fraction, ".5"), (Fraction, "1.5e-3"), (Fraction, "2E7")],
+        );
+        check("1e", &[(Integer, "1"), (TokenKind::Word, "e")]);
+        check("0x", &[(Integer, "0"), (TokenKind::Word, "x")]);
+    }
+
+    #[test]
+    fn strings_end_where_they_should() {
+        check(r#"'a"b' "c'd""#, &[(TokenKind::String, r#"'a"b'"#), (TokenKind::String, r#""c'd""#)]);
+        check(r"'a\'b\\'", &[(TokenKind::String, r"'a\'b\\'")]);
+        check("'a", &[(TokenKind::UnclosedString, "'a")]);
+        check(r"'a\", &[(TokenKind::UnclosedString, r"'a\")]);
+        check("'a\nb", &[(TokenKind::UnclosedString, "'a"), (TokenKind::Word, "b")]);
+    }
+
+    #[test]
+    fn signs_are_as_long_as_they_can_be() {
+        use TokenKind::{Greater, ShiftRight, ShiftRightUnsigned};
+        check(">>>>> >", &[(ShiftRightUnsigned, ">>>"), (ShiftRight, ">>"), (Greater, ">")]);
+        check("???", &[(TokenKind::Coalesce, "??"), (TokenKind::Question, "?")]);
+        check("1--1\r2", &[(TokenKind::Integer, "1"), (TokenKind::Integer, "2")]);
+        check("#", &[(TokenKind::Invalid, "#")]);
+    }
+
+    #[test]
+    fn places_count_utf16_units() {
+        let tokens = tokens("'é😀' x");
+        assert_eq!((tokens[0].place.start, tokens[0].place.end), (0, 5));
+        assert_eq!((tokens[1].place.start, tokens[1].place.end), (6, 7));
+    }
+}

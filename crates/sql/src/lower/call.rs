@@ -1,0 +1,157 @@
+//! Calls: which function it is, whether it has its arguments, whether it may stand where it does.
+
+use super::Lowering;
+use super::group::{AGGREGATES, aggregate_kind};
+use super::scope::Clause;
+use crate::ast;
+use crate::fault::{FaultKind, Limit, Place};
+use crate::limits::USER_CALLS_MAX;
+use plan::query::{AggregateKind, Expression, Function};
+use value::Value;
+
+/// The documented spelling of a function or aggregate, or the name itself if there is none.
+pub(crate) fn canonical_function_name(name: &str) -> String {
+    known_names().find(|known| known.eq_ignore_ascii_case(name)).unwrap_or(name).to_owned()
+}
+
+fn known_names() -> impl Iterator<Item = &'static str> {
+    let functions = Function::ALL.iter().map(|function| function.signature().name);
+    AGGREGATES.into_iter().map(AggregateKind::name).chain(functions)
+}
+
+impl<'query> Lowering<'query> {
+    /// A built-in function or an aggregate.
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        arguments: &'query [ast::Expression],
+        place: Place,
+    ) -> Expression {
+        if let Some(kind) = aggregate_kind(name) {
+            return match arguments {
+                [argument] => self.aggregate(kind, argument, place),
+                _ => {
+                    let name = name.to_owned();
+                    self.fault(FaultKind::ArgumentCount { name, min: 1, max: Some(1) }, place);
+                    Expression::Undefined
+                }
+            };
+        }
+        let Some(function) = Function::find(name) else {
+            if self.has_room() {
+                let fault = FaultKind::UnknownFunction { name: name.to_owned(), suggestion: nearest(name) };
+                self.fault(fault, name_place(name, place));
+            }
+            return Expression::Undefined;
+        };
+        let signature = function.signature();
+        let (min, max) = (signature.arguments_min, signature.arguments_max);
+        if arguments.len() < min || max.is_some_and(|max| arguments.len() > max) {
+            let name = signature.name.to_owned();
+            self.fault(FaultKind::ArgumentCount { name, min, max }, place);
+            return Expression::Undefined;
+        }
+        self.refuse_misplaced_score(function, place);
+        let arguments = self.all(arguments);
+        self.refuse_search_list_size(function, &arguments, place);
+        Expression::Call(function, arguments)
+    }
+
+    fn refuse_misplaced_score(&mut self, function: Function, place: Place) {
+        let is_score = matches!(function, Function::FullTextScore | Function::Rrf);
+        if is_score && self.frame().clause != Clause::Rank {
+            self.fault(FaultKind::MisplacedScore { name: function.signature().name }, place);
+        }
+    }
+
+    fn refuse_search_list_size(&mut self, function: Function, arguments: &[Expression], place: Place) {
+        let options = match (function, arguments.get(3)) {
+            (Function::VectorDistance, Some(Expression::Constant(options))) => options,
+            _ => return,
+        };
+        if let Some(size) = options.member("searchListSizeMultiplier")
+            && !is_search_list_size(size)
+        {
+            self.fault(FaultKind::SearchListSize, place);
+        }
+    }
+
+    /// A function of the user's.
+    pub(super) fn user_call(
+        &mut self,
+        name: &str,
+        arguments: &'query [ast::Expression],
+        place: Place,
+    ) -> Expression {
+        self.user_calls += 1;
+        if self.user_calls == USER_CALLS_MAX + 1 {
+            self.fault(FaultKind::Limit { limit: Limit::UserCalls }, place);
+        }
+        Expression::UserCall(name.to_owned(), self.all(arguments))
+    }
+}
+
+/// Whether this is a whole number from 1 to 100.
+fn is_search_list_size(size: &Value) -> bool {
+    let range = Value::Int64(1)..=Value::Int64(100);
+    let is_at_least = |low: &Value| value::compare(low.as_ref(), size.as_ref()).is_le();
+    let is_at_most = |high: &Value| value::compare(size.as_ref(), high.as_ref()).is_le();
+    let is_fraction = matches!(size, Value::Double(double) if double.fract() != 0.0);
+    !is_fraction && is_at_least(range.start()) && is_at_most(range.end())
+}
+
+/// A call begins with its name.
+fn name_place(name: &str, call: Place) -> Place {
+    let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+    Place { start: call.start, end: call.start.saturating_add(length) }
+}
+
+/// The known name that is most similar, if one is similar at all.
+fn nearest(name: &str) -> Option<&'static str> {
+    let tolerated = ((name.len() + 1) / 3).clamp(1, 3);
+    // Long names cannot be near any of ours, and the distance takes time.
+    if name.len() > 40 {
+        return None;
+    }
+    known_names()
+        .map(|known| (distance(&name.to_ascii_lowercase(), &known.to_ascii_lowercase()), known))
+        .filter(|(distance, _)| *distance <= tolerated)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+/// How many letters must be put in, taken out or replaced to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, other_letter) in other.bytes().enumerate() {
+            let replaced = diagonal + usize::from(letter != other_letter);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+
+    #[test]
+    fn names_that_are_near() {
+        assert_eq!(nearest("LOWR"), Some("LOWER"));
+        assert_eq!(nearest("starts_with"), Some("STARTSWITH"));
+        assert_eq!(nearest("CUONT"), Some("COUNT"));
+        assert_eq!(nearest("BADFUNC"), None);
+        assert_eq!(nearest("x"), None);
+    }
+}

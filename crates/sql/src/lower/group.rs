@@ -1,0 +1,130 @@
+//! GROUP BY and aggregates: when rows become groups, and what can be said about a group.
+
+use super::Lowering;
+use super::scope::Clause;
+use crate::ast::{self, ExpressionKind, SelectList};
+use crate::fault::{FaultKind, Limit, Place};
+use crate::limits::AGGREGATES_MAX;
+use plan::query::{Aggregate, AggregateKind, Expression};
+
+/// The aggregate of a name in the documented spelling.
+pub(super) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
+    AGGREGATES.into_iter().find(|kind| kind.name() == name)
+}
+
+/// The aggregates of this language.
+pub(super) const AGGREGATES: [AggregateKind; 6] = [
+    AggregateKind::Count,
+    AggregateKind::CountIf,
+    AggregateKind::Sum,
+    AggregateKind::Avg,
+    AggregateKind::Min,
+    AggregateKind::Max,
+];
+
+impl<'query> Lowering<'query> {
+    /// The keys of the groups; nothing if rows stay rows.
+    pub(super) fn group_keys(&mut self, query: &'query ast::Query) -> Option<Vec<Expression>> {
+        self.frame().clause = Clause::GroupBy;
+        for key in &query.group_by {
+            if holds(key, &|kind| matches!(kind, ExpressionKind::Subquery(..))) {
+                self.fault(FaultKind::SubqueryInGroupBy, key.place);
+            }
+        }
+        let keys: Vec<Expression> = query.group_by.iter().map(|key| self.expression(key)).collect();
+        (!keys.is_empty() || selects_aggregate(query)).then_some(keys)
+    }
+
+    /// The key that an expression of the select list is, if it is one.
+    pub(super) fn group_key(&self, expression: &ast::Expression) -> Option<Expression> {
+        let frame = self.frames.last()?;
+        if frame.clause == Clause::Aggregate {
+            return None;
+        }
+        let position = frame.grouped_by?.iter().position(|key| key == expression)?;
+        Some(Expression::GroupKey(position))
+    }
+
+    /// An aggregate in the clause that is being lowered. Equal ones are computed once.
+    pub(super) fn aggregate(
+        &mut self,
+        kind: AggregateKind,
+        argument: &'query ast::Expression,
+        place: Place,
+    ) -> Expression {
+        let misplaced = match self.frame().clause {
+            Clause::Select => None,
+            Clause::Aggregate => Some(FaultKind::NestedAggregate),
+            Clause::From => Some(FaultKind::MisplacedAggregate { clause: "FROM" }),
+            Clause::Where => Some(FaultKind::MisplacedAggregate { clause: "WHERE" }),
+            Clause::GroupBy => Some(FaultKind::MisplacedAggregate { clause: "GROUP BY" }),
+            Clause::OrderBy | Clause::Rank => Some(FaultKind::MisplacedAggregate { clause: "ORDER BY" }),
+        };
+        if let Some(fault) = misplaced {
+            self.fault(fault, place);
+            return Expression::Undefined;
+        }
+        if holds(argument, &|kind| matches!(kind, ExpressionKind::Subquery(..))) {
+            self.fault(FaultKind::NestedAggregate, place);
+            return Expression::Undefined;
+        }
+        self.frame().clause = Clause::Aggregate;
+        let argument = self.expression(argument);
+        self.frame().clause = Clause::Select;
+        let aggregate = Aggregate { kind, argument };
+        let aggregates = &mut self.frame().aggregates;
+        if let Some(position) = aggregates.iter().position(|known| *known == aggregate) {
+            return Expression::Aggregate(position);
+        }
+        if aggregates.len() >= AGGREGATES_MAX {
+            self.fault(FaultKind::Limit { limit: Limit::Aggregates }, place);
+            return Expression::Undefined;
+        }
+        aggregates.push(aggregate);
+        Expression::Aggregate(aggregates.len() - 1)
+    }
+}
+
+/// Whether the select list computes an aggregate of this query's rows.
+pub(super) fn selects_aggregate(query: &ast::Query) -> bool {
+    let is_aggregate = |kind: &ExpressionKind| matches!(kind, ExpressionKind::Call(name, _) if aggregate_kind(name).is_some());
+    match &query.select.list {
+        SelectList::Star(_) => false,
+        SelectList::Value(value) => holds(value, &is_aggregate),
+        SelectList::Items(items) => items.iter().any(|item| holds(&item.expression, &is_aggregate)),
+    }
+}
+
+/// Whether an expression or a part of it is such; subqueries are seen, but not looked into.
+fn holds(expression: &ast::Expression, is_such: &dyn Fn(&ExpressionKind) -> bool) -> bool {
+    let any = |parts: &[ast::Expression]| parts.iter().any(|part| holds(part, is_such));
+    is_such(&expression.kind)
+        || match &expression.kind {
+            ExpressionKind::Undefined
+            | ExpressionKind::Null
+            | ExpressionKind::Boolean(_)
+            | ExpressionKind::Number(_)
+            | ExpressionKind::String(_)
+            | ExpressionKind::Parameter(_)
+            | ExpressionKind::Name(_)
+            | ExpressionKind::Subquery(..)
+            | ExpressionKind::Placeholder(_) => false,
+            ExpressionKind::Member(base, _) | ExpressionKind::Unary(_, base) => holds(base, is_such),
+            ExpressionKind::Index(one, other)
+            | ExpressionKind::Binary(_, one, other)
+            | ExpressionKind::Coalesce(one, other)
+            | ExpressionKind::Like { operand: one, pattern: other, .. } => {
+                holds(one, is_such) || holds(other, is_such)
+            }
+            ExpressionKind::Array(parts)
+            | ExpressionKind::And(parts)
+            | ExpressionKind::Or(parts)
+            | ExpressionKind::Concatenation(parts)
+            | ExpressionKind::Call(_, parts)
+            | ExpressionKind::UserCall(_, parts) => any(parts),
+            ExpressionKind::Object(members) => members.iter().any(|(_, member)| holds(member, is_such)),
+            ExpressionKind::In { operand, list, .. } => holds(operand, is_such) || any(list),
+            ExpressionKind::Between { operands, .. } => any(operands.as_slice()),
+            ExpressionKind::Conditional(parts) => any(parts.as_slice()),
+        }
+}

@@ -1,0 +1,167 @@
+//! ORDER BY: by paths of the document, by distance of vectors, or by rank.
+
+use super::scope::Clause;
+use super::{Lowering, Role};
+use crate::ast::{self, Collection, OrderBy};
+use crate::fault::{FaultKind, Place, RankBar};
+use plan::query::{Expression, Function, Order, PathStep, Ranking, SlotId, SortKey, Source};
+use value::{PropertyPath, Value};
+
+impl<'query> Lowering<'query> {
+    pub(super) fn order(&mut self, query: &'query ast::Query, role: Role, sources: &[Source]) -> Order {
+        match &query.order_by {
+            None => Order::None,
+            Some(OrderBy::Rank(scores)) => {
+                self.frame().clause = Clause::Rank;
+                self.rank(query, role, scores)
+            }
+            // A subquery has been told that it cannot be ordered.
+            Some(OrderBy::Keys(_)) if role != Role::Outermost => Order::None,
+            Some(OrderBy::Keys(keys)) => {
+                self.frame().clause = Clause::OrderBy;
+                if let (Some(_), Some(first)) = (query.group_by.first(), keys.first()) {
+                    self.fault(FaultKind::OrderByWithGroupBy, first.expression.place);
+                    return Order::None;
+                }
+                let keys = keys.iter().map(|key| self.sort_key(key, sources)).collect();
+                // All rows are one result then; clients ask so when they count an ordered query.
+                if super::group::selects_aggregate(query) { Order::None } else { Order::Keys(keys) }
+            }
+        }
+    }
+
+    fn sort_key(&mut self, key: &'query ast::SortKey, sources: &[Source]) -> SortKey {
+        let faults_before = self.faults.len();
+        let expression = self.expression(&key.expression);
+        let mut path = None;
+        match document_path(&expression, sources) {
+            _ if self.faults.len() > faults_before => {}
+            SortTarget::Path(found) => path = Some(found),
+            SortTarget::Distance => {}
+            SortTarget::Correlated => self.fault(FaultKind::OrderByCorrelated, key.expression.place),
+            SortTarget::Other => self.fault(FaultKind::OrderByExpression, key.expression.place),
+        }
+        SortKey { expression, path, descending: key.descending }
+    }
+
+    fn rank(&mut self, query: &'query ast::Query, role: Role, scores: &'query [ast::Expression]) -> Order {
+        let place = scores.first().map_or(query.select.place, |score| score.place);
+        for bar in rank_bars(query, role) {
+            self.fault(FaultKind::RankWith { with: bar }, place);
+        }
+        let [score] = scores else {
+            self.fault(FaultKind::RankExpression, place);
+            return Order::None;
+        };
+        let faults_before = self.faults.len();
+        let lowered = self.expression(score);
+        if let Expression::Call(Function::Rrf, arguments) = lowered {
+            return self.fusion(arguments, score.place);
+        }
+        if let Expression::Call(Function::FullTextScore, _) = lowered {
+            return Order::Rank(Ranking { scores: vec![lowered], weights: Vec::new() });
+        }
+        if self.faults.len() == faults_before {
+            self.fault(FaultKind::RankExpression, score.place);
+        }
+        Order::None
+    }
+
+    /// `RRF(score, score, …[, weights])`
+    fn fusion(&mut self, mut scores: Vec<Expression>, place: Place) -> Order {
+        let weights = match scores.pop() {
+            Some(Expression::Constant(weights)) => Some(weights),
+            Some(score) => {
+                scores.push(score);
+                None
+            }
+            None => None,
+        };
+        let is_score = |score: &Expression| {
+            matches!(score, Expression::Call(Function::FullTextScore | Function::VectorDistance, _))
+        };
+        if scores.is_empty() || !scores.iter().all(is_score) {
+            self.fault(FaultKind::RankExpression, place);
+            return Order::None;
+        }
+        let weights = match weights {
+            None => Some(Vec::new()),
+            Some(weights) => weights_of(&weights).filter(|weights| weights.len() == scores.len()),
+        };
+        match weights {
+            Some(weights) => Order::Rank(Ranking { scores, weights }),
+            None => {
+                self.fault(FaultKind::RankWeights { scores: scores.len() }, place);
+                Order::None
+            }
+        }
+    }
+}
+
+/// What a sort key is.
+enum SortTarget {
+    /// A path of the document.
+    Path(PropertyPath),
+    /// The distance of a vector of the document to another.
+    Distance,
+    /// A value of a source that has several rows for a document.
+    Correlated,
+    Other,
+}
+
+fn document_path(expression: &Expression, sources: &[Source]) -> SortTarget {
+    if let Expression::Call(Function::VectorDistance, _) = expression {
+        return SortTarget::Distance;
+    }
+    let mut names = Vec::new();
+    let mut base = expression;
+    while let Expression::Member(inner, name) = base {
+        names.push(name.as_str());
+        base = inner;
+    }
+    let Expression::Slot(SlotId(slot)) = base else {
+        return SortTarget::Other;
+    };
+    match sources.get(usize::from(*slot)) {
+        Some(Source::Container { path }) => {
+            let steps = path.iter().map(|step| match step {
+                PathStep::Name(name) => Some(name.as_str()),
+                PathStep::Position(_) => None,
+            });
+            let Some(mut whole) = steps.collect::<Option<Vec<&str>>>() else {
+                return SortTarget::Other;
+            };
+            whole.extend(names.iter().rev());
+            PropertyPath::from_names(whole).map_or(SortTarget::Other, SortTarget::Path)
+        }
+        Some(Source::ContainerElements { .. } | Source::Value(_) | Source::Elements(_)) => {
+            SortTarget::Correlated
+        }
+        Some(Source::Rows(_) | Source::RowElements(_)) => SortTarget::Correlated,
+        None => SortTarget::Other,
+    }
+}
+
+/// All that keeps a query from being ordered by rank.
+fn rank_bars(query: &ast::Query, role: Role) -> Vec<RankBar> {
+    let sources = query.from.as_ref().map(|from| from.sources.as_slice()).unwrap_or_default();
+    let is_subquery = |source: &ast::Source| matches!(source.collection, Collection::Subquery(_));
+    let is_grouped = !query.group_by.is_empty() || super::group::selects_aggregate(query);
+    let bars = [
+        (role != Role::Outermost, RankBar::Subquery),
+        (sources.len() > 1, RankBar::Join),
+        (sources.iter().take(1).any(|source| source.elements), RankBar::ElementSource),
+        (sources.iter().take(1).any(is_subquery), RankBar::SubquerySource),
+        (is_grouped, RankBar::Grouping),
+        (query.select.distinct, RankBar::Distinct),
+    ];
+    bars.into_iter().filter(|(applies, _)| *applies).map(|(_, bar)| bar).collect()
+}
+
+/// The numbers of an array of numbers.
+fn weights_of(weights: &Value) -> Option<Vec<f64>> {
+    let Value::Array(weights) = weights else {
+        return None;
+    };
+    weights.iter().map(|weight| weight.as_ref().as_f64()).collect()
+}

@@ -1,0 +1,93 @@
+//! Text to syntax tree, by hand: a function for each rule of the grammar, a table of binding powers for operators.
+//!
+//! Knows no names, parameters or functions beyond how they are written. Stops at the first mistake.
+#![allow(clippy::wildcard_enum_match_arm)] // a rule names the few tokens that fit it; all others are one mistake
+
+mod clauses;
+mod cursor;
+mod expression;
+mod from;
+mod predicate;
+mod primary;
+mod query;
+mod select;
+
+use crate::ast::{Expression, ExpressionKind, Query};
+use crate::fault::{FaultKind, Limit, Place, SqlFault};
+use crate::lexer::{self, Token};
+use crate::limits::{EXPRESSION_DEPTH_MAX, SUBQUERY_DEPTH_MAX, TEXT_BYTES_MAX};
+
+/// Faults and expressions travel boxed: small frames are what lets deep texts be read on a small stack.
+type Parsed<T> = Result<T, Box<SqlFault>>;
+
+/// Reads a query that fills the whole text.
+pub(crate) fn parse(text: &str) -> Parsed<Query> {
+    if text.len() > TEXT_BYTES_MAX {
+        let kind = FaultKind::TextTooLong { given: text.len() };
+        return Err(fault(kind, Place::default()));
+    }
+    let mut parser = Parser { tokens: lexer::tokens(text), next: 0, open: 0, subqueries: 0 };
+    let (query, _) = parser.query()?;
+    parser.expect_end()?;
+    Ok(query)
+}
+
+/// Where the parser is. The functions of the rules stand in the other files of this folder.
+struct Parser<'text> {
+    /// At least the end token.
+    tokens: Vec<Token<'text>>,
+    /// Index of the token to read next; never behind the end token.
+    next: usize,
+    /// Calls of `Parser::operators` that are open.
+    open: usize,
+    /// Subqueries that are open.
+    subqueries: usize,
+}
+
+/// An expression and its height: one more than that of its highest part.
+struct Node {
+    expression: Box<Expression>,
+    height: usize,
+}
+
+/// Most open calls of `Parser::operators`. A level of the tree opens at most two: one for a bracket, one for the
+/// operand in it.
+const OPEN_MAX: usize = 2 * EXPRESSION_DEPTH_MAX;
+
+fn fault(kind: FaultKind, place: Place) -> Box<SqlFault> {
+    Box::new(SqlFault { kind, place })
+}
+
+impl Parser<'_> {
+    /// A node over parts of at most `height`.
+    fn node(&self, kind: ExpressionKind, place: Place, height: usize) -> Parsed<Node> {
+        let height = height + 1;
+        if height > EXPRESSION_DEPTH_MAX {
+            return Err(fault(FaultKind::Limit { limit: Limit::Depth }, place));
+        }
+        Ok(Node { expression: Box::new(Expression { kind, place }), height })
+    }
+
+    /// Counts an open call of a rule that recurses, if there is room for it. Who enters without a fault leaves by
+    /// taking one from `open`; behind a fault nothing is read any more.
+    fn enter(&mut self) -> Parsed<()> {
+        if self.open >= OPEN_MAX {
+            return Err(fault(FaultKind::Limit { limit: Limit::Depth }, self.peek().place));
+        }
+        self.open += 1;
+        Ok(())
+    }
+
+    /// Reads a query inside another, behind the opening bracket and with the closing one.
+    fn subquery(&mut self) -> Parsed<(Query, usize)> {
+        if self.subqueries >= SUBQUERY_DEPTH_MAX {
+            let place = self.peek().place;
+            return Err(fault(FaultKind::Limit { limit: Limit::Subqueries }, place));
+        }
+        self.subqueries += 1;
+        let query = self.query()?;
+        self.subqueries -= 1;
+        self.expect(lexer::TokenKind::CloseRound)?;
+        Ok(query)
+    }
+}

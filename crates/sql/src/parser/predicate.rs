@@ -1,0 +1,107 @@
+//! IN, LIKE and BETWEEN, with and without NOT.
+
+use super::expression::Power;
+use super::{Node, Parsed, Parser, fault};
+use crate::ast::ExpressionKind;
+use crate::fault::{FaultKind, Limit};
+use crate::keyword::Keyword;
+use crate::lexer::TokenKind;
+use crate::limits::IN_VALUES_MAX;
+
+/// The predicates.
+#[derive(Clone, Copy)]
+pub(super) enum Predicate {
+    In,
+    Like,
+    Between,
+}
+
+impl Predicate {
+    /// The predicate of a word.
+    pub(super) fn of(keyword: Keyword) -> Option<Predicate> {
+        match keyword {
+            Keyword::In => Some(Predicate::In),
+            Keyword::Like => Some(Predicate::Like),
+            Keyword::Between => Some(Predicate::Between),
+            _ => None,
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// Reads a predicate from its first word.
+    pub(super) fn predicate(&mut self, operand: Node, predicate: Predicate, negated: bool) -> Parsed<Node> {
+        if negated {
+            self.take();
+        }
+        self.take();
+        match predicate {
+            Predicate::In => self.in_list(operand, negated),
+            Predicate::Like => self.like(operand, negated),
+            Predicate::Between => self.between(operand, negated),
+        }
+    }
+
+    fn in_list(&mut self, operand: Node, negated: bool) -> Parsed<Node> {
+        self.expect(TokenKind::OpenRound)?;
+        let mut list = Vec::new();
+        let mut height = operand.height;
+        loop {
+            if list.len() >= IN_VALUES_MAX {
+                let kind = FaultKind::Limit { limit: Limit::InValues };
+                return Err(fault(kind, self.peek().place));
+            }
+            let value = self.expression()?;
+            height = height.max(value.height);
+            list.push(*value.expression);
+            if !self.eat(TokenKind::Comma) {
+                break;
+            }
+        }
+        self.expect(TokenKind::CloseRound)?;
+        let place = operand.expression.place.to(self.last_place());
+        let operand = operand.expression;
+        self.node(ExpressionKind::In { operand, list, negated }, place, height)
+    }
+
+    fn like(&mut self, operand: Node, negated: bool) -> Parsed<Node> {
+        let pattern = self.operators(Power::Concatenation)?;
+        let escape = match self.sees_word("ESCAPE") {
+            true => Some(self.escape_character()?),
+            false => None,
+        };
+        let place = operand.expression.place.to(self.last_place());
+        let height = operand.height.max(pattern.height);
+        let operand = operand.expression;
+        let pattern = pattern.expression;
+        self.node(ExpressionKind::Like { operand, pattern, escape, negated }, place, height)
+    }
+
+    /// Reads ESCAPE and its string of one character.
+    fn escape_character(&mut self) -> Parsed<char> {
+        self.take();
+        let token = self.peek();
+        if token.kind != TokenKind::String {
+            return Err(self.unexpected());
+        }
+        let string = self.string_literal()?;
+        let mut characters = string.chars();
+        match (characters.next(), characters.next()) {
+            (Some(character), None) => Ok(character),
+            (Some(_), Some(_)) | (None, _) => {
+                let kind = FaultKind::Syntax { near: super::cursor::shortened(token.text) };
+                Err(fault(kind, token.place))
+            }
+        }
+    }
+
+    fn between(&mut self, operand: Node, negated: bool) -> Parsed<Node> {
+        let low = self.operators(Power::Concatenation)?;
+        self.expect_keyword(Keyword::And)?;
+        let high = self.operators(Power::Concatenation)?;
+        let place = operand.expression.place.to(high.expression.place);
+        let height = operand.height.max(low.height).max(high.height);
+        let operands = Box::new([*operand.expression, *low.expression, *high.expression]);
+        self.node(ExpressionKind::Between { operands, negated }, place, height)
+    }
+}

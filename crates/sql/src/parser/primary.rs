@@ -1,0 +1,203 @@
+//! What operators work on: literals, names, calls, brackets, subqueries, and the members behind them.
+
+use super::{Node, Parsed, Parser, fault};
+use crate::ast::{Expression, ExpressionKind};
+use crate::fault::{FaultKind, Place};
+use crate::keyword::Keyword;
+use crate::lexer::{Token, TokenKind};
+use crate::literal;
+use crate::lower::canonical_function_name;
+use plan::query::SubqueryKind;
+
+impl Parser<'_> {
+    /// Reads a primary expression and the members and indexes behind it.
+    pub(super) fn primary(&mut self) -> Parsed<Node> {
+        let mut base = self.bare_primary()?;
+        loop {
+            let start = base.expression.place;
+            if self.eat(TokenKind::Dot) {
+                let name = self.expect(TokenKind::Word)?;
+                let kind = ExpressionKind::Member(base.expression, name.text.to_owned());
+                base = self.node(kind, start.to(name.place), base.height)?;
+            } else if self.eat(TokenKind::OpenSquare) {
+                let index = self.expression()?;
+                let end = self.expect(TokenKind::CloseSquare)?.place;
+                let height = base.height.max(index.height);
+                base = self.node(index_of(base.expression, *index.expression), start.to(end), height)?;
+            } else {
+                return Ok(base);
+            }
+        }
+    }
+
+    fn bare_primary(&mut self) -> Parsed<Node> {
+        let token = self.peek();
+        match token.kind {
+            TokenKind::Word => self.word(),
+            TokenKind::Integer | TokenKind::Fraction => {
+                let number = literal::read_number(token.text).ok_or_else(|| {
+                    let kind = FaultKind::InvalidNumber { token: super::cursor::shortened(token.text) };
+                    fault(kind, token.place)
+                })?;
+                self.leaf(ExpressionKind::Number(number))
+            }
+            TokenKind::String => {
+                let string = self.string_literal()?;
+                self.node(ExpressionKind::String(string), token.place, 0)
+            }
+            TokenKind::Parameter => self.leaf(ExpressionKind::Parameter(token.text.to_owned())),
+            TokenKind::OpenRound => self.round(),
+            TokenKind::OpenSquare => self.array(),
+            TokenKind::OpenCurly => self.object(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Takes a token that is an expression by itself.
+    fn leaf(&mut self, kind: ExpressionKind) -> Parsed<Node> {
+        let place = self.take().place;
+        self.node(kind, place, 0)
+    }
+
+    /// Takes a string token.
+    pub(super) fn string_literal(&mut self) -> Parsed<String> {
+        let token = self.take();
+        literal::read_string(token.text).ok_or_else(|| {
+            let kind = FaultKind::InvalidString { token: super::cursor::shortened(token.text) };
+            fault(kind, token.place)
+        })
+    }
+
+    /// A literal, a call, a subquery with a word before it, or the name of a source.
+    fn word(&mut self) -> Parsed<Node> {
+        let token = self.peek();
+        let is_call = self.peek_second().kind == TokenKind::OpenRound;
+        match self.keyword() {
+            Some(Keyword::True) => self.leaf(ExpressionKind::Boolean(true)),
+            Some(Keyword::False) => self.leaf(ExpressionKind::Boolean(false)),
+            Some(Keyword::Null) => self.leaf(ExpressionKind::Null),
+            Some(Keyword::Undefined) => self.leaf(ExpressionKind::Undefined),
+            Some(Keyword::Exists) => self.worded_subquery(SubqueryKind::Exists),
+            Some(Keyword::Array) => self.worded_subquery(SubqueryKind::Array),
+            Some(Keyword::Left | Keyword::Right) if is_call => self.call(),
+            Some(_) => Err(self.unexpected()),
+            None if is_call => match free_subquery_word(token.text) {
+                Some(kind) if self.third_is_select() => self.worded_subquery(kind),
+                Some(_) | None => self.call(),
+            },
+            None if self.sees_word("UDF") && self.peek_second().kind == TokenKind::Dot => self.user_call(),
+            None => self.leaf(ExpressionKind::Name(token.text.to_owned())),
+        }
+    }
+
+    /// Whether SELECT stands behind a word and a bracket.
+    fn third_is_select(&self) -> bool {
+        let third = self.tokens.get(self.next + 2);
+        third.is_some_and(|token| token.keyword == Some(Keyword::Select))
+    }
+
+    fn worded_subquery(&mut self, kind: SubqueryKind) -> Parsed<Node> {
+        let start = self.take().place;
+        self.expect(TokenKind::OpenRound)?;
+        self.subquery_node(kind, start)
+    }
+
+    fn subquery_node(&mut self, kind: SubqueryKind, start: Place) -> Parsed<Node> {
+        let (query, height) = self.subquery()?;
+        let place = start.to(self.last_place());
+        self.node(ExpressionKind::Subquery(kind, Box::new(query)), place, height)
+    }
+
+    fn call(&mut self) -> Parsed<Node> {
+        let name = self.take();
+        let (arguments, height) = self.arguments()?;
+        let place = name.place.to(self.last_place());
+        let kind = ExpressionKind::Call(canonical_function_name(name.text), arguments);
+        self.node(kind, place, height)
+    }
+
+    /// A function of the user's; without a bracket behind its name, `udf` was the name of a source after all.
+    fn user_call(&mut self) -> Parsed<Node> {
+        let is_call = self.tokens.get(self.next + 3).is_some_and(|token| token.kind == TokenKind::OpenRound);
+        if !is_call {
+            let Token { text, .. } = self.peek();
+            return self.leaf(ExpressionKind::Name(text.to_owned()));
+        }
+        let start = self.take().place;
+        self.take();
+        let name = self.expect(TokenKind::Word)?;
+        let (arguments, height) = self.arguments()?;
+        let place = start.to(self.last_place());
+        self.node(ExpressionKind::UserCall(name.text.to_owned(), arguments), place, height)
+    }
+
+    fn arguments(&mut self) -> Parsed<(Vec<Expression>, usize)> {
+        self.expect(TokenKind::OpenRound)?;
+        if self.eat(TokenKind::CloseRound) {
+            return Ok((Vec::new(), 0));
+        }
+        let arguments = self.expressions()?;
+        self.expect(TokenKind::CloseRound)?;
+        Ok(arguments)
+    }
+
+    /// An expression or a subquery in round brackets.
+    fn round(&mut self) -> Parsed<Node> {
+        let start = self.take().place;
+        if self.sees(Keyword::Select) {
+            return self.subquery_node(SubqueryKind::Scalar, start);
+        }
+        let mut inner = self.expression()?;
+        let end = self.expect(TokenKind::CloseRound)?.place;
+        inner.expression.place = start.to(end);
+        Ok(inner)
+    }
+
+    fn array(&mut self) -> Parsed<Node> {
+        let start = self.take().place;
+        let (elements, height) = match self.peek().kind == TokenKind::CloseSquare {
+            true => (Vec::new(), 0),
+            false => self.expressions()?,
+        };
+        let end = self.expect(TokenKind::CloseSquare)?.place;
+        self.node(ExpressionKind::Array(elements), start.to(end), height)
+    }
+
+    fn object(&mut self) -> Parsed<Node> {
+        let start = self.take().place;
+        let mut members = Vec::new();
+        let mut height = 0;
+        while self.peek().kind != TokenKind::CloseCurly {
+            if !members.is_empty() {
+                self.expect(TokenKind::Comma)?;
+            }
+            let name = match self.peek().kind {
+                TokenKind::String => self.string_literal()?,
+                TokenKind::Word => self.take().text.to_owned(),
+                _ => return Err(self.unexpected()),
+            };
+            self.expect(TokenKind::Colon)?;
+            let member = self.expression()?;
+            height = height.max(member.height);
+            members.push((name, *member.expression));
+        }
+        let end = self.take().place;
+        self.node(ExpressionKind::Object(members), start.to(end), height)
+    }
+}
+
+/// `base[index]`, which is a member if the index is a string literal.
+fn index_of(base: Box<Expression>, index: Expression) -> ExpressionKind {
+    match index.kind {
+        ExpressionKind::String(name) => ExpressionKind::Member(base, name),
+        _ => ExpressionKind::Index(base, Box::new(index)),
+    }
+}
+
+/// Words that stand before a subquery but are not reserved.
+fn free_subquery_word(word: &str) -> Option<SubqueryKind> {
+    [("ALL", SubqueryKind::All), ("FIRST", SubqueryKind::First), ("LAST", SubqueryKind::Last)]
+        .into_iter()
+        .find(|(name, _)| word.eq_ignore_ascii_case(name))
+        .map(|(_, kind)| kind)
+}

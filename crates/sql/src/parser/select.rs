@@ -1,0 +1,63 @@
+//! The SELECT clause, and counts of rows.
+
+use super::{Parsed, Parser, fault};
+use crate::ast::{Count, CountValue, Select, SelectItem, SelectList};
+use crate::fault::FaultKind;
+use crate::keyword::Keyword;
+use crate::lexer::TokenKind;
+use crate::literal;
+
+impl Parser<'_> {
+    /// Reads the clause; beside it the height of its highest expression.
+    pub(super) fn select(&mut self) -> Parsed<(Select, usize)> {
+        let start = self.peek().place;
+        self.expect_keyword(Keyword::Select)?;
+        let distinct = self.eat_keyword(Keyword::Distinct);
+        let top = if self.eat_keyword(Keyword::Top) { Some(self.count()?) } else { None };
+        let (list, height) = self.select_list()?;
+        let place = start.to(self.last_place());
+        Ok((Select { distinct, top, list, place }, height))
+    }
+
+    fn select_list(&mut self) -> Parsed<(SelectList, usize)> {
+        if self.peek().kind == TokenKind::Star {
+            return Ok((SelectList::Star(self.take().place), 0));
+        }
+        if self.eat_keyword(Keyword::Value) {
+            let value = self.expression()?;
+            return Ok((SelectList::Value(*value.expression), value.height));
+        }
+        let mut items = Vec::new();
+        let mut height = 0;
+        loop {
+            let node = self.expression()?;
+            height = height.max(node.height);
+            let alias = match self.eat_keyword(Keyword::As) {
+                true => Some(self.expect_name()?.text.to_owned()),
+                false => None,
+            };
+            items.push(SelectItem { expression: *node.expression, alias });
+            if !self.eat(TokenKind::Comma) {
+                return Ok((SelectList::Items(items), height));
+            }
+        }
+    }
+
+    /// Reads the count of TOP, OFFSET or LIMIT: an integer or a parameter.
+    pub(super) fn count(&mut self) -> Parsed<Count> {
+        let token = self.peek();
+        let value = match token.kind {
+            TokenKind::Parameter => CountValue::Parameter(token.text.to_owned()),
+            TokenKind::Integer => {
+                let number = literal::read_number(token.text).ok_or_else(|| {
+                    let kind = FaultKind::InvalidNumber { token: super::cursor::shortened(token.text) };
+                    fault(kind, token.place)
+                })?;
+                CountValue::Number(number)
+            }
+            _ => return Err(self.unexpected()),
+        };
+        self.take();
+        Ok(Count { value, place: token.place })
+    }
+}
