@@ -10,6 +10,11 @@ use std::time::{Duration, Instant};
 /// The core that servers run on; the client has core 1.
 const SERVER_CORE: &str = "0";
 
+/// How long a server is given to come to rest, how often it is looked at, and how busy a resting one may be.
+const REST_MAX: Duration = Duration::from_secs(120);
+const REST_LOOK: Duration = Duration::from_millis(1000);
+const REST_CPU_MAX: Duration = Duration::from_millis(20);
+
 /// A server this program started.
 pub(crate) struct Process {
     child: Child,
@@ -57,6 +62,21 @@ impl Process {
         let ticks: u64 =
             fields.get(11).ok_or("stat")?.parse::<u64>()? + fields.get(12).ok_or("stat")?.parse::<u64>()?;
         Ok(Duration::from_millis(ticks * 10))
+    }
+
+    /// Waits until the process rests: what a load leaves behind, flushes and merges, is not part of the next case.
+    pub(crate) async fn at_rest(&self) -> Result<()> {
+        let deadline = Instant::now() + REST_MAX;
+        loop {
+            let before = self.cpu()?;
+            tokio::time::sleep(REST_LOOK).await;
+            if self.cpu()? - before <= REST_CPU_MAX {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err("the server does not come to rest".into());
+            }
+        }
     }
 
     /// Ends the process as a crash would.

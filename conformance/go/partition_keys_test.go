@@ -123,3 +123,24 @@ func TestALongKeyIsAllowedAndATooLongOneNot(t *testing.T) {
 		}
 	})
 }
+
+func TestContainersOfOldClientsNeedNoKey(t *testing.T) {
+	overBoth(t, func(t *testing.T, f *fixture) {
+		name := unique("c")
+		createByHand(t, f.scheme, "dbs/"+f.database.ID(), "colls", Item{"id": name})
+		container, err := f.database.NewContainer(name)
+		must(t, err)
+		none := azcosmos.NewPartitionKey()
+		answer, err := container.CreateItem(background, none, body(`{'id':'1','v':1}`), nil)
+		good(t, 201, answer, err)
+		answer, err = container.ReadItem(background, none, "1", nil)
+		equal(t, Item{"id": "1", "v": 1.0}, plain(t, good(t, 200, answer, err).Value))
+		answer, err = container.UpsertItem(background, none, body(`{'id':'1','v':2}`), nil)
+		good(t, 200, answer, err)
+		equal(t, []string{"1"}, everything(t, container))
+		answer, err = container.DeleteItem(background, none, "1", nil)
+		good(t, 204, answer, err)
+		_, err = container.ReadItem(background, none, "1", nil)
+		refused(t, 404, "0", err)
+	})
+}

@@ -15,11 +15,9 @@ func TestEverythingIsThereAfterARestart(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		for name, end := range ends {
 			t.Run(scheme+" "+name, func(t *testing.T) {
-				server, err := newServer()
-				must(t, err)
-				t.Cleanup(server.dispose)
+				server := ownServer(t, "dev")
 				client := server.client(t, scheme)
-				_, err = client.CreateDatabase(background, azcosmos.DatabaseProperties{ID: "db"}, nil)
+				_, err := client.CreateDatabase(background, azcosmos.DatabaseProperties{ID: "db"}, nil)
 				must(t, err)
 				database, err := client.NewDatabase("db")
 				must(t, err)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -32,18 +33,20 @@ var readyLine = regexp.MustCompile(`^ready nosql=\S+?:(\d+)\b`)
 // folder. The port is chosen at the first start and kept at later ones.
 type Server struct {
 	folder    string
+	mode      string
+	flags     []string
 	port      string
 	command   *exec.Cmd
 	authority *x509.CertPool
 }
 
-// newServer starts a server with an empty data folder.
-func newServer() (*Server, error) {
+// newServer starts a server with an empty data folder in a mode of the program.
+func newServer(mode string, flags ...string) (*Server, error) {
 	folder, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return nil, err
 	}
-	server := &Server{folder: folder, port: "0"}
+	server := &Server{folder: folder, mode: mode, flags: flags, port: "0"}
 	return server, server.start()
 }
 
@@ -61,7 +64,8 @@ func (s *Server) start() error {
 		return err
 	}
 	defer log.Close()
-	s.command = exec.Command(program(), "--data", filepath.Join(s.folder, "data"), "--nosql", "127.0.0.1:"+s.port)
+	arguments := append([]string{s.mode, "--data", s.data(), "--nosql", "127.0.0.1:" + s.port}, s.flags...)
+	s.command = exec.Command(program(), arguments...)
 	s.command.Stderr = log
 	output, err := s.command.StdoutPipe()
 	if err != nil {
@@ -82,6 +86,27 @@ func (s *Server) start() error {
 		return fmt.Errorf("the server is not ready\n%s", s.errors())
 	}
 	return s.trust()
+}
+
+func (s *Server) data() string {
+	return filepath.Join(s.folder, "data")
+}
+
+// ownServer is a server that ends with the test.
+func ownServer(t *testing.T, mode string, flags ...string) *Server {
+	t.Helper()
+	server, err := newServer(mode, flags...)
+	must(t, err)
+	t.Cleanup(server.dispose)
+	return server
+}
+
+// keys does something with the account's keys, as an operator would, and answers what the program printed.
+func (s *Server) keys(t *testing.T, verb, name string) string {
+	t.Helper()
+	printed, err := exec.Command(program(), "keys", verb, name, "--data", s.data()).Output()
+	must(t, err)
+	return strings.TrimSpace(string(printed))
 }
 
 // readPort tells the port of the ready line, or nothing at the end, and goes on reading so that the pipe never fills.
@@ -158,19 +183,24 @@ func (s *Server) clientWithKey(t *testing.T, scheme, key string) *azcosmos.Clien
 	t.Helper()
 	credential, err := azcosmos.NewKeyCredential(key)
 	must(t, err)
-	client, err := azcosmos.NewClientWithKey(s.endpoint(scheme), credential, &azcosmos.ClientOptions{
-		ClientOptions:                azcore.ClientOptions{Transport: s.transport()},
-		EnableContentResponseOnWrite: true,
-	})
+	client, err := azcosmos.NewClientWithKey(s.endpoint(scheme), credential, s.options())
 	must(t, err)
 	return client
+}
+
+// options trust the server and ask for the written item.
+func (s *Server) options() *azcosmos.ClientOptions {
+	return &azcosmos.ClientOptions{
+		ClientOptions:                azcore.ClientOptions{Transport: s.transport()},
+		EnableContentResponseOnWrite: true,
+	}
 }
 
 // shared is the server of all tests that neither stop it nor count what is in it.
 var shared *Server
 
 func TestMain(m *testing.M) {
-	server, err := newServer()
+	server, err := newServer("dev")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

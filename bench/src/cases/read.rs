@@ -17,6 +17,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let folder = tempfile::tempdir()?;
     let server = Server::start(&options.server, folder.path(), &[])?;
     fill(server.address, "medium", MEDIUM).await?;
+    server.process.at_rest().await?;
     let reference = start_reference()?;
     let read =
         |container: &'static str, count| move |_| Work::Read { container: container.to_owned(), count };
@@ -104,6 +105,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
 
     fill(server.address, "small", SMALL).await?;
     fill(server.address, "large", options.large).await?;
+    server.process.at_rest().await?;
     let small =
         measure(options, &server.process, at(server.address, false, READERS), read("small", SMALL)).await?;
     let large =

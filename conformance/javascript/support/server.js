@@ -1,6 +1,6 @@
 // The server under test as a child process, and clients of it over plain HTTP and TLS.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import https from "node:https";
 import { tmpdir } from "node:os";
@@ -28,17 +28,18 @@ export const unique = (prefix) => `${prefix}-${randomUUID().slice(0, 12)}`;
 
 /** One server and its data folder; the port is chosen at the first start and kept at later ones. */
 export class Server {
-  constructor() {
+  /** In a mode of the program, with more flags. */
+  constructor(mode = "dev", ...flags) {
+    this.mode = mode;
+    this.flags = flags;
     this.folder = mkdtempSync(path.join(tmpdir(), "conformance-"));
     this.port = 0;
   }
 
   async start() {
     const log = openSync(path.join(this.folder, "log"), "a");
-    const address = `127.0.0.1:${this.port}`;
-    this.process = spawn(program(), ["--data", path.join(this.folder, "data"), "--nosql", address], {
-      stdio: ["ignore", "pipe", log],
-    });
+    const places = ["--data", this.data(), "--nosql", `127.0.0.1:${this.port}`];
+    this.process = spawn(program(), [this.mode, ...places, ...this.flags], { stdio: ["ignore", "pipe", log] });
     this.ended = new Promise((resolve) => this.process.once("exit", (code, signal) => resolve(code ?? signal)));
     const ready = new Promise((resolve) => {
       createInterface({ input: this.process.stdout }).on("line", (line) => {
@@ -54,6 +55,15 @@ export class Server {
     this.port = first;
     this.authority = await fetch(`http://127.0.0.1:${this.port}/_explorer/emulator.pem`).then((answer) => answer.text());
     return this;
+  }
+
+  data() {
+    return path.join(this.folder, "data");
+  }
+
+  /** Does something with the account's keys, as an operator would, and answers what the program printed. */
+  keys(verb, name) {
+    return execFileSync(program(), ["keys", verb, name, "--data", this.data()], { encoding: "utf8" }).trim();
   }
 
   log() {

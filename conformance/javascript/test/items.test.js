@@ -94,6 +94,22 @@ for (const scheme of SCHEMES) {
       assert.equal((await item.replace({ id: "1", pk: "a", v: 3 }, fresh)).resource.v, 3);
     });
 
+    it("lets one of two clients win each race", async () => {
+      const other = server.client(scheme);
+      const racers = [container, other.database(container.database.id).container(container.id)];
+      const id = unique("race");
+      await container.items.create({ id, pk: "a", v: 0 });
+      for (let round = 1; round <= 20; round++) {
+        const { etag } = await container.item(id, "a").read();
+        const options = { accessCondition: { type: "IfMatch", condition: etag } };
+        const write = (racer) => racer.item(id, "a").replace({ id, pk: "a", v: round }, options);
+        const codes = await Promise.all(racers.map((racer) => write(racer).then((won) => won.statusCode, (lost) => Number(lost.code))));
+        assert.deepEqual(codes.sort(), [200, 412]);
+        assert.equal((await container.item(id, "a").read()).resource.v, round);
+      }
+      other.dispose();
+    });
+
     it("answers an unchanged read with 304", async () => {
       const { etag } = await container.items.create({ id: "1", pk: "a" });
       const condition = { accessCondition: { type: "IfNoneMatch", condition: etag } };
@@ -129,6 +145,22 @@ for (const scheme of SCHEMES) {
     it("finds items without a key", async () => {
       const { resource } = await container.items.create({ id: "1" });
       assert.equal((await container.item("1", undefined).read()).resource._rid, resource._rid);
+    });
+
+    it("uses containers of old clients, which have no key", async () => {
+      const partitionKey = { paths: ["/_partitionKey"], systemKey: true };
+      const { container: old } = await database.containers.create({ id: unique("c"), partitionKey });
+      assert.equal((await old.items.create({ id: "1", v: 1 })).statusCode, 201);
+      assert.equal((await old.item("1").read()).resource.v, 1);
+      assert.equal((await old.items.upsert({ id: "1", v: 2 })).statusCode, 200);
+      assert.equal((await old.item("1").patch([{ op: "incr", path: "/v", value: 1 }])).resource.v, 3);
+      // A newer client may give items of such a container a key.
+      assert.equal((await old.items.create({ id: "1", _partitionKey: "a", v: 9 })).statusCode, 201);
+      assert.equal((await old.item("1", "a").read()).resource.v, 9);
+      assert.equal((await old.item("1").read()).resource.v, 3);
+      assert.equal((await old.items.readAll().fetchAll()).resources.length, 2);
+      assert.equal((await old.item("1").delete()).statusCode, 204);
+      assert.equal((await old.item("1").read()).statusCode, 404);
     });
 
     it("finds items under hierarchical keys", async () => {

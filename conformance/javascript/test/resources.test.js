@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { EncryptionAlgorithm, KeyEncryptionAlgorithm, PermissionMode } from "@azure/cosmos";
+import { EncryptionAlgorithm, KeyEncryptionAlgorithm, PartitionKeyKind, PermissionMode } from "@azure/cosmos";
 import { SCHEMES, Server, statusOf, unique } from "../support/server.js";
 
 const server = new Server();
@@ -92,6 +92,44 @@ for (const scheme of SCHEMES) {
       writer.dispose();
     });
 
+    it("lets a holder of an item use that item, until the permission is replaced", async () => {
+      const { user } = await database.users.create({ id: unique("user") });
+      await container.items.upsert({ id: "other", pk: "a" });
+      const body = {
+        id: unique("p"),
+        permissionMode: PermissionMode.All,
+        resource: container.item("1", "a").url,
+        resourcePartitionKey: ["a"],
+      };
+      const { resource, permission } = await user.permissions.create(body);
+      const guest = holder(resource);
+      const seen = guest.database(database.id).container(container.id);
+      assert.equal((await seen.item("1", "a").replace({ id: "1", pk: "a", v: 1 })).resource.v, 1);
+      assert.deepEqual(await statusOf(() => seen.item("other", "a").read()), [403, 0]);
+      assert.deepEqual(await statusOf(() => seen.item("1", "b").read()), [403, 0]);
+      assert.deepEqual(await statusOf(() => seen.items.create({ id: "new", pk: "a" })), [403, 0]);
+      await permission.replace({ ...body, permissionMode: PermissionMode.Read });
+      assert.deepEqual(await statusOf(() => seen.item("1", "a").read()), [403, 0]);
+      guest.dispose();
+      await container.item("other", "a").delete();
+    });
+
+    it("keeps a tenant inside the prefix of its key", async () => {
+      const partitionKey = { paths: ["/tenant", "/user"], kind: PartitionKeyKind.MultiHash, version: 2 };
+      const { container: tenants } = await database.containers.create({ id: unique("c"), partitionKey });
+      for (const tenant of ["x", "y"]) await tenants.items.create({ id: "1", tenant, user: 1 });
+      const { user } = await database.users.create({ id: unique("user") });
+      const body = { id: unique("p"), permissionMode: PermissionMode.All, resource: tenants.url, resourcePartitionKey: ["x"] };
+      const { resource } = await user.permissions.create(body);
+      const tenant = holder(resource, `dbs/${database.id}/colls/${tenants.id}`);
+      const own = tenant.database(database.id).container(tenants.id);
+      assert.equal((await own.item("1", ["x", 1]).read()).statusCode, 200);
+      assert.equal((await own.items.create({ id: "2", tenant: "x", user: 2 })).statusCode, 201);
+      assert.deepEqual(await statusOf(() => own.item("1", ["y", 1]).read()), [403, 0]);
+      assert.deepEqual(await statusOf(() => own.items.create({ id: "2", tenant: "y", user: 2 })), [403, 0]);
+      tenant.dispose();
+    });
+
     it("does not tell a holder what else exists", async () => {
       const { user } = await database.users.create({ id: unique("user") });
       const body = { id: unique("p"), permissionMode: PermissionMode.All, resource: container.url };
@@ -135,6 +173,53 @@ for (const scheme of SCHEMES) {
       assert.equal((await offer.read()).resource.content.offerThroughput, 700);
       body.content.offerThroughput = 350;
       assert.deepEqual(await statusOf(() => offer.replace(body)), [400, 0]);
+    });
+
+    it("keeps autoscale and what it was made from", async () => {
+      const { resource: made } = await database.containers.create({ id: unique("c"), partitionKey: "/pk", maxThroughput: 4000 });
+      const { resources } = await client.offers.readAll().fetchAll();
+      const found = resources.find((offer) => offer.offerResourceId === made._rid);
+      assert.equal(found.content.offerAutopilotSettings.maxThroughput, 4000);
+      const offer = client.offer(found.id);
+      const larger = { ...found, content: { offerThroughput: -1, offerAutopilotSettings: { maxThroughput: 6000 } } };
+      assert.equal((await offer.replace(larger)).resource.content.offerAutopilotSettings.maxThroughput, 6000);
+      larger.content.offerAutopilotSettings.maxThroughput = 6500;
+      assert.deepEqual(await statusOf(() => offer.replace(larger)), [400, 0]);
+    });
+
+    it("has no conflicts", async () => {
+      assert.deepEqual((await container.conflicts.readAll().fetchAll()).resources, []);
+      assert.deepEqual(await statusOf(() => container.conflict("x").delete()), [404, 0]);
+    });
+
+    it("keeps vectors, texts and computed properties", async () => {
+      const definition = {
+        id: unique("c"),
+        partitionKey: "/pk",
+        indexingPolicy: {
+          indexingMode: "consistent",
+          automatic: true,
+          includedPaths: [{ path: "/*" }],
+          excludedPaths: [{ path: '/"_etag"/?' }, { path: "/v/*" }],
+          vectorIndexes: [{ path: "/v", type: "quantizedFlat" }],
+          fullTextIndexes: [{ path: "/text" }],
+        },
+        vectorEmbeddingPolicy: {
+          vectorEmbeddings: [{ path: "/v", dataType: "float32", dimensions: 16, distanceFunction: "cosine" }],
+        },
+        fullTextPolicy: { defaultLanguage: "en-US", fullTextPaths: [{ path: "/text", language: "en-US" }] },
+        computedProperties: [{ name: "lower", query: "SELECT VALUE LOWER(c.name) FROM c" }],
+      };
+      const { container: made } = await database.containers.create(definition);
+      for (let round = 0; round < 2; round++) {
+        const { resource } = await made.read();
+        for (const name of ["indexingPolicy", "vectorEmbeddingPolicy", "fullTextPolicy", "computedProperties"]) {
+          assert.deepEqual(resource[name], definition[name]);
+        }
+        await made.replace({ ...resource, defaultTtl: 60 });
+      }
+      const contradiction = { ...definition, id: unique("c"), vectorEmbeddingPolicy: undefined };
+      assert.deepEqual(await statusOf(() => database.containers.create(contradiction)), [400, 0]);
     });
 
     it("keeps policies and refuses those that make no sense", async () => {

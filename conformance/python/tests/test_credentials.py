@@ -7,6 +7,7 @@ from azure.core.credentials import AccessToken
 from azure.cosmos import CosmosClient, PartitionKey
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
+from conftest import connected
 from support import server as program
 from support.issuer import Issuer
 from support.server import EMULATOR_KEY, Server
@@ -40,7 +41,7 @@ def wait_for(condition):
 @pytest.fixture
 def serving(tmp_path):
     """A server in production mode."""
-    with Server(tmp_path / "data", mode="serve") as server:
+    with Server(tmp_path / "serving", mode="serve") as server:
         yield server
 
 
@@ -126,3 +127,32 @@ def test_tokens_with_roles(identity):
         assert code(lambda: container.upsert_item({"id": "1", "pk": "k"})) == expected
     assert code(lambda: CosmosClient(server.endpoint("https"), Credential(issuer, "nobody"))) == (403, 5301)
     assert code(lambda: CosmosClient(server.endpoint("https"), Credential(Issuer(), "reader"))) == (401, 5004)
+
+
+class AsyncCredential(Credential):
+    """The same for the asynchronous client."""
+
+    async def get_token(self, *_, **__):
+        return super().get_token()
+
+    async def close(self):
+        pass
+
+
+def test_the_asynchronous_client_has_the_same_rights(identity, serving, event_loop_thread):
+    server, issuer = identity
+    fill(CosmosClient(server.endpoint("https"), EMULATOR_KEY))
+    fill(CosmosClient(serving.endpoint("https"), key(serving, "primary")))
+    item = {"id": "1", "pk": "k"}
+    holders = [
+        (server, AsyncCredential(issuer, "reader"), (403, 5302)),
+        (server, AsyncCredential(issuer, "writer"), (200, None)),
+        (serving, key(serving, "primary-readonly"), (403, 0)),
+        (serving, key(serving, "secondary"), (200, None)),
+    ]
+    for place, credential, expected in holders:
+        with connected(("aio", "https"), place, event_loop_thread, credential) as client:
+            container = client.get_database_client("db").get_container_client("c")
+            assert container.read_item("1", "k")["id"] == "1"
+            status, substatus = code(lambda: container.upsert_item(item))
+            assert (status, substatus or expected[1]) == expected

@@ -1,10 +1,13 @@
 """Items: create, read, replace, upsert, delete, and what each answers."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from azure.core import MatchConditions
 from azure.cosmos import exceptions
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
+from conftest import connected
 from support.expect import plain, status_of
 
 
@@ -105,6 +108,25 @@ def test_if_match_guards_replace_upsert_delete_and_patch(container):
         etag=item["_etag"], match_condition=MatchConditions.IfNotModified)
     assert item["v"] == 5
     container.delete_item("1", "a", etag=item["_etag"], match_condition=MatchConditions.IfNotModified)
+
+
+def test_one_of_two_clients_wins_each_race(request, server, event_loop_thread, database, container):
+    kind = request.node.callspec.params["client"]
+    container.create_item({"id": "1", "pk": "a", "v": 0})
+    with connected(kind, server, event_loop_thread) as other, ThreadPoolExecutor(2) as pool:
+        racers = [container, other.get_database_client(database.id).get_container_client(container.id)]
+        for turn in range(1, 21):
+            etag = container.read_item("1", "a")["_etag"]
+
+            def write(racer, body={"id": "1", "pk": "a", "v": turn}, etag=etag):
+                try:
+                    racer.replace_item("1", body, etag=etag, match_condition=MatchConditions.IfNotModified)
+                    return 200
+                except CosmosHttpResponseError as error:
+                    return error.status_code
+
+            assert sorted(pool.map(write, racers)) == [200, 412]
+            assert container.read_item("1", "a")["v"] == turn
 
 
 def test_a_failed_condition_raises_the_sdk_s_own_type(container):

@@ -4,7 +4,9 @@ import pytest
 from azure.cosmos import PartitionKey
 from azure.cosmos.partition_key import NonePartitionKeyValue, NullPartitionKeyValue
 
+from conftest import unique
 from support.expect import plain, status_of
+from support.wire import Wire
 
 VALUES = ["a", "", "ünïcödé 🙂", 'quo"te\\d', "x" * 1500, 0, 1, -1, 1.5, -0.5, 1e300, 2**53 - 1, True, False]
 
@@ -135,3 +137,22 @@ def wire_send(server, database):
     with Wire(server.port) as wire:
         yield lambda container, verb, key, id, body: wire.item(
             verb, f"/dbs/{database.id}/colls/{container.id}", key, id, body)
+
+
+def test_containers_of_old_clients_need_no_key(client, server, database):
+    name = unique("c")
+    with Wire(server.port) as wire:
+        assert wire.send("POST", f"/dbs/{database.id}/colls", {"id": name}).status == 201
+    container = client.get_database_client(database.id).get_container_client(name)
+    none = NonePartitionKeyValue
+    container.create_item({"id": "1", "v": 1})
+    assert container.read_item("1", none)["v"] == 1
+    assert container.replace_item("1", {"id": "1", "v": 2})["v"] == 2
+    assert container.patch_item("1", none, [{"op": "incr", "path": "/v", "value": 1}])["v"] == 3
+    # A newer client may give items of such a container a key.
+    container.create_item({"id": "1", "_partitionKey": "a", "v": 9})
+    assert container.read_item("1", "a")["v"] == 9
+    assert sorted(item["v"] for item in container.read_all_items()) == [3, 9]
+    container.delete_item("1", none)
+    assert status_of(container.read_item, "1", none) == (404, 0)
+    database.delete_container(name)

@@ -1,6 +1,7 @@
 """Users, permissions, and clients that hold a permission instead of a key."""
 
 import pytest
+from azure.cosmos import PartitionKey
 
 from conftest import unique
 from support.expect import message_of, status_of
@@ -85,6 +86,34 @@ def test_a_writer_of_one_key_stays_inside_it(database, container, user, with_per
     assert status_of(items.create_item, {"id": "1", "pk": "b"}) == (403, 0)
     assert status_of(items.read_item, "1", "b") == (403, 0)
     items.delete_item("1", "a")
+
+
+def test_a_holder_of_an_item_has_that_item_only(database, container, user, with_permissions):
+    for name in ("1", "2"):
+        container.create_item({"id": name, "pk": "a"})
+    body = permission(f"{link(database, container)}/docs/1", "All", ["a"])
+    created = user.create_permission(body)
+    guest = with_permissions({**created.properties, "resource": link(database, container)})
+    items = guest.get_database_client(database.id).get_container_client(container.id)
+    assert items.replace_item("1", {"id": "1", "pk": "a", "n": 1})["n"] == 1
+    assert status_of(items.read_item, "2", "a") == (403, 0)
+    assert status_of(items.create_item, {"id": "3", "pk": "a"}) == (403, 0)
+    user.replace_permission(created.id, {**body, "permissionMode": "Read"})
+    status, text = message_of(items.read_item, "1", "a")
+    assert status == 403 and "ended" in text
+
+
+def test_a_tenant_stays_inside_the_prefix_of_its_key(database, make_container, user, with_permissions):
+    container = make_container(PartitionKey(["/tenant", "/user"], kind="MultiHash"))
+    for tenant in ("x", "y"):
+        container.create_item({"id": "1", "tenant": tenant, "user": 1})
+    created = user.create_permission(permission(link(database, container), "All", ["x"]))
+    tenant = with_permissions(created.properties).get_database_client(database.id)
+    items = tenant.get_container_client(container.id)
+    assert items.read_item("1", ["x", 1])["tenant"] == "x"
+    items.create_item({"id": "2", "tenant": "x", "user": 2})
+    assert status_of(items.read_item, "1", ["y", 1]) == (403, 0)
+    assert status_of(items.upsert_item, {"id": "2", "tenant": "y", "user": 2}) == (403, 0)
 
 
 def test_a_permission_for_one_container_reaches_no_other(database, container, make_container, user, with_permissions):

@@ -1,7 +1,9 @@
-//! What the tests through the Rust SDK share: a server, clients of it over plain HTTP and TLS, small assertions.
+//! What the tests through the Rust SDK share: a server, clients of it over plain HTTP and TLS, an identity provider,
+//! small assertions.
 
 pub mod check;
 pub mod fixture;
+pub mod issuer;
 pub mod server;
 
 pub use check::{good, plain, refused};

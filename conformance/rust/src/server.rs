@@ -1,14 +1,18 @@
 //! The server under test as a child process: started, stopped in order, killed, started again on the same folder.
 
+use azure_core::credentials::{Secret, TokenCredential};
+use azure_core::hmac::hmac_sha256;
+use azure_core::time::{OffsetDateTime, to_rfc7231};
 use azure_data_cosmos::options::Region;
 use azure_data_cosmos::{
     AccountReference, CosmosClient, CosmosClientBuilder, CosmosRuntime, RoutingStrategy,
 };
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -20,6 +24,8 @@ const READY_MAX: Duration = Duration::from_secs(30);
 /// One server and its data folder. The port is chosen at the first start and kept at later ones.
 pub struct Server {
     folder: tempfile::TempDir,
+    mode: &'static str,
+    flags: Vec<String>,
     process: Option<Child>,
     port: u16,
     /// Connections of the SDK. Those of another server would not trust this one's authority.
@@ -31,8 +37,15 @@ pub struct Server {
 impl Server {
     /// Starts a server with an empty data folder.
     pub fn start_new() -> Server {
+        Server::start_in("dev", &[])
+    }
+
+    /// The same in a mode of the program, with more flags.
+    pub fn start_in(mode: &'static str, flags: &[&str]) -> Server {
         let folder = tempfile::Builder::new().prefix("conformance-").tempdir().unwrap();
-        let mut server = Server { folder, process: None, port: 0, connections: OnceCell::new(), guard: None };
+        let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let connections = OnceCell::new();
+        let mut server = Server { folder, mode, flags, process: None, port: 0, connections, guard: None };
         server.start();
         server
     }
@@ -41,9 +54,10 @@ impl Server {
         let log = self.folder.path().join("log");
         let log = std::fs::OpenOptions::new().append(true).create(true).open(log).unwrap();
         let mut process = Command::new(program())
-            .arg("--data")
-            .arg(self.folder.path().join("data"))
+            .args([self.mode, "--data"])
+            .arg(self.data())
             .args(["--nosql", &format!("127.0.0.1:{}", self.port)])
+            .args(&self.flags)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -66,6 +80,18 @@ impl Server {
         self.port =
             receiver.recv_timeout(READY_MAX).unwrap_or_else(|_| panic!("not ready\n{}", self.errors()));
         trust(&self.authority());
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Does something with the account's keys, as an operator would, and answers what the program printed.
+    pub fn keys(&self, verb: &str, name: &str) -> String {
+        let mut command = Command::new(program());
+        let output = command.args(["keys", verb, name, "--data"]).arg(self.data()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     /// Has the server killed and its folder removed when this process ends, however it ends: a static is never dropped.
@@ -104,11 +130,21 @@ impl Server {
 
     /// A client as an application makes it.
     pub async fn client(&self, scheme: &str) -> CosmosClient {
-        self.client_with_key(scheme, KEY).await.unwrap()
+        self.build(self.builder().await, scheme, KEY).await.unwrap()
     }
 
     pub async fn client_with_key(&self, scheme: &str, key: &str) -> azure_data_cosmos::Result<CosmosClient> {
-        self.build(self.builder().await, scheme, key).await
+        self.build(stranger().await, scheme, key).await
+    }
+
+    /// A client that asks a credential for tokens.
+    pub async fn client_with_tokens(
+        &self,
+        scheme: &str,
+        credential: Arc<dyn TokenCredential>,
+    ) -> azure_data_cosmos::Result<CosmosClient> {
+        let account = AccountReference::with_credential(self.endpoint(scheme).parse().unwrap(), credential);
+        stranger().await.build(account, RoutingStrategy::ProximityTo(Region::EAST_US)).await
     }
 
     pub async fn builder(&self) -> CosmosClientBuilder {
@@ -130,12 +166,35 @@ impl Server {
 
     /// The certificate of the server's own authority.
     fn authority(&self) -> String {
+        self.send("GET /_explorer/emulator.pem", "", "").split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    /// Creates a resource of a kind under a parent as the SDK does not.
+    pub fn create_by_hand(&self, parent: &str, kind: &str, body: &Value) {
+        let date = to_rfc7231(&OffsetDateTime::now_utc());
+        let text = format!("post\n{kind}\n{parent}\n{}\n\n", date.to_lowercase());
+        let signature = hmac_sha256(&text, &Secret::new(KEY)).unwrap();
+        let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+        let headers = format!(
+            "authorization: type%3Dmaster%26ver%3D1.0%26sig%3D{signature}\r\n\
+             x-ms-date: {date}\r\nx-ms-version: 2020-07-15\r\n"
+        );
+        let answer = self.send(&format!("POST /{parent}/{kind}"), &headers, &body.to_string());
+        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    }
+
+    /// One request on a connection of its own, and the whole answer.
+    fn send(&self, verb_and_path: &str, headers: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let request = "GET /_explorer/emulator.pem HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        let size = body.len();
+        let request = format!(
+            "{verb_and_path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {size}\r\n\
+             {headers}\r\n{body}"
+        );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+        answer
     }
 
     fn errors(&self) -> String {
@@ -147,6 +206,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A builder that shares nothing. Clients of one runtime for one endpoint share the credential of the first.
+pub async fn stranger() -> CosmosClientBuilder {
+    CosmosClient::builder().with_runtime(CosmosRuntime::builder().build().await.unwrap())
 }
 
 /// The program to test: the release build, or what the environment names.

@@ -2,7 +2,7 @@
 
 use azure_data_cosmos::options::BinaryEncodingOptions;
 use conformance::fixture::{SHARED, create, ids, with_content};
-use conformance::server::KEY;
+use conformance::server::{KEY, stranger};
 use conformance::{good, over_both, plain, refused};
 use serde_json::{Value, json};
 
@@ -153,7 +153,7 @@ fn a_larger_read_costs_more() {
 fn items_as_text_instead_of_the_binary_form() {
     over_both(async |f| {
         let text = BinaryEncodingOptions::new().with_enabled(false);
-        let builder = SHARED.builder().await.with_binary_encoding_options(text);
+        let builder = stranger().await.with_binary_encoding_options(text);
         let client = SHARED.build(builder, f.scheme, KEY).await.unwrap();
         let database = client.database_client(f.database.name().unwrap().to_owned());
         let name = f.container.read(None).await.unwrap().into_model().unwrap().id.to_string();

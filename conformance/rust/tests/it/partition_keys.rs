@@ -2,7 +2,7 @@
 
 use azure_data_cosmos::models::{PartitionKeyDefinition, PartitionKeyVersion};
 use azure_data_cosmos::{FeedScope, PartitionKey};
-use conformance::fixture::{all, create, ids, pages};
+use conformance::fixture::{SHARED, all, create, ids, pages, unique};
 use conformance::{good, over_both, plain, refused};
 use serde_json::{Value, json};
 
@@ -102,5 +102,23 @@ fn a_long_key_is_allowed_and_a_too_long_one_not() {
         let (longest, too_long) = ("x".repeat(2048), "x".repeat(2049));
         good(201, create(&f.container, longest.clone(), item(&longest)).await);
         refused(400, 0, create(&f.container, too_long.clone(), item(&too_long)).await);
+    });
+}
+
+#[test]
+fn containers_of_old_clients_need_no_key() {
+    over_both(async |f| {
+        let name = unique("c");
+        let parent = format!("dbs/{}", f.database.name().unwrap());
+        SHARED.create_by_hand(&parent, "colls", &json!({ "id": name }));
+        let container = f.database.container_client(name, None).await.unwrap();
+        let none = PartitionKey::UNDEFINED;
+        good(201, create(&container, none.clone(), json!({ "id": "1", "v": 1 })).await);
+        good(200, container.upsert_item(none.clone(), "1", json!({ "id": "1", "v": 2 }), None).await);
+        let read = container.read_item(none.clone(), "1", None).await.unwrap();
+        assert_eq!(plain(read.into_model().unwrap()), json!({ "id": "1", "v": 2 }));
+        assert_eq!(ids(&container).await, ["1"]);
+        good(204, container.delete_item(none.clone(), "1", None).await);
+        refused(404, 0, container.read_item(none, "1", None).await);
     });
 }

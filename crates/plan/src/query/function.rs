@@ -104,10 +104,10 @@ functions! {
     StringToNull = "StringToNull", 1, Some(1), String;
     StringToArray = "StringToArray", 1, Some(1), String;
     StringToObject = "StringToObject", 1, Some(1), String;
-    ContainsAllCi = "ContainsAllCi", 2, None, String;
-    ContainsAllCs = "ContainsAllCs", 2, None, String;
-    ContainsAnyCi = "ContainsAnyCi", 2, None, String;
-    ContainsAnyCs = "ContainsAnyCs", 2, None, String;
+    ContainsAllCi = "CONTAINS_ALL_CI", 2, None, String;
+    ContainsAllCs = "CONTAINS_ALL_CS", 2, None, String;
+    ContainsAnyCi = "CONTAINS_ANY_CI", 2, None, String;
+    ContainsAnyCs = "CONTAINS_ANY_CS", 2, None, String;
     ArrayConcat = "ARRAY_CONCAT", 2, None, Array;
     ArrayContains = "ARRAY_CONTAINS", 2, Some(3), Array;
     ArrayContainsAny = "ARRAY_CONTAINS_ANY", 2, None, Array;

@@ -23,8 +23,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import perihelion.support.ByHand;
 import perihelion.support.Feed;
 import perihelion.support.Fixture;
+import perihelion.support.Server;
 
 /** Partition keys of every type, absent, nested and hierarchical. */
 class PartitionKeysTest extends Fixture {
@@ -145,5 +147,23 @@ class PartitionKeysTest extends Fixture {
         definition.setVersion(version);
         definition.setPaths(List.of("/pk"));
         return definition;
+    }
+
+    @Test
+    void containersOfOldClientsNeedNoKey() {
+        String name = unique("c");
+        ByHand.create(Server.shared(), "dbs/" + database.getId(), "colls", "{\"id\":\"" + name + "\"}");
+        container = database.getContainer(name);
+        PartitionKey none = PartitionKey.NONE;
+        good(201, container.createItem(json("{'id':'1','v':1}")));
+        assertEquals(1, read("1", none).get("v").asInt());
+        good(200, container.replaceItem(json("{'id':'1','v':2}"), "1", none, new CosmosItemRequestOptions()));
+        // A newer client may give items of such a container a key.
+        good(201, container.createItem(json("{'id':'1','_partitionKey':'a','v':9}")));
+        assertEquals(9, read("1", A).get("v").asInt());
+        assertEquals(2, read("1", none).get("v").asInt());
+        assertEquals(2, Feed.ids(container).size());
+        good(204, container.deleteItem("1", none, new CosmosItemRequestOptions()));
+        refused(404, 0, () -> read("1", none));
     }
 }

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.security.cert.CertificateFactory;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -31,17 +32,26 @@ public final class Server implements AutoCloseable {
     private static final long STOP_SECONDS_MAX = 20;
 
     private final Path folder;
+    private final String mode;
+    private final List<String> flags;
     private int port = 0;
     private Process process;
 
-    private Server(Path folder) {
+    private Server(Path folder, String mode, List<String> flags) {
         this.folder = folder;
+        this.mode = mode;
+        this.flags = flags;
     }
 
     /** A server with an empty data folder that nobody else uses. */
     public static Server own() {
+        return own("dev");
+    }
+
+    /** The same in a mode of the program, with more flags. */
+    public static Server own(String mode, String... flags) {
         try {
-            Server server = new Server(Files.createTempDirectory("conformance-"));
+            Server server = new Server(Files.createTempDirectory("conformance-"), mode, List.of(flags));
             server.start();
             return server;
         } catch (IOException error) {
@@ -64,8 +74,8 @@ public final class Server implements AutoCloseable {
 
     public void start() {
         Path log = folder.resolve("log");
-        List<String> command =
-                List.of(program(), "--data", folder.resolve("data").toString(), "--nosql", "127.0.0.1:" + port);
+        List<String> command = new ArrayList<>(List.of(program(), mode, "--data", data(), "--nosql", "127.0.0.1:" + port));
+        command.addAll(flags);
         try {
             process = new ProcessBuilder(command)
                     .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
@@ -90,6 +100,26 @@ public final class Server implements AutoCloseable {
                     "no server at " + path + ": run `cargo build --release -p perihelion` first");
         }
         return path.toString();
+    }
+
+    private String data() {
+        return folder.resolve("data").toString();
+    }
+
+    /** Does something with the account's keys, as an operator would, and answers what the program printed. */
+    public String keys(String verb, String name) {
+        try {
+            Process process = new ProcessBuilder(program(), "keys", verb, name, "--data", data())
+                    .redirectErrorStream(true)
+                    .start();
+            String printed = new String(process.getInputStream().readAllBytes()).strip();
+            if (process.waitFor() != 0) {
+                throw new IllegalStateException(printed);
+            }
+            return printed;
+        } catch (IOException | InterruptedException error) {
+            throw new IllegalStateException(error);
+        }
     }
 
     /** Reads lines until the one that says that requests are served, and goes on reading so that the pipe never fills. */

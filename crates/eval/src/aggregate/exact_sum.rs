@@ -1,0 +1,208 @@
+//! Sums of integers and doubles without rounding: the parts are kept, and rounded once when the total is asked for.
+//!
+//! Doubles are kept as a list of doubles that do not overlap and add up to the exact sum (J. R. Shewchuk, Adaptive
+//! Precision Floating-Point Arithmetic, 1997). Very large ones have a list of their own, scaled down, so that no
+//! intermediate sum leaves the doubles.
+
+use crate::number::Number;
+
+/// From here on a double goes to the list of large ones.
+const LARGE_MIN: f64 = 8.452_712_498_170_644e270; // 2^900
+/// What large ones are scaled by.
+const LARGE_SCALE: f64 = 1.606_938_044_258_990_3e60; // 2^200
+
+/// A sum so far.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct ExactSum {
+    /// All integers; 128 bits hold 2^64 of them.
+    pub(super) integers: i128,
+    pub(super) doubles: Expansion,
+    pub(super) large: Expansion,
+    pub(super) unbounded: Unbounded,
+    /// Whether any double took part.
+    pub(super) has_double: bool,
+}
+
+/// Which values that are no finite numbers took part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Unbounded {
+    pub(super) positive: bool,
+    pub(super) negative: bool,
+    pub(super) nan: bool,
+}
+
+impl Unbounded {
+    fn total(self) -> Option<f64> {
+        match self {
+            Unbounded { nan: true, .. } | Unbounded { positive: true, negative: true, .. } => Some(f64::NAN),
+            Unbounded { positive: true, .. } => Some(f64::INFINITY),
+            Unbounded { negative: true, .. } => Some(f64::NEG_INFINITY),
+            Unbounded { .. } => None,
+        }
+    }
+}
+
+impl ExactSum {
+    pub(super) fn add(&mut self, number: Number) {
+        match number {
+            Number::Integer(value) => self.integers = self.integers.saturating_add(i128::from(value)),
+            Number::Double(value) => {
+                self.has_double = true;
+                if value.is_nan() {
+                    self.unbounded.nan = true;
+                } else if value.is_infinite() {
+                    self.unbounded.positive |= value > 0.0;
+                    self.unbounded.negative |= value < 0.0;
+                } else if value.abs() < LARGE_MIN {
+                    self.doubles.add(value);
+                } else {
+                    self.large.add(value / LARGE_SCALE);
+                }
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &ExactSum) {
+        self.integers = self.integers.saturating_add(other.integers);
+        other.doubles.parts.iter().for_each(|part| self.doubles.add(*part));
+        other.large.parts.iter().for_each(|part| self.large.add(*part));
+        self.unbounded.positive |= other.unbounded.positive;
+        self.unbounded.negative |= other.unbounded.negative;
+        self.unbounded.nan |= other.unbounded.nan;
+        self.has_double |= other.has_double;
+    }
+
+    /// The sum, rounded once.
+    pub(super) fn total(&self) -> Number {
+        if let Some(total) = self.unbounded.total() {
+            return Number::Double(total);
+        }
+        if !self.has_double
+            && let Ok(total) = i64::try_from(self.integers)
+        {
+            return Number::Integer(total);
+        }
+        let mut small = self.doubles.clone();
+        integer_parts(self.integers).into_iter().for_each(|part| small.add(part));
+        let mut large = self.large.clone();
+        if large.parts.is_empty() {
+            return Number::Double(small.rounded());
+        }
+        // Large ones may have cancelled each other out, so their rest is put back where it loses nothing.
+        if large.parts.iter().all(|part| part.abs() < LARGE_MIN / LARGE_SCALE) {
+            large.parts.iter().for_each(|part| small.add(part * LARGE_SCALE));
+            return Number::Double(small.rounded());
+        }
+        small.parts.iter().for_each(|part| large.add(part / LARGE_SCALE));
+        Number::Double(large.rounded() * LARGE_SCALE)
+    }
+}
+
+/// An integer as doubles that add up to it exactly.
+fn integer_parts(mut value: i128) -> [f64; 4] {
+    const BITS: u32 = 40;
+    let mut parts = [0.0; 4];
+    let mut scale = 1.0;
+    for part in &mut parts {
+        let low = value.rem_euclid(1 << BITS);
+        value = value.div_euclid(1 << BITS);
+        #[allow(clippy::cast_precision_loss)] // 40 bits are exact
+        let exact = low as f64 * scale;
+        *part = exact;
+        scale *= 1_099_511_627_776.0; // 2^40
+    }
+    if value < 0 {
+        // What is left of a negative number above 160 bits is -1.
+        parts[3] -= scale;
+    }
+    parts
+}
+
+/// Doubles that do not overlap, smallest first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Expansion {
+    pub(super) parts: Vec<f64>,
+}
+
+impl Expansion {
+    fn add(&mut self, value: f64) {
+        let mut carried = value;
+        let mut kept = 0;
+        for index in 0..self.parts.len() {
+            let (sum, error) = sum_with_error(carried, self.parts[index]);
+            if error != 0.0 {
+                self.parts[kept] = error;
+                kept += 1;
+            }
+            carried = sum;
+        }
+        self.parts.truncate(kept);
+        if carried != 0.0 {
+            self.parts.push(carried);
+        }
+    }
+
+    /// The double nearest to the exact sum, ties to even.
+    fn rounded(&self) -> f64 {
+        let mut parts = self.parts.iter().rev().copied();
+        let mut total = parts.next().unwrap_or(0.0);
+        for part in parts.by_ref() {
+            let (sum, error) = sum_with_error(total, part);
+            total = sum;
+            if error != 0.0 {
+                // Below lies less than half a unit, unless the error is exactly half and more of its sign follows.
+                if let Some(next) = parts.next()
+                    && (next < 0.0) == (error < 0.0)
+                {
+                    let doubled = error * 2.0;
+                    let raised = total + doubled;
+                    if raised - total == doubled {
+                        total = raised;
+                    }
+                }
+                break;
+            }
+        }
+        total
+    }
+}
+
+/// A rounded sum and what rounding took away; exact for any two doubles whose sum is finite.
+fn sum_with_error(left: f64, right: f64) -> (f64, f64) {
+    let sum = left + right;
+    let right_in_sum = sum - left;
+    let left_in_sum = sum - right_in_sum;
+    (sum, (left - left_in_sum) + (right - right_in_sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_cut_exactly() {
+        for value in
+            [0, 1, -1, i128::from(i64::MAX) * 7, i128::from(i64::MIN) * 9, (1 << 100) + 1, -(1 << 100)]
+        {
+            let mut expansion = Expansion::default();
+            integer_parts(value).into_iter().for_each(|part| expansion.add(part));
+            #[allow(clippy::cast_precision_loss)]
+            let expected = value as f64;
+            assert_eq!(expansion.rounded(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn halves_round_to_even_unless_more_follows() {
+        let sum = |values: &[f64]| {
+            let mut expansion = Expansion::default();
+            values.iter().for_each(|value| expansion.add(*value));
+            expansion.rounded()
+        };
+        let half = f64::EPSILON / 2.0;
+        assert_eq!(sum(&[1.0, half]), 1.0);
+        assert_eq!(sum(&[1.0, half, 1e-40]), 1.0 + f64::EPSILON);
+        assert_eq!(sum(&[1.0, half, -1e-40]), 1.0);
+        assert_eq!(sum(&[]), 0.0);
+    }
+}

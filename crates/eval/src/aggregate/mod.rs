@@ -1,0 +1,271 @@
+//! Aggregates as accumulators: add values, merge with others, finish.
+//!
+//! What comes out does not depend on how the values were spread over accumulators or in which order they came: sums
+//! are exact until they are finished. So partitions can be merged in any order, and pages resumed from a stored state.
+
+mod exact_sum;
+mod state;
+
+pub use state::DamagedState;
+
+use std::cmp::Ordering;
+
+use plan::query::AggregateKind;
+use value::{Decoded, Kind, Value, ValueRef, compare};
+
+use crate::number::Number;
+use exact_sum::ExactSum;
+
+/// An aggregate over the values so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accumulator {
+    kind: AggregateKind,
+    state: State,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum State {
+    Count(u64),
+    Sum {
+        sum: ExactSum,
+        count: u64,
+    },
+    Extreme(Option<Value>),
+    /// A value that makes the aggregate undefined, whatever else comes.
+    Spoiled,
+}
+
+impl Accumulator {
+    /// An aggregate over nothing.
+    pub fn new(kind: AggregateKind) -> Accumulator {
+        let state = match kind {
+            AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
+            AggregateKind::Sum | AggregateKind::Avg => State::Sum { sum: ExactSum::default(), count: 0 },
+            AggregateKind::Min | AggregateKind::Max => State::Extreme(None),
+        };
+        Accumulator { kind, state }
+    }
+
+    /// Adds the value of a row; `None` is undefined, which all aggregates skip.
+    pub fn add(&mut self, value: Option<ValueRef<'_>>) {
+        let Some(value) = value else {
+            return;
+        };
+        match &mut self.state {
+            State::Count(count) => {
+                let counts = self.kind == AggregateKind::Count || value.as_bool() == Some(true);
+                *count = count.saturating_add(u64::from(counts));
+            }
+            State::Sum { sum, count } => match Number::of(value) {
+                Some(number) => {
+                    sum.add(number);
+                    *count = count.saturating_add(1);
+                }
+                None => self.state = State::Spoiled,
+            },
+            State::Extreme(extreme) => {
+                if matches!(value.kind(), Kind::Array | Kind::Object) {
+                    self.state = State::Spoiled;
+                } else if extreme.as_ref().is_none_or(|extreme| is_better(self.kind, value, extreme.as_ref()))
+                {
+                    *extreme = Some(value.to_value());
+                }
+            }
+            State::Spoiled => {}
+        }
+    }
+
+    /// Adds all that another accumulator of the same kind has seen.
+    pub fn merge(&mut self, other: Accumulator) {
+        match (&mut self.state, other.state) {
+            (State::Count(count), State::Count(more)) => *count = count.saturating_add(more),
+            (State::Sum { sum, count }, State::Sum { sum: more, count: more_count }) => {
+                sum.merge(&more);
+                *count = count.saturating_add(more_count);
+            }
+            (State::Extreme(_), State::Extreme(None)) => {}
+            (State::Extreme(_), State::Extreme(Some(value))) => self.add(Some(value.as_ref())),
+            (State::Spoiled, _) => {}
+            // Spoiled by the other one; accumulators of different kinds are never merged.
+            (State::Count(_) | State::Sum { .. } | State::Extreme(_), _) => self.state = State::Spoiled,
+        }
+    }
+
+    /// The aggregate; `None` is undefined.
+    pub fn finish(&self) -> Option<Value> {
+        match &self.state {
+            State::Count(count) => Some(Value::Int64(i64::try_from(*count).unwrap_or(i64::MAX))),
+            State::Sum { sum, count } => match self.kind {
+                AggregateKind::Avg if *count == 0 => None,
+                AggregateKind::Avg => {
+                    let count = i64::try_from(*count).unwrap_or(i64::MAX);
+                    Some(sum.total().divide(Number::Integer(count)).into_value())
+                }
+                AggregateKind::Sum
+                | AggregateKind::Count
+                | AggregateKind::CountIf
+                | AggregateKind::Min
+                | AggregateKind::Max => Some(sum.total().into_value()),
+            },
+            State::Extreme(extreme) => extreme.clone(),
+            State::Spoiled => None,
+        }
+    }
+
+    /// Bytes it holds, roughly.
+    pub(crate) fn weight(&self) -> usize {
+        let text = match &self.state {
+            State::Extreme(Some(Value::String(text))) => text.len(),
+            State::Count(_) | State::Sum { .. } | State::Extreme(_) | State::Spoiled => 0,
+        };
+        size_of::<Accumulator>() + text
+    }
+}
+
+/// Whether a value comes before the extreme so far. Of equal numbers the same one is kept, whichever came first.
+fn is_better(kind: AggregateKind, value: ValueRef<'_>, extreme: ValueRef<'_>) -> bool {
+    match compare(value, extreme) {
+        Ordering::Less => kind == AggregateKind::Min,
+        Ordering::Greater => kind == AggregateKind::Max,
+        Ordering::Equal => plainness(value) < plainness(extreme),
+    }
+}
+
+/// Which of equal numbers is preferred: 1 before 1.0, and 0.0 before -0.0.
+fn plainness(number: ValueRef<'_>) -> u8 {
+    match number.decode() {
+        Decoded::Int64(_) => 0,
+        Decoded::Int32(_) => 1,
+        Decoded::Double(value) => 2 + u8::from(value.is_sign_negative()),
+        Decoded::Decimal(_) => 4,
+        Decoded::Null
+        | Decoded::Bool(_)
+        | Decoded::String(_)
+        | Decoded::Binary { .. }
+        | Decoded::Date(_)
+        | Decoded::Guid(_)
+        | Decoded::ObjectId(_)
+        | Decoded::Array(_)
+        | Decoded::Object(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KINDS: [AggregateKind; 6] = [
+        AggregateKind::Count,
+        AggregateKind::CountIf,
+        AggregateKind::Sum,
+        AggregateKind::Avg,
+        AggregateKind::Min,
+        AggregateKind::Max,
+    ];
+
+    fn of(kind: AggregateKind, values: &[Option<Value>]) -> Accumulator {
+        let mut accumulator = Accumulator::new(kind);
+        values.iter().for_each(|value| accumulator.add(value.as_ref().map(Value::as_ref)));
+        accumulator
+    }
+
+    #[track_caller]
+    fn check(kind: AggregateKind, values: &str, expected: &str) {
+        let values: Vec<Option<Value>> =
+            values.split_whitespace().map(|text| Value::from_json(text.as_bytes()).ok()).collect();
+        let found = of(kind, &values).finish().map_or("undefined".to_owned(), |value| value.to_json());
+        assert_eq!(found, expected, "{kind:?} {values:?}");
+    }
+
+    #[test]
+    fn counts() {
+        check(AggregateKind::Count, "", "0");
+        check(AggregateKind::Count, "1 null undefined [] false", "4");
+        check(AggregateKind::CountIf, "true false null 1 true undefined", "2");
+        check(AggregateKind::CountIf, "", "0");
+    }
+
+    #[test]
+    fn sums_and_averages() {
+        check(AggregateKind::Sum, "", "0");
+        check(AggregateKind::Sum, "undefined", "0");
+        check(AggregateKind::Sum, "1 2 undefined 3.5", "6.5");
+        check(AggregateKind::Sum, "0.5 0.5", "1");
+        check(AggregateKind::Sum, "1 null", "undefined");
+        check(AggregateKind::Sum, "1 \"2\"", "undefined");
+        check(AggregateKind::Sum, "true", "undefined");
+        check(AggregateKind::Sum, "[] 1", "undefined");
+        check(AggregateKind::Sum, "9223372036854775807 1 -1", "9223372036854775807");
+        check(AggregateKind::Sum, "9223372036854775807 9223372036854775807", "1.8446744073709552e+19");
+        check(AggregateKind::Sum, "1e300 1 -1e300", "1");
+        check(AggregateKind::Sum, "0.1 0.2 0.3", "0.6");
+        check(AggregateKind::Sum, "1.5e308 1.5e308 -1.5e308", "1.5e+308");
+        check(AggregateKind::Sum, "1.5e308 1.5e308", "\"Infinity\"");
+        check(AggregateKind::Avg, "", "undefined");
+        check(AggregateKind::Avg, "undefined", "undefined");
+        check(AggregateKind::Avg, "1 2 undefined", "1.5");
+        check(AggregateKind::Avg, "2 4", "3");
+        check(AggregateKind::Avg, "2 {}", "undefined");
+    }
+
+    #[test]
+    fn extremes() {
+        check(AggregateKind::Min, "", "undefined");
+        check(AggregateKind::Max, "undefined", "undefined");
+        check(AggregateKind::Min, "3 1 2", "1");
+        check(AggregateKind::Max, "3 1 2", "3");
+        check(AggregateKind::Min, "\"a\" 1 true null", "null");
+        check(AggregateKind::Max, "\"a\" 1 true null", "\"a\"");
+        check(AggregateKind::Max, "false 1 true", "1");
+        check(AggregateKind::Min, "1 []", "undefined");
+        check(AggregateKind::Max, "{} 1", "undefined");
+        check(AggregateKind::Max, "1.0 1", "1");
+        check(AggregateKind::Min, "-0.0 0.0", "0.0");
+    }
+
+    fn any_value() -> impl Strategy<Value = Option<Value>> {
+        prop_oneof![
+            4 => any::<i64>().prop_map(|value| Some(Value::Int64(value))),
+            8 => any::<f64>().prop_map(|value| Some(Value::Double(value))),
+            4 => (-3i64..3).prop_map(|value| Some(Value::Int64(value))),
+            4 => (-3i32..3).prop_map(|value| Some(Value::Double(f64::from(value) / 2.0))),
+            1 => Just(None),
+            1 => "[ab]{0,2}".prop_map(|text| Some(Value::String(text))),
+            1 => any::<bool>().prop_map(|value| Some(Value::Bool(value))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same(
+            values in prop::collection::vec(any_value(), 0..40),
+            parts in prop::collection::vec(0usize..4, 40),
+        ) {
+            for kind in KINDS {
+                let whole = of(kind, &values);
+                let mut split: Vec<Accumulator> = (0..4).map(|_| Accumulator::new(kind)).collect();
+                for (value, part) in values.iter().zip(&parts) {
+                    split[*part].add(value.as_ref().map(Value::as_ref));
+                }
+                let mut merged = Accumulator::new(kind);
+                for part in split.into_iter().rev() {
+                    merged.merge(Accumulator::from_state(part.to_state().as_ref()).unwrap());
+                }
+                let texts = [merged, whole].map(|accumulator| accumulator.finish().map(|value| value.to_json()));
+                prop_assert_eq!(&texts[0], &texts[1], "{:?}", kind);
+            }
+        }
+
+        #[test]
+        fn sums_of_numbers_do_not_depend_on_order(mut values in prop::collection::vec(any::<f64>(), 0..40)) {
+            let sum = |values: &[f64]| {
+                let values: Vec<_> = values.iter().map(|value| Some(Value::Double(*value))).collect();
+                of(AggregateKind::Sum, &values).finish().map(|value| value.to_json())
+            };
+            let forwards = sum(&values);
+            values.sort_by(f64::total_cmp);
+            prop_assert_eq!(forwards, sum(&values));
+        }
+    }
+}

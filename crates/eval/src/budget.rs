@@ -1,0 +1,167 @@
+//! How much a query may hold and look at.
+//!
+//! A text of half a megabyte can name a document 100,000 times in an array, or join an array ten times with itself;
+//! so what is built is weighed before it is built, and rows of sources are counted.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use value::{Decoded, ValueRef, WALK_DEPTH_MAX};
+
+use crate::EvalFault;
+
+/// Most bytes of one computed value, roughly.
+pub const VALUE_WEIGHT_MAX: usize = 32 << 20;
+
+/// What a tree takes beside its text.
+const NODE_WEIGHT: usize = 32;
+
+/// Memory and rows granted to a query.
+#[derive(Debug)]
+pub struct Budget {
+    bytes_max: usize,
+    bytes_held: AtomicUsize,
+    rows_max: u64,
+    rows_seen: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of so many bytes held at a time and so many rows looked at in all.
+    pub fn new(bytes_max: usize, rows_max: u64) -> Budget {
+        Budget { bytes_max, bytes_held: AtomicUsize::new(0), rows_max, rows_seen: AtomicU64::new(0) }
+    }
+
+    /// Bytes that are held now.
+    pub fn bytes_held(&self) -> usize {
+        self.bytes_held.load(Ordering::Relaxed)
+    }
+
+    /// Counts a row that a source gave.
+    pub(crate) fn count_row(&self) -> Result<(), EvalFault> {
+        if self.rows_seen.fetch_add(1, Ordering::Relaxed) >= self.rows_max {
+            return Err(EvalFault::RowsExceeded { rows_max: self.rows_max });
+        }
+        Ok(())
+    }
+
+    /// A holding of nothing yet.
+    pub(crate) fn holding(&self) -> Holding<'_> {
+        Holding { budget: self, bytes: 0 }
+    }
+}
+
+/// Bytes of a budget that are given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Holding<'a> {
+    budget: &'a Budget,
+    bytes: usize,
+}
+
+impl Holding<'_> {
+    /// Takes more bytes.
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), EvalFault> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        let held = self.budget.bytes_held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if held > self.budget.bytes_max {
+            return Err(EvalFault::MemoryExceeded { bytes_max: self.budget.bytes_max });
+        }
+        Ok(())
+    }
+
+    /// Takes what a value weighs.
+    pub(crate) fn add_value(&mut self, value: ValueRef<'_>) -> Result<(), EvalFault> {
+        self.add(weigh(value)?)
+    }
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        self.budget.bytes_held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Adds weights up to the bound of one value.
+#[derive(Debug, Default)]
+pub(crate) struct Scale {
+    weight: usize,
+}
+
+impl Scale {
+    /// Puts bytes on.
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), EvalFault> {
+        self.weight = self.weight.saturating_add(bytes);
+        if self.weight > VALUE_WEIGHT_MAX {
+            return Err(EvalFault::ValueTooLarge { weight_max: VALUE_WEIGHT_MAX });
+        }
+        Ok(())
+    }
+
+    /// Puts a value on.
+    pub(crate) fn add_value(&mut self, value: ValueRef<'_>) -> Result<(), EvalFault> {
+        self.add_nested(value, WALK_DEPTH_MAX)
+    }
+
+    fn add_nested(&mut self, value: ValueRef<'_>, levels_left: usize) -> Result<(), EvalFault> {
+        self.add(NODE_WEIGHT)?;
+        let Some(levels_left) = levels_left.checked_sub(1) else {
+            return Ok(());
+        };
+        match value.decode() {
+            Decoded::String(text) => self.add(text.len()),
+            Decoded::Binary { bytes, .. } => self.add(bytes.len()),
+            Decoded::Array(mut elements) => {
+                elements.try_for_each(|element| self.add_nested(element, levels_left))
+            }
+            Decoded::Object(mut members) => members.try_for_each(|(name, member)| {
+                self.add(NODE_WEIGHT + name.len())?;
+                self.add_nested(member, levels_left)
+            }),
+            Decoded::Null
+            | Decoded::Bool(_)
+            | Decoded::Int32(_)
+            | Decoded::Int64(_)
+            | Decoded::Double(_)
+            | Decoded::Decimal(_)
+            | Decoded::Date(_)
+            | Decoded::Guid(_)
+            | Decoded::ObjectId(_) => Ok(()),
+        }
+    }
+}
+
+/// What a value weighs, or that it is too large.
+pub(crate) fn weigh(value: ValueRef<'_>) -> Result<usize, EvalFault> {
+    let mut scale = Scale::default();
+    scale.add_value(value)?;
+    Ok(scale.weight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use value::Value;
+
+    #[test]
+    fn what_is_dropped_is_given_back() {
+        let budget = Budget::new(100, 2);
+        let mut holding = budget.holding();
+        holding.add(60).unwrap();
+        assert_eq!(budget.holding().add(50), Err(EvalFault::MemoryExceeded { bytes_max: 100 }));
+        assert_eq!(budget.bytes_held(), 60);
+        drop(holding);
+        assert_eq!(budget.bytes_held(), 0);
+    }
+
+    #[test]
+    fn rows_are_counted_to_the_bound() {
+        let budget = Budget::new(0, 2);
+        assert!(budget.count_row().is_ok() && budget.count_row().is_ok());
+        assert_eq!(budget.count_row(), Err(EvalFault::RowsExceeded { rows_max: 2 }));
+    }
+
+    #[test]
+    fn weights_are_bounded() {
+        let text = Value::String("x".repeat(VALUE_WEIGHT_MAX - NODE_WEIGHT));
+        assert_eq!(weigh(text.as_ref()), Ok(VALUE_WEIGHT_MAX));
+        assert!(weigh(Value::Array(vec![text]).as_ref()).is_err());
+    }
+}

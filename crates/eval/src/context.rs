@@ -1,0 +1,72 @@
+//! What an evaluation needs beside its row: time, chance, functions of the user's, a budget.
+
+use std::sync::Mutex;
+
+use model::Ambient;
+use thiserror::Error;
+use value::Value;
+
+use crate::Budget;
+use crate::functions::PatternCache;
+
+/// One per query: what is fixed for it and what it shares between rows.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// Time and chance.
+    pub ambient: &'a dyn Ambient,
+    /// Milliseconds since 1970 that the `…Static` functions see; the same for all pages of a query.
+    pub now_static_ms: u64,
+    /// The functions behind `udf.`.
+    pub user_functions: &'a dyn UserFunctions,
+    /// What the query may hold and look at.
+    pub budget: Budget,
+    pub(crate) patterns: Mutex<PatternCache>,
+}
+
+impl<'a> Context<'a> {
+    /// A context without functions of the user's, whose fixed time is now.
+    pub fn new(ambient: &'a dyn Ambient, budget: Budget) -> Context<'a> {
+        Context {
+            ambient,
+            now_static_ms: ambient.now_ms(),
+            user_functions: &NoUserFunctions,
+            budget,
+            patterns: Mutex::default(),
+        }
+    }
+
+    /// The same with functions of the user's.
+    pub fn with_user_functions(self, user_functions: &'a dyn UserFunctions) -> Context<'a> {
+        Context { user_functions, ..self }
+    }
+}
+
+/// The functions that users registered.
+pub trait UserFunctions: std::fmt::Debug + Sync {
+    /// Calls one. `None` is undefined, as an argument and as a result.
+    fn call(&self, name: &str, arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault>;
+}
+
+/// Why a function of the user's gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UserFunctionFault {
+    /// There is none of this name.
+    #[error("not found")]
+    NotFound,
+    /// It threw, or ran for too long.
+    #[error("{message}")]
+    Failed {
+        /// What it said.
+        message: String,
+    },
+}
+
+/// For containers without any.
+#[derive(Debug, Clone, Copy)]
+pub struct NoUserFunctions;
+
+impl UserFunctions for NoUserFunctions {
+    fn call(&self, _name: &str, _arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault> {
+        Err(UserFunctionFault::NotFound)
+    }
+}

@@ -1,0 +1,296 @@
+//! Evaluation of an expression on a row.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use plan::query::{BinaryOperator, Expression, LikePattern, Query, SubqueryKind};
+use value::{Value, ValueRef};
+
+use crate::budget::Scale;
+use crate::functions::{self, Call};
+use crate::{Computed, Context, EvalFault, GroupRow, Row, like, operators, query};
+
+/// Most levels of an expression, those of its subqueries included.
+///
+/// Query texts are checked against a smaller figure before they become expressions; this one guards the stack.
+pub const EXPRESSION_DEPTH_MAX: usize = 256;
+
+/// How many levels a subquery counts for: running one takes that much more of the stack.
+const SUBQUERY_LEVELS: usize = 8;
+
+/// A value, or `None` for undefined, or why there is neither.
+pub(crate) type Outcome<'a> = Result<Option<Computed<'a>>, EvalFault>;
+
+/// Takes a defined value out of a `Result<Option<_>, _>`; undefined ends the function with undefined.
+macro_rules! defined {
+    ($outcome:expr) => {
+        match $outcome? {
+            Some(value) => value,
+            None => return Ok(None),
+        }
+    };
+}
+pub(crate) use defined;
+
+/// The value of an expression on a row; `None` is undefined.
+pub fn evaluate<'a>(context: &'a Context<'_>, expression: &'a Expression, row: Row<'a>) -> Outcome<'a> {
+    Frame::new(context, row).evaluate(expression)
+}
+
+/// Where an expression stands: its row, and how deep it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) row: Row<'a>,
+    levels_left: usize,
+}
+
+impl<'a> Frame<'a> {
+    pub(crate) fn new(context: &'a Context<'_>, row: Row<'a>) -> Frame<'a> {
+        Frame { context, row, levels_left: EXPRESSION_DEPTH_MAX }
+    }
+
+    /// The same depth on another row.
+    pub(crate) fn with_row<'b>(self, row: Row<'b>) -> Frame<'b>
+    where
+        'a: 'b,
+    {
+        Frame { context: self.context, row, levels_left: self.levels_left }
+    }
+
+    /// The same row one level down.
+    #[inline]
+    pub(crate) fn deeper(self) -> Result<Frame<'a>, EvalFault> {
+        self.descend(1)
+    }
+
+    #[inline]
+    fn descend(self, levels: usize) -> Result<Frame<'a>, EvalFault> {
+        match self.levels_left.checked_sub(levels) {
+            Some(levels_left) => Ok(Frame { levels_left, ..self }),
+            None => Err(EvalFault::TooDeep { depth_max: EXPRESSION_DEPTH_MAX }),
+        }
+    }
+
+    /// The value of an expression one level down.
+    pub(crate) fn evaluate(self, expression: &'a Expression) -> Outcome<'a> {
+        let frame = self.deeper()?;
+        // Each arm is one call, so that a level of nesting takes little of the stack.
+        match expression {
+            Expression::Undefined => Ok(None),
+            Expression::Constant(constant) => Ok(Some(Computed::Borrowed(constant.as_ref()))),
+            Expression::Slot(slot) => {
+                Ok(self.row.slots.get(usize::from(slot.0)).copied().map(Computed::Borrowed))
+            }
+            Expression::Member(base, name) => frame.member(base, name),
+            Expression::Index(base, index) => frame.index(base, index),
+            Expression::Array(elements) => frame.array(elements),
+            Expression::Object(members) => frame.object(members),
+            Expression::Unary(operator, operand) => {
+                Ok(frame.evaluate(operand)?.and_then(|operand| operators::unary(*operator, operand)))
+            }
+            Expression::Binary(operator, left, right) => frame.binary(*operator, left, right),
+            Expression::And(terms) => frame.and(terms),
+            Expression::Or(terms) => frame.or(terms),
+            Expression::Concatenation(parts) => functions::concatenate(frame, parts),
+            Expression::In(operand, candidates) => frame.is_in(operand, candidates),
+            Expression::Between(operands) => frame.between(operands),
+            Expression::Like(operand, pattern) => frame.like(operand, pattern),
+            Expression::Coalesce(first, second) => match frame.evaluate(first)? {
+                Some(value) => Ok(Some(value)),
+                None => frame.evaluate(second),
+            },
+            Expression::Conditional(operands) => {
+                let [condition, then, otherwise] = &**operands;
+                frame.conditional(condition, then, otherwise)
+            }
+            Expression::Call(function, arguments) => functions::call(*function, Call { frame, arguments }),
+            Expression::UserCall(name, arguments) => frame.user_call(name, arguments),
+            Expression::Subquery(kind, subquery) => frame.subquery(*kind, subquery),
+            Expression::GroupKey(index) => self.grouped(*index, "key", |group| &group.keys),
+            Expression::Aggregate(index) => self.grouped(*index, "aggregate", |group| &group.aggregates),
+        }
+    }
+
+    /// The truth value of an expression; whatever is no boolean acts like undefined.
+    pub(crate) fn truth(self, expression: &'a Expression) -> Result<Option<bool>, EvalFault> {
+        Ok(self.evaluate(expression)?.and_then(|value| value.as_bool()))
+    }
+
+    fn member(self, base: &'a Expression, name: &str) -> Outcome<'a> {
+        Ok(self.evaluate(base)?.and_then(|base| base.member(name)))
+    }
+
+    /// An index that is negative, fractional or of the wrong kind yields undefined, as one past the end does.
+    fn index(self, base: &'a Expression, index: &'a Expression) -> Outcome<'a> {
+        let base = defined!(self.evaluate(base));
+        let index = defined!(self.evaluate(index));
+        let index = index.as_ref();
+        if let Some(name) = index.as_str() {
+            return Ok(base.member(name));
+        }
+        Ok(index.as_i64().and_then(|index| base.element(usize::try_from(index).ok()?)))
+    }
+
+    fn array(self, elements: &'a [Expression]) -> Outcome<'a> {
+        let mut array = Vec::with_capacity(elements.len());
+        let mut scale = Scale::default();
+        for element in elements {
+            if let Some(value) = self.evaluate(element)? {
+                scale.add_value(value.as_ref())?;
+                array.push(value.into_value());
+            }
+        }
+        Ok(Some(Value::Array(array).into()))
+    }
+
+    pub(crate) fn object(self, members: &'a [(String, Expression)]) -> Outcome<'a> {
+        let mut object: Vec<(String, Value)> = Vec::with_capacity(members.len());
+        let mut scale = Scale::default();
+        let mut repeated = repeated_names(members);
+        for (name, member) in members {
+            // Of equal names the last counts, also when it is undefined.
+            if let Some(count) = repeated.get_mut(name.as_str())
+                && *count > 1
+            {
+                *count -= 1;
+                continue;
+            }
+            if let Some(value) = self.evaluate(member)? {
+                scale.add(name.len())?;
+                scale.add_value(value.as_ref())?;
+                object.push((name.clone(), value.into_value()));
+            }
+        }
+        Ok(Some(Value::Object(object).into()))
+    }
+
+    fn binary(self, operator: BinaryOperator, left: &'a Expression, right: &'a Expression) -> Outcome<'a> {
+        let left = defined!(self.evaluate(left));
+        let right = defined!(self.evaluate(right));
+        Ok(operators::binary(operator, left.as_ref(), right.as_ref()).map(Computed::Owned))
+    }
+
+    fn and(self, terms: &'a [Expression]) -> Outcome<'a> {
+        let mut known = Some(true);
+        for term in terms {
+            known = operators::and(known, self.truth(term)?);
+            if known == Some(false) {
+                break;
+            }
+        }
+        Ok(known.map(Computed::from))
+    }
+
+    fn or(self, terms: &'a [Expression]) -> Outcome<'a> {
+        let mut known = Some(false);
+        for term in terms {
+            known = operators::or(known, self.truth(term)?);
+            if known == Some(true) {
+                break;
+            }
+        }
+        Ok(known.map(Computed::from))
+    }
+
+    fn is_in(self, operand: &'a Expression, candidates: &'a [Expression]) -> Outcome<'a> {
+        let operand = defined!(self.evaluate(operand));
+        for candidate in candidates {
+            if let Some(candidate) = self.evaluate(candidate)?
+                && operators::equal(operand.as_ref(), candidate.as_ref())
+            {
+                return Ok(Some(true.into()));
+            }
+        }
+        Ok(Some(false.into()))
+    }
+
+    fn between(self, operands: &'a [Expression; 3]) -> Outcome<'a> {
+        let [operand, low, high] = operands;
+        let operand = defined!(self.evaluate(operand));
+        let compare = |bound: &'a Expression, operator| {
+            let bound = defined!(self.evaluate(bound));
+            Ok(operators::binary(operator, operand.as_ref(), bound.as_ref())
+                .and_then(|truth| truth.as_ref().as_bool()))
+        };
+        let above = compare(low, BinaryOperator::GreaterOrEqual)?;
+        let below = compare(high, BinaryOperator::LessOrEqual)?;
+        Ok(operators::and(above, below).map(Computed::from))
+    }
+
+    fn like(self, operand: &'a Expression, pattern: &'a LikePattern) -> Outcome<'a> {
+        let operand = defined!(self.evaluate(operand));
+        let value = defined!(self.evaluate(&pattern.pattern));
+        let (Some(text), Some(wanted)) = (operand.as_ref().as_str(), value.as_ref().as_str()) else {
+            return Ok(None);
+        };
+        Ok(Some(like::like(text, wanted, pattern.escape)?.into()))
+    }
+
+    pub(crate) fn conditional(
+        self,
+        condition: &'a Expression,
+        then: &'a Expression,
+        otherwise: &'a Expression,
+    ) -> Outcome<'a> {
+        match self.truth(condition)? {
+            Some(true) => self.evaluate(then),
+            Some(false) | None => self.evaluate(otherwise),
+        }
+    }
+
+    fn user_call(self, name: &str, arguments: &'a [Expression]) -> Outcome<'a> {
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            values.push(self.evaluate(argument)?.map(Computed::into_value));
+        }
+        let result = self.context.user_functions.call(name, values);
+        let result = result.map_err(|fault| EvalFault::UserFunction { name: name.to_owned(), fault })?;
+        if let Some(value) = &result {
+            Scale::default().add_value(value.as_ref())?;
+        }
+        Ok(result.map(Computed::Owned))
+    }
+
+    fn subquery(self, kind: SubqueryKind, subquery: &'a Query) -> Outcome<'a> {
+        query::subquery(self.descend(SUBQUERY_LEVELS - 1)?, kind, subquery)
+            .map(|value| value.map(Computed::Owned))
+    }
+
+    fn grouped(
+        self,
+        index: usize,
+        what: &'static str,
+        part: fn(&GroupRow) -> &Vec<Option<Value>>,
+    ) -> Outcome<'a> {
+        let value = self.row.group.and_then(|group| part(group).get(index));
+        let value = value.ok_or(EvalFault::OutsideGroup { what, index })?;
+        Ok(value.as_ref().map(|value| Computed::Borrowed(value.as_ref())))
+    }
+}
+
+impl<'a> Computed<'a> {
+    /// The text, when this is a string.
+    pub(crate) fn into_text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Computed::Borrowed(value) => ValueRef::as_str(value).map(Cow::Borrowed),
+            Computed::Owned(Value::String(text)) => Some(Cow::Owned(text)),
+            Computed::Owned(_) => None,
+        }
+    }
+}
+
+/// How often names stand in an object, unless each stands there once.
+fn repeated_names(members: &[(String, Expression)]) -> HashMap<&str, usize> {
+    // Most objects are small, and then this is cheaper than hashing.
+    const FEW: usize = 16;
+    let names = || members.iter().map(|member| member.0.as_str());
+    if members.len() <= FEW
+        && names().enumerate().all(|(at, name)| names().take(at).all(|other| other != name))
+    {
+        return HashMap::new();
+    }
+    let mut counts = HashMap::new();
+    names().for_each(|name| *counts.entry(name).or_default() += 1);
+    counts
+}

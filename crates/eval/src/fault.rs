@@ -1,0 +1,68 @@
+//! What can stop an evaluation. A value of the wrong kind never does: it yields undefined.
+
+use thiserror::Error;
+
+use crate::UserFunctionFault;
+
+/// Why an expression or a query has no result.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EvalFault {
+    /// A subquery that stands for one value gave several.
+    #[error("the cardinality of a scalar subquery result set cannot be greater than one")]
+    ScalarSubqueryRows,
+    /// An expression nested deeper than any checked query.
+    #[error("expression nested deeper than {depth_max} levels")]
+    TooDeep {
+        /// Most levels.
+        depth_max: usize,
+    },
+    /// One computed value beyond the bound.
+    #[error("computed value larger than {weight_max} bytes")]
+    ValueTooLarge {
+        /// Most bytes of a value.
+        weight_max: usize,
+    },
+    /// A LIKE pattern with too long a stretch of wildcards.
+    #[error("pattern with more than {places_max} characters between two '%'")]
+    PatternTooLarge {
+        /// Most characters.
+        places_max: usize,
+    },
+    /// Rows, groups or values beyond the memory that was granted.
+    #[error("query needs more than {bytes_max} bytes of memory")]
+    MemoryExceeded {
+        /// Bytes that were granted.
+        bytes_max: usize,
+    },
+    /// Sources that multiply to more rows than were granted.
+    #[error("query looks at more than {rows_max} rows")]
+    RowsExceeded {
+        /// Rows that were granted.
+        rows_max: u64,
+    },
+    /// A function of the user's failed.
+    #[error("user function '{name}': {fault}")]
+    UserFunction {
+        /// Its name.
+        name: String,
+        /// What it said.
+        fault: UserFunctionFault,
+    },
+    /// A score that exists only where results are ranked.
+    #[error("function '{function}' is only valid in an ORDER BY RANK clause")]
+    ScoreOutsideRank {
+        /// Name of the function.
+        function: &'static str,
+    },
+    /// A ranked order, which needs statistics of the whole container.
+    #[error("ORDER BY RANK needs statistics of the container")]
+    RankWithoutStatistics,
+    /// A key or aggregate of a group where there is no group, or not so many: the query was not lowered rightly.
+    #[error("reference to {what} {index} outside its group")]
+    OutsideGroup {
+        /// Key or aggregate.
+        what: &'static str,
+        /// Which.
+        index: usize,
+    },
+}

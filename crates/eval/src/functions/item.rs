@@ -1,0 +1,16 @@
+//! What is known of the item a row comes from.
+
+use value::Value;
+
+use super::Call;
+use crate::expression::{Outcome, defined};
+
+/// The number of the document; its argument only says which source is meant, and must be an object.
+pub(super) fn document_id(call: Call<'_>) -> Outcome<'_> {
+    let item = defined!(call.value(0));
+    if item.kind() != value::Kind::Object {
+        return Ok(None);
+    }
+    let number = call.frame.row.document_number.and_then(|number| i64::try_from(number).ok());
+    Ok(number.map(|number| Value::Int64(number).into()))
+}

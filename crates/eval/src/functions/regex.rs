@@ -1,0 +1,98 @@
+//! Regular expressions, compiled once per pattern and query.
+//!
+//! The engine has no back references and no look-around, and therefore takes linear time on any pattern. A pattern it
+//! refuses, one that compiles to more than [`PATTERN_SIZE_MAX`], and unknown modifiers yield undefined.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use ::regex::{Regex, RegexBuilder};
+use value::Value;
+
+use super::Call;
+use super::strings::text_of;
+use crate::EvalFault;
+use crate::budget::Scale;
+use crate::expression::{Outcome, defined};
+
+/// Most bytes of a compiled pattern.
+pub const PATTERN_SIZE_MAX: usize = 1 << 20;
+
+/// Patterns kept at a time; a query rarely has more than a few.
+const PATTERNS_MAX: usize = 64;
+
+/// Compiled patterns by text and modifiers; those that do not compile as well.
+#[derive(Debug, Default)]
+pub(crate) struct PatternCache {
+    patterns: HashMap<(String, String), Option<Arc<Regex>>>,
+}
+
+impl PatternCache {
+    fn get(&mut self, pattern: &str, modifiers: &str) -> Option<Arc<Regex>> {
+        let key = (pattern.to_owned(), modifiers.to_owned());
+        if let Some(found) = self.patterns.get(&key) {
+            return found.clone();
+        }
+        if self.patterns.len() >= PATTERNS_MAX {
+            // Patterns that change with every document: there is no good choice of what to keep.
+            self.patterns.clear();
+        }
+        let compiled = compile(pattern, modifiers).map(Arc::new);
+        self.patterns.insert(key, compiled.clone());
+        compiled
+    }
+}
+
+fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.size_limit(PATTERN_SIZE_MAX).dfa_size_limit(PATTERN_SIZE_MAX);
+    for modifier in modifiers.chars() {
+        match modifier {
+            'i' => builder.case_insensitive(true),
+            'm' => builder.multi_line(true),
+            's' => builder.dot_matches_new_line(true),
+            'x' => builder.ignore_whitespace(true),
+            _ => return None,
+        };
+    }
+    builder.build().ok()
+}
+
+/// The pattern of a call, from its second and third argument.
+fn pattern(call: Call<'_>) -> Result<Option<Arc<Regex>>, EvalFault> {
+    let pattern = defined!(call.text(1));
+    let modifiers = if call.has(2) { defined!(call.text(2)) } else { "".into() };
+    let mut patterns = call.frame.context.patterns.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(patterns.get(&pattern, &modifiers))
+}
+
+/// Whether the pattern matches anywhere in the text.
+pub(super) fn matches(call: Call<'_>) -> Outcome<'_> {
+    let text = defined!(call.text(0));
+    let pattern = defined!(pattern(call));
+    Ok(Some(pattern.is_match(&text).into()))
+}
+
+/// The first match; undefined where there is none.
+pub(super) fn extract(call: Call<'_>) -> Outcome<'_> {
+    let text = defined!(call.text(0));
+    let pattern = defined!(pattern(call));
+    match pattern.find(&text) {
+        Some(found) => text_of(found.as_str().to_owned()),
+        None => Ok(None),
+    }
+}
+
+/// All matches in order.
+pub(super) fn extract_all(call: Call<'_>) -> Outcome<'_> {
+    let text = defined!(call.text(0));
+    let pattern = defined!(pattern(call));
+    let mut found = Vec::new();
+    let mut scale = Scale::default();
+    for one in pattern.find_iter(&text) {
+        let one = Value::from(one.as_str());
+        scale.add_value(one.as_ref())?;
+        found.push(one);
+    }
+    Ok(Some(Value::Array(found).into()))
+}

@@ -1,0 +1,75 @@
+//! `VectorDistance`: how near two arrays of numbers are.
+//!
+//! Here the distance is always computed, whatever the flag that forbids the use of an index says. Which function and
+//! which number format a path has is the container's policy, which arrives here as the options of the call; without
+//! any it is the cosine of numbers as they are.
+
+use value::{Kind, ValueRef};
+
+use super::Call;
+use crate::expression::{Outcome, defined};
+use crate::number::double_value;
+
+/// Sums needed by all three functions.
+#[derive(Default)]
+struct Sums {
+    product: f64,
+    left_squared: f64,
+    right_squared: f64,
+    difference_squared: f64,
+}
+
+/// Undefined for anything but two arrays of numbers of one length.
+pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
+    let left = defined!(call.array(0));
+    let right = defined!(call.array(1));
+    let _is_exact: bool = defined!(call.flag(2));
+    let options = if call.has(3) { Some(defined!(call.value(3))) } else { None };
+    let Some(sums) = sums(left.as_ref(), right.as_ref()) else {
+        return Ok(None);
+    };
+    let function = match &options {
+        Some(options) if options.kind() != Kind::Object => return Ok(None),
+        Some(options) => option(options.as_ref(), "distanceFunction"),
+        None => None,
+    };
+    let Some(function) = function.map_or(Some("cosine"), ValueRef::as_str) else {
+        return Ok(None);
+    };
+    let distance = if function.eq_ignore_ascii_case("cosine") {
+        cosine(&sums)
+    } else if function.eq_ignore_ascii_case("dotproduct") {
+        sums.product
+    } else if function.eq_ignore_ascii_case("euclidean") {
+        sums.difference_squared.sqrt()
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(double_value(distance).into()))
+}
+
+/// A member of the options, its name in any letter case.
+fn option<'v>(options: ValueRef<'v>, name: &str) -> Option<ValueRef<'v>> {
+    options.members().find(|member| member.0.eq_ignore_ascii_case(name)).map(|member| member.1)
+}
+
+fn sums(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Sums> {
+    if left.len() != right.len() {
+        return None;
+    }
+    left.elements().zip(right.elements()).try_fold(Sums::default(), |sums, (left, right)| {
+        let (left, right) = (left.as_f64()?, right.as_f64()?);
+        Some(Sums {
+            product: sums.product + left * right,
+            left_squared: sums.left_squared + left * left,
+            right_squared: sums.right_squared + right * right,
+            difference_squared: sums.difference_squared + (left - right) * (left - right),
+        })
+    })
+}
+
+/// From -1 to 1; 0 where a vector has no direction.
+fn cosine(sums: &Sums) -> f64 {
+    let norm = sums.left_squared.sqrt() * sums.right_squared.sqrt();
+    if norm == 0.0 { 0.0 } else { (sums.product / norm).clamp(-1.0, 1.0) }
+}

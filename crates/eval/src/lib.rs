@@ -1,0 +1,41 @@
+//! Expressions, aggregates and whole queries over documents, as the service computes them.
+//!
+//! Pure and synchronous: time and chance come from [`Context`], documents from the caller. Knows nothing of SQL text,
+//! indexes, partitions or where documents are kept. Nothing here panics on any input: depth, size and number of rows
+//! are bounded by named constants and by the budget of the context.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `expression` | [`evaluate`], one arm per form of an expression |
+//! | `operators`, `number`, `like` | logic, comparison, arithmetic, LIKE |
+//! | `functions` | the built-in functions, one file per family |
+//! | `text_analysis` | words of a text, for the full-text functions and their index |
+//! | `aggregate` | accumulators that can be merged and stored |
+//! | `query` | a whole query over documents in memory |
+//! | `computed`, `row`, `context`, `budget`, `fault` | what goes in and what comes out |
+
+mod aggregate;
+mod budget;
+mod computed;
+mod context;
+mod expression;
+mod fault;
+mod functions;
+mod like;
+mod number;
+mod operators;
+mod query;
+mod row;
+mod text_analysis;
+
+pub use aggregate::{Accumulator, DamagedState};
+pub use budget::{Budget, VALUE_WEIGHT_MAX};
+pub use computed::Computed;
+pub use context::{Context, NoUserFunctions, UserFunctionFault, UserFunctions};
+pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
+pub use fault::EvalFault;
+pub use functions::PATTERN_SIZE_MAX;
+pub use like::LIKE_PIECE_MAX;
+pub use query::{DocumentRow, run};
+pub use row::{GroupRow, Row};
+pub use text_analysis::{ANALYSIS_VERSION, Language, Terms, analyse};

@@ -1,0 +1,99 @@
+//! Rows of the sources: the cross product, left to right, each source in sight of those before it.
+
+use std::ops::ControlFlow;
+
+use plan::query::{PathStep, Source};
+use value::ValueRef;
+
+use super::{DocumentRow, results};
+use crate::expression::Frame;
+use crate::{EvalFault, Row};
+
+/// What is done with a row, and whether more are wanted.
+pub(super) type Visit<'v> = &'v mut dyn FnMut(Frame<'_>) -> Result<ControlFlow<()>, EvalFault>;
+
+/// Calls `visit` for every row that the sources make on top of the row of the frame.
+pub(super) fn for_each_row<'a>(
+    frame: Frame<'a>,
+    sources: &'a [Source],
+    documents: &'a [DocumentRow<'a>],
+    visit: Visit<'_>,
+) -> Result<ControlFlow<()>, EvalFault> {
+    let Some((source, rest)) = sources.split_first() else {
+        return visit(frame);
+    };
+    let frame = frame.deeper()?;
+    // Fills the next slot with one value after the other.
+    let mut bind = |value: ValueRef<'_>, number: Option<u64>| {
+        frame.context.budget.count_row()?;
+        let mut slots: Vec<ValueRef<'_>> = frame.row.slots.to_vec();
+        slots.push(value);
+        let document_number = number.or(frame.row.document_number);
+        let row = Row { slots: &slots, document_number, ..frame.row };
+        for_each_row(frame.with_row(row), rest, documents, visit)
+    };
+    match source {
+        Source::Container { path } => {
+            for document in documents {
+                if let Some(value) = follow(document.root, path)
+                    && bind(value, Some(document.number))?.is_break()
+                {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Source::ContainerElements { path } => {
+            for document in documents {
+                let array = follow(document.root, path);
+                for element in array.into_iter().flat_map(ValueRef::elements) {
+                    if bind(element, Some(document.number))?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+        }
+        Source::Value(expression) => {
+            if let Some(value) = frame.evaluate(expression)? {
+                return bind(value.as_ref(), None);
+            }
+        }
+        Source::Elements(expression) => {
+            if let Some(array) = frame.evaluate(expression)? {
+                for element in array.as_ref().elements() {
+                    if bind(element, None)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+        }
+        Source::Rows(query) => {
+            let mut holding = frame.context.budget.holding();
+            let rows = results(frame, query, documents, None)?;
+            rows.iter().try_for_each(|row| holding.add_value(row.as_ref()))?;
+            for row in &rows {
+                if bind(row.as_ref(), None)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Source::RowElements(query) => {
+            let mut holding = frame.context.budget.holding();
+            let rows = results(frame, query, documents, None)?;
+            rows.iter().try_for_each(|row| holding.add_value(row.as_ref()))?;
+            for element in rows.iter().flat_map(|row| row.as_ref().elements()) {
+                if bind(element, None)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// The value at a path.
+fn follow<'v>(root: ValueRef<'v>, path: &[PathStep]) -> Option<ValueRef<'v>> {
+    path.iter().try_fold(root, |value, step| match step {
+        PathStep::Name(name) => value.member(name),
+        PathStep::Position(position) => value.element(usize::try_from(*position).ok()?),
+    })
+}

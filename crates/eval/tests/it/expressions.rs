@@ -1,0 +1,81 @@
+//! `tests-data/eval/expressions/*.txt`: one case a line, `expression => value`.
+//!
+//! `document {…}` sets what `c` is for the lines behind it; `undefined` and `fault: text` stand for themselves; a
+//! number that ends in `~` is met to twelve digits.
+
+use std::path::Path;
+
+use eval::{Budget, Context, Row, UserFunctionFault, UserFunctions, evaluate};
+use value::{Document, Value};
+
+use crate::ambient::Still;
+use crate::reader;
+
+/// Functions of the user's that cases may call.
+#[derive(Debug)]
+pub(crate) struct Few;
+
+impl UserFunctions for Few {
+    fn call(&self, name: &str, arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault> {
+        match name {
+            "first" => Ok(arguments.into_iter().next().flatten()),
+            "count" => Ok(Some(Value::Int64(i64::try_from(arguments.iter().flatten().count()).unwrap()))),
+            "throw" => Err(UserFunctionFault::Failed { message: "thrown".to_owned() }),
+            _ => Err(UserFunctionFault::NotFound),
+        }
+    }
+}
+
+/// Fewest cases that all files hold together; a file that is not found would go unnoticed otherwise.
+const CASES_MIN: usize = 900;
+
+#[test]
+fn every_case_of_every_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/eval/expressions");
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut document = Document::from_json(b"{}").unwrap();
+        for (line_number, line) in text.lines().enumerate() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if let Some(json) = line.strip_prefix("document ") {
+                document = Document::from_json(json.as_bytes()).unwrap();
+                continue;
+            }
+            let (expression, expected) =
+                line.rsplit_once(" => ").unwrap_or_else(|| panic!("{}:{}", path.display(), line_number + 1));
+            count += 1;
+            let found = compute(expression, &document);
+            if !is_met(expected.trim(), &found) {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                failures.push(format!("{name}:{}: {expression}\n    gives {found}", line_number + 1));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} of {count} fail\n{}", failures.len(), failures.join("\n"));
+    assert!(count >= CASES_MIN, "only {count} cases");
+}
+
+fn compute(expression: &str, document: &Document) -> String {
+    let ambient = Still::default();
+    let context = Context::new(&ambient, Budget::new(1 << 20, 1_000)).with_user_functions(&Few);
+    let expression = reader::expression(expression);
+    let slots = [document.root()];
+    match evaluate(&context, &expression, Row::of_document(&slots, 77)) {
+        Ok(Some(value)) => value.into_value().to_json(),
+        Ok(None) => "undefined".to_owned(),
+        Err(fault) => format!("fault: {fault}"),
+    }
+}
+
+fn is_met(expected: &str, found: &str) -> bool {
+    let Some(expected) = expected.strip_suffix('~') else {
+        return expected == found;
+    };
+    let expected: f64 = expected.parse().unwrap();
+    found.parse().is_ok_and(|found: f64| (found - expected).abs() <= expected.abs() * 1e-12)
+}

@@ -1,0 +1,72 @@
+//! `tests-data/eval/queries/*.txt`: documents, a query, its rows.
+//!
+//! ```text
+//! documents          the lines behind it are documents, numbered from 1, up to an empty line
+//! {"a":1}
+//!
+//! query SELECT VALUE c.a FROM c
+//! 1                  rows up to an empty line, or one line `fault: text`
+//! ```
+
+use std::path::Path;
+
+use eval::{Budget, Context, DocumentRow, run};
+use value::Document;
+
+use crate::ambient::Still;
+use crate::expressions::Few;
+use crate::reader;
+
+/// Fewest cases that all files hold together.
+const CASES_MIN: usize = 90;
+
+#[test]
+fn every_case_of_every_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/eval/queries");
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut documents = Vec::new();
+        for block in text.split("\n\n") {
+            let lines: Vec<&str> =
+                block.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+            match lines.as_slice() {
+                [] => {}
+                ["documents", lines @ ..] => {
+                    documents =
+                        lines.iter().map(|line| Document::from_json(line.as_bytes()).unwrap()).collect();
+                }
+                [query, rows @ ..] => {
+                    count += 1;
+                    let query = query.strip_prefix("query ").unwrap_or_else(|| panic!("{name}: {query}"));
+                    let found = rows_of(query, &documents);
+                    if found != rows {
+                        failures.push(format!("{name}: {query}\n    gives {}", found.join("\n          ")));
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} of {count} fail\n{}", failures.len(), failures.join("\n"));
+    assert!(count >= CASES_MIN, "only {count} cases");
+}
+
+fn rows_of(query: &str, documents: &[Document]) -> Vec<String> {
+    let ambient = Still::default();
+    let context = Context::new(&ambient, Budget::new(1 << 20, 10_000)).with_user_functions(&Few);
+    let query = reader::query(query);
+    let rows = documents
+        .iter()
+        .enumerate()
+        .map(|(index, document)| DocumentRow { number: index as u64 + 1, root: document.root() });
+    // The order in which documents are handed in does not matter.
+    let result = run(&context, &query, rows.rev());
+    assert_eq!(context.budget.bytes_held(), 0, "memory is given back");
+    match result {
+        Ok(rows) => rows.iter().map(value::Value::to_json).collect(),
+        Err(fault) => vec![format!("fault: {fault}")],
+    }
+}
