@@ -5,11 +5,12 @@
 
 use std::path::Path;
 
-use eval::{Budget, Context, Row, UserFunctionFault, UserFunctions, evaluate};
+use eval::{Budget, Context, EvalFault, Row, UserFunctionFault, UserFunctions, evaluate};
+use plan::query::{Expression, Function};
 use value::{Document, Value};
 
 use crate::ambient::Still;
-use crate::reader;
+use crate::text;
 
 /// Functions of the user's that cases may call.
 #[derive(Debug)]
@@ -36,9 +37,9 @@ fn every_case_of_every_file() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = std::fs::read_to_string(&path).unwrap();
         let mut document = Document::from_json(b"{}").unwrap();
-        for (line_number, line) in text.lines().enumerate() {
+        for (line_number, line) in lines.lines().enumerate() {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
@@ -49,9 +50,9 @@ fn every_case_of_every_file() {
             let (expression, expected) =
                 line.rsplit_once(" => ").unwrap_or_else(|| panic!("{}:{}", path.display(), line_number + 1));
             count += 1;
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let found = compute(expression, &document);
             if !is_met(expected.trim(), &found) {
-                let name = path.file_name().unwrap().to_string_lossy().into_owned();
                 failures.push(format!("{name}:{}: {expression}\n    gives {found}", line_number + 1));
             }
         }
@@ -63,7 +64,7 @@ fn every_case_of_every_file() {
 fn compute(expression: &str, document: &Document) -> String {
     let ambient = Still::default();
     let context = Context::new(&ambient, Budget::new(1 << 20, 1_000)).with_user_functions(&Few);
-    let expression = reader::expression(expression);
+    let expression = text::expression(expression);
     let slots = [document.root()];
     match evaluate(&context, &expression, Row::of_document(&slots, 77)) {
         Ok(Some(value)) => value.into_value().to_json(),
@@ -78,4 +79,15 @@ fn is_met(expected: &str, found: &str) -> bool {
     };
     let expected: f64 = expected.parse().unwrap();
     found.parse().is_ok_and(|found: f64| (found - expected).abs() <= expected.abs() * 1e-12)
+}
+
+/// The parser refuses these before they get here.
+#[test]
+fn scores_exist_only_in_ranks() {
+    let ambient = Still::default();
+    let context = Context::new(&ambient, Budget::new(0, 0));
+    for (function, name) in [(Function::FullTextScore, "FullTextScore"), (Function::Rrf, "RRF")] {
+        let found = evaluate(&context, &Expression::Call(function, Vec::new()), Row::default()).err();
+        assert_eq!(found, Some(EvalFault::ScoreOutsideRank { function: name }));
+    }
 }

@@ -7,7 +7,7 @@ use plan::query::{Expression, Function, Query, SlotId, SubqueryKind, UnaryOperat
 use value::{Document, Value};
 
 use crate::ambient::Still;
-use crate::reader;
+use crate::text;
 
 fn compute(expression: &Expression, budget: Budget) -> Result<Option<Value>, EvalFault> {
     let ambient = Still::default();
@@ -30,7 +30,7 @@ fn nested(levels: usize, wrap: impl Fn(Expression) -> Expression) -> Expression 
 fn depth_is_bounded_for_every_form() {
     let query = |projected: Expression| Query {
         projection: plan::query::Projection::Value(projected),
-        ..reader::query("SELECT VALUE 1")
+        ..text::query("SELECT VALUE 1")
     };
     type Form<'f> = &'f dyn Fn(Expression) -> Expression;
     // What one nesting counts for, and how it is built.
@@ -61,7 +61,7 @@ fn values_are_bounded() {
     assert_eq!(compute(&Expression::Concatenation(copies(33)), roomy()), fault);
     // Each level doubles what the one below made.
     let doubled = nested(24, |inner| {
-        let mut query = reader::query("SELECT VALUE 1");
+        let mut query = text::query("SELECT VALUE 1");
         query.sources = vec![plan::query::Source::Value(inner)];
         let slot = Expression::Slot(SlotId(1));
         query.projection = plan::query::Projection::Value(Expression::Array(vec![slot.clone(), slot]));
@@ -72,7 +72,7 @@ fn values_are_bounded() {
 
 #[test]
 fn rows_are_bounded() {
-    let joined = reader::expression("(SELECT VALUE COUNT(1) FROM x IN c.a JOIN y IN c.a JOIN z IN c.a)");
+    let joined = text::expression("(SELECT VALUE COUNT(1) FROM x IN c.a JOIN y IN c.a JOIN z IN c.a)");
     // 10 + 100 + 1,000 rows are looked at.
     assert_eq!(compute(&joined, Budget::new(1 << 20, 1_110)), Ok(Some(Value::Int64(1_000))));
     assert_eq!(
@@ -83,9 +83,9 @@ fn rows_are_bounded() {
 
 #[test]
 fn memory_is_bounded() {
-    let sorted = reader::query("SELECT VALUE c.text FROM c ORDER BY c.text");
-    let grouped = reader::query("SELECT c.text FROM c GROUP BY c.text");
-    let distinct = reader::query("SELECT DISTINCT VALUE c.text FROM c");
+    let sorted = text::query("SELECT VALUE c.text FROM c ORDER BY c.text");
+    let grouped = text::query("SELECT c.text FROM c GROUP BY c.text");
+    let distinct = text::query("SELECT DISTINCT VALUE c.text FROM c");
     let documents: Vec<Document> = (0..100)
         .map(|number| {
             let text = format!(r#"{{"text":"{number:01000}"}}"#);
@@ -119,7 +119,7 @@ fn deep_values_are_walked_safely() {
     for text in
         ["c.a = [c.a][0]", "ARRAY_CONTAINS([c.a], c.a)", "LENGTH(ToString(c)) > 0", "SetEqual([c], [c])"]
     {
-        let expression = reader::expression(text);
+        let expression = text::expression(text);
         let found = evaluate(&context, &expression, Row::of_document(&slots, 1)).unwrap();
         assert_eq!(found.and_then(|value| value.as_bool()), Some(true), "{text}");
     }

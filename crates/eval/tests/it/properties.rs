@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use value::{Document, Value};
 
 use crate::ambient::Still;
-use crate::reader;
+use crate::text;
 
 fn any_scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -37,7 +37,7 @@ fn compute(text: &str, left: &Value, right: &Value) -> Option<Value> {
     let document = Document::from_value(&Value::Object(members)).unwrap();
     let ambient = Still::default();
     let context = Context::new(&ambient, Budget::new(1 << 24, 10_000));
-    let expression = reader::expression(text);
+    let expression = text::expression(text);
     let slots = [document.root()];
     evaluate(&context, &expression, Row::of_document(&slots, 1)).unwrap().map(|value| value.into_value())
 }
@@ -114,7 +114,7 @@ proptest! {
         let ambient = Still::default();
         let context = Context::new(&ambient, Budget::new(1 << 24, 1_000));
         let order = |text: &str| {
-            let query = reader::query(text);
+            let query = text::query(text);
             let rows = documents
                 .iter()
                 .enumerate()

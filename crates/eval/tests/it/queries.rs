@@ -11,11 +11,12 @@
 use std::path::Path;
 
 use eval::{Budget, Context, DocumentRow, run};
+use plan::query::{Expression, Order, Query, SlotId, SortKey};
 use value::Document;
 
 use crate::ambient::Still;
 use crate::expressions::Few;
-use crate::reader;
+use crate::text;
 
 /// Fewest cases that all files hold together.
 const CASES_MIN: usize = 90;
@@ -28,9 +29,9 @@ fn every_case_of_every_file() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(&path).unwrap();
+        let blocks = std::fs::read_to_string(&path).unwrap();
         let mut documents = Vec::new();
-        for block in text.split("\n\n") {
+        for block in blocks.split("\n\n") {
             let lines: Vec<&str> =
                 block.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
             match lines.as_slice() {
@@ -42,7 +43,7 @@ fn every_case_of_every_file() {
                 [query, rows @ ..] => {
                     count += 1;
                     let query = query.strip_prefix("query ").unwrap_or_else(|| panic!("{name}: {query}"));
-                    let found = rows_of(query, &documents);
+                    let found = rows_of(&text::query(query), &documents);
                     if found != rows {
                         failures.push(format!("{name}: {query}\n    gives {}", found.join("\n          ")));
                     }
@@ -54,19 +55,34 @@ fn every_case_of_every_file() {
     assert!(count >= CASES_MIN, "only {count} cases");
 }
 
-fn rows_of(query: &str, documents: &[Document]) -> Vec<String> {
+fn rows_of(query: &Query, documents: &[Document]) -> Vec<String> {
     let ambient = Still::default();
     let context = Context::new(&ambient, Budget::new(1 << 20, 10_000)).with_user_functions(&Few);
-    let query = reader::query(query);
     let rows = documents
         .iter()
         .enumerate()
         .map(|(index, document)| DocumentRow { number: index as u64 + 1, root: document.root() });
     // The order in which documents are handed in does not matter.
-    let result = run(&context, &query, rows.rev());
+    let result = run(&context, query, rows.rev());
     assert_eq!(context.budget.bytes_held(), 0, "memory is given back");
     match result {
         Ok(rows) => rows.iter().map(value::Value::to_json).collect(),
         Err(fault) => vec![format!("fault: {fault}")],
+    }
+}
+
+/// The service orders by paths of the document alone; what is joined can be ordered all the same.
+#[test]
+fn joined_rows_are_ordered_by_what_is_joined() {
+    let documents = [r#"{"id":"1","a":[2,1]}"#, r#"{"id":"2","a":[1,3]}"#];
+    let documents = documents.map(|text| Document::from_json(text.as_bytes()).unwrap());
+    let mut query = text::query("SELECT VALUE [c.id, x] FROM c JOIN x IN c.a");
+    for (descending, expected) in [
+        (false, [r#"["1",1]"#, r#"["2",1]"#, r#"["1",2]"#, r#"["2",3]"#]),
+        (true, [r#"["2",3]"#, r#"["1",2]"#, r#"["2",1]"#, r#"["1",1]"#]),
+    ] {
+        let expression = Expression::Slot(SlotId(1));
+        query.order = Order::Keys(vec![SortKey { expression, path: None, descending }]);
+        assert_eq!(rows_of(&query, &documents), expected);
     }
 }
