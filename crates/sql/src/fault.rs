@@ -1,8 +1,9 @@
 //! What can be wrong with a query, where, and the text the service has for it.
 //!
-//! Codes and sentences are the service's where they are known. Those of the limits (`SC3…` but for `SC3005`), of a
-//! missing parameter and of a few rules that the service states without a published code are ours; they stand here
-//! and nowhere else.
+//! Seen from the service, code and sentence: `SC1001` near a token, `SC2001`, `SC2005` (the suggestion is ours),
+//! `SC2040`, `SC2050`, `SC2102` and `2206`. Of `SC2041`, `SC2060` to `SC2062`, `SC2101`, `SC2202` to `SC2204`, `SC2213`,
+//! `SC2221`, `SC2223` to `SC2225`, `SC2228`, `SC2229`, `SC2240`, `SC2990` and `SC3005` the code and its meaning are
+//! known, the sentences are unverified, and so is the range of `SC2213`. All other codes are unverified too.
 
 use std::fmt;
 use thiserror::Error;
