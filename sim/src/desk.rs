@@ -232,14 +232,12 @@ impl Desk {
             let Ok(operation) = operation(&step) else { continue };
             let said = Some(partition_key(&self.container, key));
             let Ok(keyed) = Keyed::new(&self.container, said, operation) else { continue };
-            operations.push(keyed);
+            let Ok(pass) = self.write_pass() else { continue };
+            operations.push((pass, keyed));
             let steps = vec![step];
             records.push(self.invoke(lane, invoked, Call::Steps { key, steps }));
         }
-        let Ok(pass) = self.write_pass() else {
-            return;
-        };
-        let results = self.engine.bulk(pass, operations).await;
+        let results = self.engine.bulk(operations).await;
         let answered = self.event();
         for (record, result) in records.into_iter().zip(results) {
             let seen = result.and_then(|receipt| seen_of(&receipt.outcome));

@@ -136,12 +136,12 @@ impl Engine {
     }
 
     /// Carries out independent operations; each succeeds or fails by itself.
-    pub async fn bulk(&self, pass: WritePass<'_>, operations: Vec<Keyed>) -> Vec<Result<StepReceipt, Fault>> {
+    pub async fn bulk(&self, operations: Vec<(WritePass<'_>, Keyed)>) -> Vec<Result<StepReceipt, Fault>> {
         let mut results = Vec::with_capacity(operations.len());
         let mut waiting = operations.into_iter();
         loop {
             let group = waiting.by_ref().take(BULK_IN_PARALLEL_MAX);
-            let group: Vec<_> = group.map(|keyed| self.bulk_step(pass.container, keyed)).collect();
+            let group: Vec<_> = group.map(|(pass, keyed)| self.bulk_step(pass, keyed)).collect();
             if group.is_empty() {
                 return results;
             }
@@ -149,9 +149,9 @@ impl Engine {
         }
     }
 
-    async fn bulk_step(&self, container: &Container, keyed: Keyed) -> Result<StepReceipt, Fault> {
+    async fn bulk_step(&self, pass: WritePass<'_>, keyed: Keyed) -> Result<StepReceipt, Fault> {
         let Keyed { key, operation } = keyed;
-        let (key, partition) = self.route(container, key).await?;
+        let (key, partition) = self.route(pass.container, key).await?;
         let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;

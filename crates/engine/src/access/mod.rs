@@ -204,7 +204,7 @@ impl Access {
         self.authorise(principal, action, Place::Container(container, reach)).map(|()| ReadPass { container })
     }
 
-    /// Leave to do all of `actions` to documents of `container`.
+    /// Leave to do all of `actions` to documents of `container`; nobody gets leave to do nothing in particular.
     pub fn write<'a>(
         &self,
         principal: &Principal,
@@ -212,6 +212,9 @@ impl Access {
         container: &'a Container,
         reach: Reach<'_>,
     ) -> Result<WritePass<'a>, AccessFault> {
+        if actions.is_empty() {
+            return Err(AccessFault::NotPermitted { needed: "an operation" });
+        }
         for action in actions {
             self.authorise(principal, *action, Place::Container(container, reach))?;
         }

@@ -1,6 +1,7 @@
 //! Single documents and batches.
 
 use crate::harness::{Harness, item, key, stored, text};
+use engine::{Action, Reach};
 use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault};
 use plan::{Condition, Mutation, Operation, Outcome, Target};
 use serde_json::json;
@@ -177,4 +178,13 @@ async fn deleting_a_logical_partition_leaves_the_others() {
     harness.engine.delete_logical_partition(pass, key(&container, r#"["a"]"#)).await.unwrap();
     assert!(harness.read(&container, r#"["a"]"#, "7").await.is_err());
     assert!(harness.read(&container, r#"["b"]"#, "1").await.is_ok());
+}
+
+#[tokio::test]
+async fn nobody_gets_leave_to_do_nothing_in_particular() {
+    let harness = Harness::new().await;
+    let container = harness.container(json!({}), 400).await;
+    let access = harness.engine.access();
+    assert!(access.write(&harness.principal, &[], &container, Reach::Whole).is_err());
+    assert!(access.write(&harness.principal, &[Action::CreateDocument], &container, Reach::Whole).is_ok());
 }

@@ -9,10 +9,13 @@ use crate::route::ContainerPath;
 use crate::wire::headers;
 use crate::wire::names;
 use crate::wire::reply::Reply;
-use engine::{Action, Container, Keyed, Place, Reach, StepReceipt};
+use engine::{Action, Container, Keyed, Place, Reach, StepReceipt, WritePass};
 use http::StatusCode;
 use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal};
 use plan::{Mutation, Operation};
+
+/// A step that can be carried out, with leave for it alone.
+type Prepared<'a> = (WritePass<'a>, Keyed);
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
@@ -30,9 +33,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let minimal = headers::prefers_minimal(call.headers())?;
     // The engine gets what can be done; refused steps keep their place in the answer.
     let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
-    // Each step was authorised by itself.
-    let pass = call.write(&[], &container, Reach::Whole)?;
-    let done = call.engine.bulk(pass, ready.into_iter().flatten().collect()).await;
+    let done = call.engine.bulk(ready.into_iter().flatten().collect()).await;
     let mut reply = answer(&container, &steps, minimal, refused, done);
     if let Some(ordinal) = ordinal {
         reply.number(&names::PARTITION_KEY_RANGE_ID, ordinal.0);
@@ -41,19 +42,19 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-fn split(step: Result<Keyed, Fault>) -> (Option<Keyed>, Option<Fault>) {
+fn split<T>(step: Result<T, Fault>) -> (Option<T>, Option<Fault>) {
     match step {
         Ok(prepared) => (Some(prepared), None),
         Err(fault) => (None, Some(fault)),
     }
 }
 
-fn prepare(
+fn prepare<'a>(
     call: &Call<'_>,
-    container: &Container,
+    container: &'a Container,
     step: &RawStep<'_>,
     shared: Option<&PartitionKey>,
-) -> Result<Keyed, Fault> {
+) -> Result<Prepared<'a>, Fault> {
     let own = step.partition_key.as_deref();
     let own = own.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
     let operation = step.operation()?;
@@ -67,8 +68,9 @@ fn prepare(
         key => key,
     };
     let keyed = Keyed::new(container, key, operation)?;
-    call.write(&[Action::of_step(keyed.operation())], container, Reach::LogicalPartition(keyed.key()))?;
-    Ok(keyed)
+    let action = Action::of_step(keyed.operation());
+    let pass = call.write(&[action], container, Reach::LogicalPartition(keyed.key()))?;
+    Ok((pass, keyed))
 }
 
 /// The hashes that belong to the range the request was sent to.
@@ -87,12 +89,12 @@ fn range(
 /// A key outside of the range means that the client's map is old: it must read the ranges again and send anew.
 fn check_range(
     container: &Container,
-    steps: &[Result<Keyed, Fault>],
+    steps: &[Result<Prepared<'_>, Fault>],
     ordinal: PartitionOrdinal,
     range: &EffectiveRange,
 ) -> Result<(), MissingFault> {
     let definition = &container.definition().partition_key;
-    let keys = steps.iter().flatten().map(Keyed::key);
+    let keys = steps.iter().flatten().map(|(_, keyed)| keyed.key());
     let mut complete = keys.filter(|key| definition.is_complete(key));
     match complete.all(|key| range.contains(&definition.effective_key(key))) {
         true => Ok(()),
