@@ -9,6 +9,7 @@ mod documents;
 mod engine;
 mod feed;
 mod jobs;
+mod query;
 mod router;
 
 pub use access::{
@@ -25,3 +26,4 @@ pub use documents::{
 };
 pub use engine::{Engine, EngineOptions, STORE_SPACES};
 pub use feed::{FeedPage, FeedRequest, FeedScope};
+pub use query::{QueryMetrics, QueryPage, QueryRequest, QueryRow};

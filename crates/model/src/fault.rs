@@ -23,6 +23,9 @@ pub enum Fault {
     /// A condition that the client set does not hold.
     #[error(transparent)]
     Precondition(#[from] PreconditionFault),
+    /// A query that cannot be answered.
+    #[error(transparent)]
+    Query(#[from] QueryFault),
     /// A published bound is exceeded.
     #[error(transparent)]
     Limit(#[from] LimitFault),
@@ -167,6 +170,66 @@ pub enum RequestFault {
         /// What was asked for.
         feature: String,
     },
+}
+
+/// A query cannot be answered.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum QueryFault {
+    /// The text breaks the language.
+    #[error("the query text is invalid: {}", .errors.first().map_or("", |error| &error.message))]
+    Text {
+        /// What is wrong and where; at least one.
+        errors: Vec<QueryTextError>,
+    },
+    /// The query goes over all partitions and the request does not allow that.
+    #[error(
+        "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to \
+         true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
+    )]
+    CrossPartitionDisabled,
+    /// The client cannot merge what this query needs merged.
+    #[error("the query needs features that the client does not support: {}", .missing.join(", "))]
+    FeaturesMissing {
+        /// Their names on the wire of query plans.
+        missing: Vec<&'static str>,
+    },
+    /// A value that cannot be computed.
+    #[error("the query cannot be evaluated: {reason}")]
+    Evaluation {
+        /// Why not.
+        reason: String,
+    },
+    /// More memory than a query may have.
+    #[error("the query needs more than {bytes_max} bytes of memory: filter more, or ask for fewer rows")]
+    MemoryExceeded {
+        /// Bytes that were granted.
+        bytes_max: usize,
+    },
+    /// More rows looked at than a query may.
+    #[error("the query looks at more than {rows_max} rows: filter more, or join less")]
+    RowsExceeded {
+        /// Rows that were granted.
+        rows_max: u64,
+    },
+    /// More time than a page of a query may take.
+    #[error("the query did not finish a page within {milliseconds_max} ms: filter more, or read fewer partitions at once")]
+    TimeExceeded {
+        /// Milliseconds that were granted.
+        milliseconds_max: u64,
+    },
+}
+
+/// One error in the text of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryTextError {
+    /// The code of the language, such as `SC1001`.
+    pub code: &'static str,
+    /// First character of the culprit.
+    pub start: usize,
+    /// The character behind it.
+    pub end: usize,
+    /// What is wrong.
+    pub message: String,
 }
 
 /// The caller is not known or not allowed.

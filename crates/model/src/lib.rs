@@ -26,7 +26,7 @@ pub use definition::{ContainerDefinition, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use fault::{
     AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
-    RequestFault, StorageFault,
+    QueryFault, QueryTextError, RequestFault, StorageFault,
 };
 pub use ids::{
     ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,

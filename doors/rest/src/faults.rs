@@ -8,7 +8,7 @@ use crate::wire::json;
 use http::StatusCode;
 use model::{
     AccessFault, BearerFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
-    RequestFault, StorageFault,
+    QueryFault, RequestFault, StorageFault,
 };
 
 /// A refused request on its way to the client.
@@ -29,6 +29,7 @@ impl<F: Into<Fault>> From<F> for Refusal {
             | Fault::Missing(_)
             | Fault::Conflict(_)
             | Fault::Precondition(_)
+            | Fault::Query(_)
             | Fault::Limit(_)
             | Fault::Storage(_)
             | Fault::Internal(_) => Charge::MINIMUM,
@@ -49,6 +50,15 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
         Fault::Precondition(
             PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists | PreconditionFault::Absent,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
+        Fault::Query(
+            QueryFault::Text { .. }
+            | QueryFault::CrossPartitionDisabled
+            | QueryFault::FeaturesMissing { .. }
+            | QueryFault::Evaluation { .. }
+            | QueryFault::MemoryExceeded { .. }
+            | QueryFault::RowsExceeded { .. }
+            | QueryFault::TimeExceeded { .. },
+        ) => (StatusCode::BAD_REQUEST, 0),
         Fault::Limit(fault) => limit(fault),
         Fault::Storage(fault) => (storage_status(fault), 0),
         Fault::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 0),
@@ -190,6 +200,7 @@ pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
         | Fault::Missing(_)
         | Fault::Conflict(_)
         | Fault::Precondition(_)
+        | Fault::Query(_)
         | Fault::Limit(_)
         | Fault::Storage(_) => fault.to_string(),
     };

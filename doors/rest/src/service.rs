@@ -150,6 +150,7 @@ fn log(fault: &Fault, activity: &ActivityId) {
         | Fault::Missing(_)
         | Fault::Conflict(_)
         | Fault::Precondition(_)
+        | Fault::Query(_)
         | Fault::Limit(_) => {}
     }
 }

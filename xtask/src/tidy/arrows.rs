@@ -18,18 +18,19 @@ const fn room(folder: &'static str, name: &'static str, sees: &'static [&'static
 }
 
 /// The house. Tests of a room may also see everything that the rooms below it see.
-const ROOMS: [Room; 13] = [
+const ROOMS: [Room; 14] = [
     room("crates/value", "value", &[]),
     room("crates/model", "model", &["value"]),
     room("crates/plan", "plan", &["value", "model"]),
     room("crates/sql", "sql", &["value", "model", "plan"]),
     room("crates/eval", "eval", &["value", "model", "plan"]),
     room("crates/kv", "kv", &["model"]),
-    room("crates/partition", "partition", &["value", "model", "plan", "kv"]),
-    room("crates/engine", "engine", &["value", "model", "plan", "kv", "partition"]),
-    room("doors/rest", "rest", &["value", "model", "plan", "engine"]),
+    room("crates/partition", "partition", &["value", "model", "plan", "eval", "kv"]),
+    room("crates/exec", "exec", &["value", "model", "plan", "eval", "kv", "partition"]),
+    room("crates/engine", "engine", &["value", "model", "plan", "eval", "kv", "partition", "exec"]),
+    room("doors/rest", "rest", &["value", "model", "plan", "sql", "engine"]),
     room("server", "perihelion", &["model", "engine", "rest", "kv"]),
-    room("sim", "sim", &["value", "model", "plan", "kv", "partition", "engine"]),
+    room("sim", "sim", &["value", "model", "plan", "sql", "eval", "kv", "partition", "engine"]),
     room("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "rest", "sql"]),
     // Tools look at the server from outside.
     room("bench", "bench", &[]),

@@ -265,6 +265,7 @@ fn owner_fault(fault: Fault) -> Fault {
         | Fault::Access(_)
         | Fault::Conflict(_)
         | Fault::Precondition(_)
+        | Fault::Query(_)
         | Fault::Limit(_)
         | Fault::Storage(_)
         | Fault::Internal(_) => fault,
