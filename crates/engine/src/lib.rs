@@ -11,6 +11,7 @@ mod feed;
 mod jobs;
 mod query;
 mod router;
+mod verify;
 
 pub use access::{
     Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Grant, Identity, IdentityOptions,
@@ -27,3 +28,4 @@ pub use documents::{
 pub use engine::{Engine, EngineOptions, STORE_SPACES};
 pub use feed::{FeedPage, FeedRequest, FeedScope};
 pub use query::{QueryMetrics, QueryPage, QueryRequest, QueryRow};
+pub use verify::{Verification, VerifiedContainer, verify};
