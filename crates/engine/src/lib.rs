@@ -10,6 +10,7 @@ mod engine;
 mod feed;
 mod jobs;
 mod query;
+mod resource_query;
 mod router;
 
 pub use access::{
@@ -27,3 +28,4 @@ pub use documents::{
 pub use engine::{Engine, EngineOptions, STORE_SPACES};
 pub use feed::{FeedPage, FeedRequest, FeedScope};
 pub use query::{QueryMetrics, QueryPage, QueryRequest, QueryRow};
+pub use resource_query::ResourceQuery;
