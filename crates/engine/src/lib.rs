@@ -10,6 +10,7 @@ mod engine;
 mod feed;
 mod jobs;
 mod query;
+mod resource_query;
 mod router;
 mod verify;
 
@@ -28,4 +29,5 @@ pub use documents::{
 pub use engine::{Engine, EngineOptions, STORE_SPACES};
 pub use feed::{FeedPage, FeedRequest, FeedScope};
 pub use query::{QueryMetrics, QueryPage, QueryRequest, QueryRow};
+pub use resource_query::ResourceQuery;
 pub use verify::{Verification, VerifiedContainer, verify};

@@ -13,6 +13,7 @@ mod feeds;
 mod offers;
 mod policies;
 mod protocol;
+mod resource_queries;
 mod scripts;
 mod tokens;
 mod users;
