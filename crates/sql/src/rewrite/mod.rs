@@ -12,11 +12,13 @@
 //! | `distinct` | whether equal rows come one behind the other |
 //! | `count` | TOP, OFFSET and LIMIT, which only the client can count |
 //! | `distinct_count` | the number of distinct rows |
+//! | `feature` | what a client must be able to do |
 
 mod aggregate;
 mod count;
 mod distinct;
 mod distinct_count;
+mod feature;
 mod group;
 mod order;
 

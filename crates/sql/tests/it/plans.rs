@@ -117,5 +117,9 @@ fn lines(plan: &ClientPlan) -> Vec<String> {
         lines.push("value".to_owned());
     }
     lines.extend(plan.distinct_count.iter().map(|alias| format!("count distinct \"{alias}\"")));
+    let features = plan.features();
+    if !features.is_empty() {
+        lines.push(format!("needs {}", features.join(", ")));
+    }
     lines
 }

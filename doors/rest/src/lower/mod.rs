@@ -2,6 +2,10 @@
 //!
 //! Knows nothing of what is queried: documents and small resources are asked in the same language.
 
+mod pinned;
+
+pub(crate) use pinned::pinned_keys;
+
 use crate::wire::headers;
 use http::HeaderMap;
 use model::{QueryFault, QueryTextError, RequestFault};
@@ -44,13 +48,14 @@ impl QueryText {
 
     /// What the query wants.
     pub(crate) fn lower(&self) -> Result<Arc<Query>, QueryFault> {
-        let tree = self.tree()?;
-        Ok(Arc::new(sql::lower(&tree, &self.parameters).map_err(text_fault)?))
+        Ok(Arc::new(self.tree_and_query()?.1))
     }
 
-    /// What is written.
-    fn tree(&self) -> Result<sql::ast::Query, QueryFault> {
-        sql::parse(&self.text).map_err(text_fault)
+    /// What is written, and what it wants.
+    pub(crate) fn tree_and_query(&self) -> Result<(sql::ast::Query, Query), QueryFault> {
+        let tree = sql::parse(&self.text).map_err(text_fault)?;
+        let query = sql::lower(&tree, &self.parameters).map_err(text_fault)?;
+        Ok((tree, query))
     }
 }
 

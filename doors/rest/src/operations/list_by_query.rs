@@ -2,7 +2,7 @@
 //!
 //! `SELECT * FROM c` without anything else asks for what the read feed gives, and some SDKs list items in no other way. All other queries need a query engine and are refused.
 
-use super::{Call, list_documents, not_supported};
+use super::{Call, list_documents};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
@@ -10,16 +10,12 @@ use engine::Action;
 use model::RequestFault;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    check(&call.body)?;
     list_documents::list(call, path, Action::QueryDocuments).await
 }
 
-/// Refuses every query but the one for everything.
-fn check(body: &[u8]) -> Result<(), RequestFault> {
-    match lists_everything(&query_text(body)?) {
-        true => Ok(()),
-        false => Err(not_supported("a query other than SELECT * FROM c")),
-    }
+/// Whether the body asks for everything.
+pub(super) fn is_list(body: &[u8]) -> Result<bool, RequestFault> {
+    Ok(lists_everything(&query_text(body)?))
 }
 
 /// The text of the query: a member of a JSON object.

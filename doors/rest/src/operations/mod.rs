@@ -37,7 +37,9 @@ mod list_users;
 mod patch_document;
 mod post_documents;
 mod query_conflicts;
+mod query_documents;
 mod query_offers;
+mod query_plan;
 mod read_account;
 mod read_conflict;
 mod read_container;
@@ -55,6 +57,7 @@ mod replace_offer;
 mod replace_permission;
 mod replace_script;
 mod replace_user;
+mod scope;
 mod script;
 mod steps;
 

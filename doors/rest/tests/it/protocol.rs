@@ -77,9 +77,9 @@ async fn what_is_not_built_says_so() {
     let query = json!({ "query": "SELECT VALUE 1 FROM c" });
     let docs = || Call::post(DOCS).json(&query);
     for call in [
-        docs().header("x-ms-documentdb-isquery", "True"),
-        docs().header("content-type", "application/query+json"),
-        docs().header("x-ms-cosmos-is-query-plan-request", "True"),
+        docs()
+            .header("x-ms-documentdb-isquery", "True")
+            .header("x-ms-documentdb-query-enablecrosspartition", "True"),
         Call::post("/offers").json(&json!({ "id": "x" })),
         Call::post("/dbs/d/colls/c/conflicts").json(&json!({ "id": "x" })),
         Call::post("/dbs").header("x-ms-cosmos-is-query-plan-request", "True").json(&query),

@@ -47,6 +47,7 @@ const TABLE: &[(&str, &str, Body, &str, u32)] = &[
     ("POST", "/dbs/*/colls/*/docs", Body::Item, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Upsert, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Query, "++++ ++- ++ ++- - -", 5302),
+    ("POST", "/dbs/*/colls/*/docs", Body::Plan, "++++ ++- ++ ++- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::BatchOfReads, "++++ +++ ++ ++- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::BatchOfBoth, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Bulk, "++-- -+- -+ -+- - -", 5302),
@@ -112,6 +113,7 @@ enum Body {
     Item,
     Upsert,
     Query,
+    Plan,
     BatchOfReads,
     BatchOfBoth,
     Bulk,
@@ -138,6 +140,9 @@ impl Body {
             Body::Query => call
                 .header("x-ms-documentdb-isquery", "True")
                 .header("content-type", "application/query+json")
+                .json(&json!({ "query": "SELECT * FROM c" })),
+            Body::Plan => call
+                .header("x-ms-cosmos-is-query-plan-request", "True")
                 .json(&json!({ "query": "SELECT * FROM c" })),
             Body::BatchOfReads => batch(call, json!([read])).header("x-ms-cosmos-batch-atomic", "True"),
             Body::BatchOfBoth => batch(call, json!([read, write])).header("x-ms-cosmos-batch-atomic", "True"),
