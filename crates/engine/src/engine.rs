@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::jobs::Jobs;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
+use partition::index::IndexOptions;
 use partition::{RecordCache, commit_fault};
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub struct EngineOptions {
     pub durability: Durability,
     /// Memory for documents that were read lately.
     pub record_cache_bytes: usize,
+    /// Sizes of the index.
+    pub index: IndexOptions,
 }
 
 impl Default for EngineOptions {
@@ -34,6 +37,7 @@ impl Default for EngineOptions {
             partition_throughput_max: 10_000,
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
+            index: IndexOptions::default(),
         }
     }
 }
