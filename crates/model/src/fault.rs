@@ -212,7 +212,9 @@ pub enum QueryFault {
         rows_max: u64,
     },
     /// More time than a page of a query may take.
-    #[error("the query did not finish a page within {milliseconds_max} ms: filter more, or read fewer partitions at once")]
+    #[error(
+        "the query did not finish a page within {milliseconds_max} ms: filter more, or read fewer partitions at once"
+    )]
     TimeExceeded {
         /// Milliseconds that were granted.
         milliseconds_max: u64,

@@ -25,8 +25,8 @@ pub use continuation::ContinuationKey;
 pub use definition::{ContainerDefinition, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use fault::{
-    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
-    QueryFault, QueryTextError, RequestFault, StorageFault,
+    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
+    QueryTextError, RequestFault, StorageFault,
 };
 pub use ids::{
     ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,

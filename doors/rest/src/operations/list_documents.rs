@@ -7,7 +7,7 @@ use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
-use engine::{Action, Container, FeedRequest, FeedScope, Reach};
+use engine::{Action, Container, FeedRequest, Reach, Scope};
 use http::{HeaderMap, StatusCode};
 use model::{EffectiveKey, EffectiveRange, PartitionOrdinal, RequestFault};
 use plan::StoredDocument;
@@ -25,8 +25,8 @@ pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>, action: Actio
     let page = call.page_request()?;
     let scope = scope(call, &container)?;
     let reach = match &scope {
-        FeedScope::Key(key) => Reach::LogicalPartition(key),
-        FeedScope::Container | FeedScope::Range(..) => Reach::Whole,
+        Scope::Key(key) => Reach::LogicalPartition(key),
+        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => Reach::Whole,
     };
     let pass = call.read(action, &container, reach)?;
     let request = FeedRequest {
@@ -46,14 +46,14 @@ pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>, action: Actio
 }
 
 /// Which items: those of the key, else of the range or a part of it, else all.
-fn scope(call: &Call<'_>, container: &Container) -> Result<FeedScope, RequestFault> {
+fn scope(call: &Call<'_>, container: &Container) -> Result<Scope, RequestFault> {
     if let Some(key) = header_key(call, container)? {
-        return Ok(FeedScope::Key(key));
+        return Ok(Scope::Key(key));
     }
     let part = part_of_range(call.headers())?;
     match (range_id(call.headers())?, part) {
-        (Some(ordinal), part) => Ok(FeedScope::Range(ordinal, part)),
-        (None, None) => Ok(FeedScope::Container),
+        (Some(ordinal), part) => Ok(Scope::Range(ordinal, part)),
+        (None, None) => Ok(Scope::Container),
         (None, Some(_)) => Err(headers::bad(&names::START_EPK, "", "it needs the id of a range beside it")),
     }
 }
