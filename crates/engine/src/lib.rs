@@ -10,7 +10,9 @@ mod engine;
 mod feed;
 mod jobs;
 mod query;
+mod resource_query;
 mod router;
+mod verify;
 
 pub use access::{
     Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Grant, Identity, IdentityOptions,
@@ -28,3 +30,5 @@ pub use engine::{Engine, EngineOptions, STORE_SPACES};
 pub use exec::{ComputedProperty, QueryBounds, QueryMetrics, QueryRow};
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use query::{QueryPage, QueryRequest};
+pub use resource_query::ResourceQuery;
+pub use verify::{Verification, VerifiedContainer, verify};

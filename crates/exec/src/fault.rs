@@ -4,7 +4,7 @@ use eval::EvalFault;
 use model::{Fault, QueryFault};
 
 /// Says whose fault it is: the query's, the bounds', or ours.
-pub(crate) fn query_fault(fault: EvalFault) -> Fault {
+pub fn query_fault(fault: EvalFault) -> Fault {
     match fault {
         EvalFault::MemoryExceeded { bytes_max } => QueryFault::MemoryExceeded { bytes_max }.into(),
         EvalFault::RowsExceeded { rows_max } => QueryFault::RowsExceeded { rows_max }.into(),

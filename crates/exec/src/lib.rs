@@ -35,6 +35,7 @@ mod task;
 
 pub use computed::ComputedProperty;
 pub use explain::explain;
+pub use fault::query_fault;
 pub use found::{QueryMetrics, QueryRow};
 pub use page::{Page, PageRequest, page};
 pub use program::Program;

@@ -9,6 +9,7 @@
 //! | `ast` | the syntax tree, and constructors to build one by hand |
 //! | `parser` | text to tree, one file per clause |
 //! | `lower` | tree to plan: names, parameters, functions, the rules of grouping and ordering |
+//! | `rewrite` | a query for each range of a container, and how clients join the answers |
 //! | `print` | tree to text that reads back to the same tree |
 //! | `fault` | what can be wrong, with place, code and sentence |
 //! | `limits` | the bounds |
@@ -23,6 +24,7 @@ mod lower;
 mod parameters;
 mod parser;
 mod print;
+pub mod rewrite;
 
 pub use fault::{CountClause, FaultKind, Limit, Place, RankBar, SqlFault, SqlFaults};
 pub use parameters::Parameters;

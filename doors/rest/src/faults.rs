@@ -8,7 +8,7 @@ use crate::wire::json;
 use http::StatusCode;
 use model::{
     AccessFault, BearerFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
-    QueryFault, RequestFault, StorageFault,
+    QueryFault, QueryTextError, RequestFault, StorageFault,
 };
 
 /// A refused request on its way to the client.
@@ -189,12 +189,15 @@ fn code_text(status: StatusCode) -> &'static str {
 
 /// Longest message in characters: what a client sent is quoted in it, and need not come back whole.
 const MESSAGE_CHARS_MAX: usize = 1024;
+/// The same for each error of a query's text; there are at most twenty.
+const TEXT_ERROR_CHARS_MAX: usize = 400;
 
 /// The body of a refusal. The details of our own bugs stay in the log, found by the activity id.
 pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
     let (_, _, code) = wire(fault);
     let mut message = match fault {
         Fault::Internal(_) => "the server failed; its log has the cause under the activity id".to_owned(),
+        Fault::Query(QueryFault::Text { errors }) => text_errors(errors),
         Fault::Request(_)
         | Fault::Access(_)
         | Fault::Missing(_)
@@ -202,12 +205,8 @@ pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
         | Fault::Precondition(_)
         | Fault::Query(_)
         | Fault::Limit(_)
-        | Fault::Storage(_) => fault.to_string(),
+        | Fault::Storage(_) => shortened(fault.to_string(), MESSAGE_CHARS_MAX),
     };
-    if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
-        message.truncate(end);
-        message.push('…');
-    }
     message.push_str("\r\nActivityId: ");
     message.push_str(activity.as_str());
     message.push_str(concat!(", perihelion/", env!("CARGO_PKG_VERSION")));
@@ -218,6 +217,27 @@ pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
     json::push_string(&message, &mut out);
     out.push(b'}');
     out
+}
+
+fn shortened(mut text: String, chars_max: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(chars_max) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// What is wrong with the text of a query: JSON inside the message, as the service has it and editors read it.
+fn text_errors(errors: &[QueryTextError]) -> String {
+    let errors = errors.iter().map(|error| {
+        serde_json::json!({
+            "severity": "Error",
+            "location": { "start": error.start, "end": error.end },
+            "code": error.code,
+            "message": shortened(error.message.clone(), TEXT_ERROR_CHARS_MAX),
+        })
+    });
+    serde_json::json!({ "errors": errors.collect::<Vec<_>>() }).to_string()
 }
 
 #[cfg(test)]
@@ -271,6 +291,19 @@ mod tests {
         let message = message(RequestFault::ImmutableProperty { property }.into());
         assert!(message.chars().count() < MESSAGE_CHARS_MAX + 120);
         assert!(message.contains("…\r\nActivityId: "));
+    }
+
+    #[test]
+    fn errors_of_a_query_are_json_inside_the_message() {
+        let error =
+            |message: &str| QueryTextError { code: "SC1001", start: 7, end: 9, message: message.to_owned() };
+        let errors = vec![error("near \"x\""), error(&"é".repeat(100_000))];
+        let message = message(QueryFault::Text { errors }.into());
+        let list = message.split("\r\n").next().unwrap();
+        let list: serde_json::Value = serde_json::from_str(list).unwrap();
+        assert_eq!(list["errors"][0]["location"], serde_json::json!({ "start": 7, "end": 9 }));
+        assert_eq!(list["errors"][0]["message"], "near \"x\"");
+        assert_eq!(list["errors"][1]["message"].as_str().unwrap().chars().count(), TEXT_ERROR_CHARS_MAX + 1);
     }
 
     #[test]

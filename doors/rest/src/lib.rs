@@ -12,6 +12,7 @@ mod credential;
 mod faults;
 #[doc(hidden)]
 pub mod fuzzing;
+mod lower;
 mod operations;
 mod resource_token;
 mod route;

@@ -131,6 +131,7 @@ pub(crate) enum Operation<'a> {
     DeleteScript(ScriptPath<'a>),
     ExecuteProcedure(ScriptPath<'a>),
     ListConflicts(ContainerPath<'a>),
+    QueryConflicts(ContainerPath<'a>),
     ReadConflict(ContainerPath<'a>),
     DeleteConflict(ContainerPath<'a>),
     ListEncryptionKeys(&'a str),

@@ -8,18 +8,20 @@ use crate::limits::AGGREGATES_MAX;
 use plan::query::{Aggregate, AggregateKind, Expression};
 
 /// The aggregate of a name in the documented spelling.
-pub(super) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
+pub(crate) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
     AGGREGATES.into_iter().find(|kind| kind.name() == name)
 }
 
 /// The aggregates of this language.
-pub(super) const AGGREGATES: [AggregateKind; 6] = [
+pub(super) const AGGREGATES: [AggregateKind; 8] = [
     AggregateKind::Count,
     AggregateKind::CountIf,
     AggregateKind::Sum,
     AggregateKind::Avg,
     AggregateKind::Min,
     AggregateKind::Max,
+    AggregateKind::MakeList,
+    AggregateKind::MakeSet,
 ];
 
 impl<'query> Lowering<'query> {
@@ -87,12 +89,16 @@ impl<'query> Lowering<'query> {
 
 /// Whether the select list computes an aggregate of this query's rows.
 pub(super) fn selects_aggregate(query: &ast::Query) -> bool {
-    let is_aggregate = |kind: &ExpressionKind| matches!(kind, ExpressionKind::Call(name, _) if aggregate_kind(name).is_some());
     match &query.select.list {
         SelectList::Star(_) => false,
-        SelectList::Value(value) => holds(value, &is_aggregate),
-        SelectList::Items(items) => items.iter().any(|item| holds(&item.expression, &is_aggregate)),
+        SelectList::Value(value) => holds_aggregate(value),
+        SelectList::Items(items) => items.iter().any(|item| holds_aggregate(&item.expression)),
     }
+}
+
+/// Whether an expression is an aggregate or has one in it, outside of subqueries.
+pub(crate) fn holds_aggregate(expression: &ast::Expression) -> bool {
+    holds(expression, &|kind| matches!(kind, ExpressionKind::Call(name, _) if aggregate_kind(name).is_some()))
 }
 
 /// Whether an expression or a part of it is such; subqueries are seen, but not looked into.

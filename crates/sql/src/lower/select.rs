@@ -13,13 +13,9 @@ impl<'query> Lowering<'query> {
             SelectList::Star(place) => self.star(query, *place),
             SelectList::Value(value) => Projection::Value(self.expression(value)),
             SelectList::Items(items) => {
-                let mut unnamed = 0;
-                let mut members: Vec<(String, Expression)> = Vec::with_capacity(items.len());
-                for item in items {
-                    let name = output_name(item, &mut unnamed);
-                    members.push((name, self.expression(&item.expression)));
-                }
-                Projection::Object(last_of_each_name(members))
+                let names = output_names(items).into_iter();
+                let members = names.zip(items).map(|(name, item)| (name, self.expression(&item.expression)));
+                Projection::Object(last_of_each_name(members.collect()))
             }
         }
     }
@@ -88,6 +84,12 @@ fn whole_count(value: &Value) -> Option<u64> {
         | Value::Object(_) => return None,
     };
     (count <= COUNT_MAX).then_some(count)
+}
+
+/// The names of the members that a select list makes.
+pub(crate) fn output_names(items: &[ast::SelectItem]) -> Vec<String> {
+    let mut unnamed = 0;
+    items.iter().map(|item| output_name(item, &mut unnamed)).collect()
 }
 
 /// The alias, or the last name of a path, or a number among those that have neither.

@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::document::{header_key, implied_key};
-use super::list_documents::range_id;
+use super::scope::range_id;
 use super::steps::{self, RawStep, StepWriter};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;

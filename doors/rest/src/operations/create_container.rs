@@ -1,6 +1,6 @@
-//! `POST /dbs/{database}/colls`: a create, or the query that lists them.
+//! `POST /dbs/{database}/colls`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, list_by_query, list_containers};
+use super::{CATALOG_WRITE, Call, list_containers};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
@@ -9,8 +9,8 @@ use http::StatusCode;
 use model::ContainerDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    if list_by_query::is_list(call)? {
-        return list_containers::perform(call, database);
+    if call.is_query()? {
+        return list_containers::perform(call, database).await;
     }
     let database = call.owner_database(database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;

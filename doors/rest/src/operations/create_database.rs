@@ -1,6 +1,6 @@
-//! `POST /dbs`: a create, or the query that lists them.
+//! `POST /dbs`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, list_by_query, list_databases};
+use super::{CATALOG_WRITE, Call, list_databases};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
@@ -8,8 +8,8 @@ use engine::{Action, Place};
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    if list_by_query::is_list(call)? {
-        return list_databases::perform(call);
+    if call.is_query()? {
+        return list_databases::perform(call).await;
     }
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Account)?;
     let id = call.name_in_body()?;

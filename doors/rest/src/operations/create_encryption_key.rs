@@ -1,6 +1,6 @@
-//! `POST /dbs/{database}/clientencryptionkeys`
+//! `POST /dbs/{database}/clientencryptionkeys`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, resource_reply};
+use super::{CATALOG_WRITE, Call, list_encryption_keys, resource_reply};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::small_resources;
@@ -9,7 +9,9 @@ use http::StatusCode;
 use model::ClientEncryptionKeyDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    call.refuse_query()?;
+    if call.is_query()? {
+        return list_encryption_keys::perform(call, database).await;
+    }
     let database = call.owner_database(database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
     let definition = ClientEncryptionKeyDefinition::from_json(&call.json_body()?)?;

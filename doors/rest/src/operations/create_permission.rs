@@ -1,6 +1,6 @@
-//! `POST /dbs/{database}/users/{user}/permissions`
+//! `POST /dbs/{database}/users/{user}/permissions`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, owner_fault, resource_reply, written_status};
+use super::{CATALOG_WRITE, Call, list_permissions, owner_fault, resource_reply, written_status};
 use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
@@ -9,7 +9,9 @@ use engine::{Action, Place};
 use model::PermissionDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
-    call.refuse_query()?;
+    if call.is_query()? {
+        return list_permissions::perform(call, path).await;
+    }
     let life = headers::token_life(call.headers())?;
     let database = call.owner_database(path.database, Action::ChangePermissions)?;
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;

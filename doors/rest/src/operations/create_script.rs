@@ -1,6 +1,6 @@
-//! `POST …/sprocs`, `…/triggers`, `…/udfs`
+//! `POST …/sprocs`, `…/triggers`, `…/udfs`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, resource_reply, written_status};
+use super::{CATALOG_WRITE, Call, list_scripts, resource_reply, written_status};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
@@ -13,7 +13,9 @@ pub(super) async fn perform(
     path: ContainerPath<'_>,
     kind: ScriptKind,
 ) -> Result<Reply, Refusal> {
-    call.refuse_query()?;
+    if call.is_query()? {
+        return list_scripts::perform(call, path, kind).await;
+    }
     let container = call.owner(path, Action::ChangeMetadata)?.resource;
     let place = Place::Container(&container, Reach::Scripts(kind));
     let pass = call.change_catalog(Action::ChangeMetadata, place)?;

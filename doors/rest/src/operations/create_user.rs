@@ -1,13 +1,15 @@
-//! `POST /dbs/{database}/users`
+//! `POST /dbs/{database}/users`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, resource_reply, written_status};
+use super::{CATALOG_WRITE, Call, list_users, resource_reply, written_status};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::small_resources;
 use engine::{Action, Place};
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    call.refuse_query()?;
+    if call.is_query()? {
+        return list_users::perform(call, database).await;
+    }
     let database = call.owner_database(database, Action::ChangePermissions)?;
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
     let creation = call.creation()?;

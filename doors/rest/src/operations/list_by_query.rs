@@ -1,39 +1,21 @@
 //! `POST` to a feed as a query: the one query that is a list.
 //!
-//! `SELECT * FROM c` without anything else asks for what the read feed gives, and some SDKs list items, databases and
-//! containers in no other way. All other queries need a query engine and are refused.
+//! `SELECT * FROM c` without anything else asks for what the read feed gives, and some SDKs list items in no other way. All other queries need a query engine and are refused.
 
-use super::{Call, list_documents, not_supported};
+use super::{Call, list_documents};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, names};
 use engine::Action;
 use model::RequestFault;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    check(&call.body)?;
     list_documents::list(call, path, Action::QueryDocuments).await
 }
 
-/// Whether a POST that creates a resource unless its headers say otherwise asks for the list of them.
-pub(super) fn is_list(call: &Call<'_>) -> Result<bool, RequestFault> {
-    if headers::flag(call.headers(), &names::IS_QUERY_PLAN)? {
-        return Err(not_supported("a query plan"));
-    }
-    if !headers::is_query(call.headers())? {
-        return Ok(false);
-    }
-    check(&call.body)?;
-    Ok(true)
-}
-
-/// Refuses every query but the one for everything.
-fn check(body: &[u8]) -> Result<(), RequestFault> {
-    match lists_everything(&query_text(body)?) {
-        true => Ok(()),
-        false => Err(not_supported("a query other than SELECT * FROM c")),
-    }
+/// Whether the body asks for everything.
+pub(super) fn is_list(body: &[u8]) -> Result<bool, RequestFault> {
+    Ok(lists_everything(&query_text(body)?))
 }
 
 /// The text of the query: a member of a JSON object.

@@ -1,16 +1,18 @@
-//! `GET /dbs/{database}/colls`
+//! `GET /dbs/{database}/colls`, or a query over it.
 
-use super::{Call, page_reply};
+use super::Call;
+use super::asked::List;
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::resources;
 use engine::{Action, Place};
 
-pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    let request = call.page_request()?;
+pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
+    let asked = call.asked()?;
     let database = call.owner_database(database, Action::ReadMetadata)?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
-    let page = call.engine.list_containers(pass, &database, &request)?;
+    let page = call.engine.list_containers(pass, &database, &asked.page())?;
     let rid = database.rid().text();
-    Ok(page_reply(rid.as_str(), "DocumentCollections", page, |container| resources::container(container)))
+    let list = List { parent_rid: rid.as_str(), envelope: "DocumentCollections" };
+    asked.answer(call, list, page, |container| resources::container(container)).await
 }

@@ -1,13 +1,16 @@
-//! `GET /dbs`
+//! `GET /dbs`, or a query over it.
 
-use super::{Call, page_reply};
+use super::Call;
+use super::asked::List;
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::resources;
 use engine::{Action, Place};
 
-pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
+pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let asked = call.asked()?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
-    let page = call.engine.list_databases(pass, &call.page_request()?)?;
-    Ok(page_reply("", "Databases", page, |database| resources::database(database)))
+    let page = call.engine.list_databases(pass, &asked.page())?;
+    let list = List { parent_rid: "", envelope: "Databases" };
+    asked.answer(call, list, page, |database| resources::database(database)).await
 }

@@ -1,15 +1,13 @@
 //! `GET …/docs`: the items of a container, a range or a key, page by page.
 
-use super::document::header_key;
-use super::{Call, not_supported};
+use super::{Call, not_supported, scope};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
-use engine::{Action, Container, FeedRequest, Reach, Scope};
-use http::{HeaderMap, StatusCode};
-use model::{EffectiveKey, EffectiveRange, PartitionOrdinal, RequestFault};
+use engine::{Action, Container, FeedRequest, Scope};
+use http::StatusCode;
 use plan::StoredDocument;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
@@ -23,12 +21,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
 pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>, action: Action) -> Result<Reply, Refusal> {
     let container = call.owner(path, action)?.resource;
     let page = call.page_request()?;
-    let scope = scope(call, &container)?;
-    let reach = match &scope {
-        Scope::Key(key) => Reach::LogicalPartition(key),
-        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => Reach::Whole,
-    };
-    let pass = call.read(action, &container, reach)?;
+    let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
+    let pass = call.read(action, &container, scope::reach(&scope))?;
     let request = FeedRequest {
         scope,
         items_max: page.items_max,
@@ -43,47 +37,6 @@ pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>, action: Actio
     }
     reply.sessions(&container, &page.session);
     Ok(reply)
-}
-
-/// Which items: those of the key, else of the range or a part of it, else all.
-fn scope(call: &Call<'_>, container: &Container) -> Result<Scope, RequestFault> {
-    if let Some(key) = header_key(call, container)? {
-        return Ok(Scope::Key(key));
-    }
-    let part = part_of_range(call.headers())?;
-    match (range_id(call.headers())?, part) {
-        (Some(ordinal), part) => Ok(Scope::Range(ordinal, part)),
-        (None, None) => Ok(Scope::Container),
-        (None, Some(_)) => Err(headers::bad(&names::START_EPK, "", "it needs the id of a range beside it")),
-    }
-}
-
-/// The range that the request is addressed to.
-pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, RequestFault> {
-    let Some(text) = headers::text(headers, &names::PARTITION_KEY_RANGE_ID)? else {
-        return Ok(None);
-    };
-    match text.parse() {
-        Ok(ordinal) => Ok(Some(PartitionOrdinal(ordinal))),
-        Err(_) => Err(headers::bad(&names::PARTITION_KEY_RANGE_ID, text, "it must be a whole number")),
-    }
-}
-
-fn part_of_range(headers: &HeaderMap) -> Result<Option<EffectiveRange>, RequestFault> {
-    let [start, end] = [&names::START_EPK, &names::END_EPK];
-    let bound = |name| {
-        let Some(text) = headers::text(headers, name)? else {
-            return Ok(None);
-        };
-        EffectiveKey::from_hex(text).map(Some).ok_or_else(|| headers::bad(name, text, "it is not hex"))
-    };
-    Ok(match (bound(start)?, bound(end)?) {
-        (None, None) => None,
-        (min, max) => Some(EffectiveRange {
-            min: min.unwrap_or(EffectiveKey::MIN),
-            max: max.unwrap_or_else(EffectiveKey::max),
-        }),
-    })
 }
 
 fn body(container: &Container, documents: &[StoredDocument]) -> Vec<u8> {

@@ -1,17 +1,18 @@
-//! `GET /dbs/{database}/clientencryptionkeys`
+//! `GET /dbs/{database}/clientencryptionkeys`, or a query over it.
 
-use super::{Call, page_reply};
+use super::Call;
+use super::asked::List;
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::small_resources;
 use engine::{Action, Place};
 
-pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    let request = call.page_request()?;
+pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
+    let asked = call.asked()?;
     let database = call.owner_database(database, Action::ReadMetadata)?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
-    let page = call.engine.list_encryption_keys(pass, &database, &request)?;
+    let page = call.engine.list_encryption_keys(pass, &database, &asked.page())?;
     let rid = database.rid().text();
-    let resource = |key: &_| small_resources::encryption_key(&database, key);
-    Ok(page_reply(rid.as_str(), "ClientEncryptionKeys", page, |key| resource(key)))
+    let list = List { parent_rid: rid.as_str(), envelope: "ClientEncryptionKeys" };
+    asked.answer(call, list, page, |key| small_resources::encryption_key(&database, key)).await
 }

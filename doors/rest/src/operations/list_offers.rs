@@ -1,13 +1,16 @@
-//! `GET /offers`
+//! `GET /offers`, or a query over it, by which clients find the offer of a container.
 
-use super::{Call, page_reply};
+use super::Call;
+use super::asked::List;
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::resources;
 use engine::{Action, Place};
 
-pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
+pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let asked = call.asked()?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
-    let page = call.engine.list_offers(pass, &call.page_request()?)?;
-    Ok(page_reply("", "Offers", page, |offer| resources::offer(offer)))
+    let page = call.engine.list_offers(pass, &asked.page())?;
+    let list = List { parent_rid: "", envelope: "Offers" };
+    asked.answer(call, list, page, |offer| resources::offer(offer)).await
 }

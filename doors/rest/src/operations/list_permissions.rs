@@ -1,22 +1,26 @@
-//! `GET /dbs/{database}/users/{user}/permissions`: each with a token of its own.
+//! `GET /dbs/{database}/users/{user}/permissions`, each with a token of its own, or a query over them.
 
-use super::{Call, owner_fault, page_reply};
+use super::asked::List;
+use super::{Call, owner_fault};
 use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, small_resources};
-use engine::{Action, Place};
+use engine::{Action, Permission, Place};
+use std::sync::Arc;
 
-pub(super) fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
-    let request = call.page_request()?;
+pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
+    let asked = call.asked()?;
     let life = headers::token_life(call.headers())?;
     let database = call.owner_database(path.database, Action::ReadPermissions)?;
     let pass = call.read_catalog(Action::ReadPermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user).map_err(owner_fault)?.resource;
-    let page = call.engine.list_permissions(pass, &user, &request)?;
+    let page = call.engine.list_permissions(pass, &user, &asked.page())?;
     let rid = user.rid().text();
-    Ok(page_reply(rid.as_str(), "Permissions", page, |permission| {
+    let list = List { parent_rid: rid.as_str(), envelope: "Permissions" };
+    let resource = |permission: &Arc<Permission>| {
         let token = call.engine.permission_token(permission, life);
         small_resources::permission(&database, &user, permission, &token)
-    }))
+    };
+    asked.answer(call, list, page, resource).await
 }

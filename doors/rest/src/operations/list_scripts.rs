@@ -1,6 +1,7 @@
-//! `GET …/sprocs`, `…/triggers`, `…/udfs`
+//! `GET …/sprocs`, `…/triggers`, `…/udfs`, or a query over them.
 
-use super::{Call, page_reply};
+use super::Call;
+use super::asked::List;
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
@@ -8,15 +9,18 @@ use crate::wire::small_resources;
 use engine::{Action, Place, Reach};
 use model::ScriptKind;
 
-pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>, kind: ScriptKind) -> Result<Reply, Refusal> {
-    let request = call.page_request()?;
+pub(super) async fn perform(
+    call: &Call<'_>,
+    path: ContainerPath<'_>,
+    kind: ScriptKind,
+) -> Result<Reply, Refusal> {
+    let asked = call.asked()?;
     let container = call.owner(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Scripts(kind)))?;
-    let page = call.engine.list_scripts(pass, &container, kind, &request)?;
+    let page = call.engine.list_scripts(pass, &container, kind, &asked.page())?;
     let rid = container.rid().text();
-    Ok(page_reply(rid.as_str(), envelope(kind), page, |script| {
-        small_resources::script(&container, kind, script)
-    }))
+    let list = List { parent_rid: rid.as_str(), envelope: envelope(kind) };
+    asked.answer(call, list, page, |script| small_resources::script(&container, kind, script)).await
 }
 
 fn envelope(kind: ScriptKind) -> &'static str {

@@ -1,16 +1,18 @@
-//! `GET /dbs/{database}/users`
+//! `GET /dbs/{database}/users`, or a query over it.
 
-use super::{Call, page_reply};
+use super::Call;
+use super::asked::List;
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::small_resources;
 use engine::{Action, Place};
 
-pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    let request = call.page_request()?;
+pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
+    let asked = call.asked()?;
     let database = call.owner_database(database, Action::ReadMetadata)?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
-    let page = call.engine.list_users(pass, &database, &request)?;
+    let page = call.engine.list_users(pass, &database, &asked.page())?;
     let rid = database.rid().text();
-    Ok(page_reply(rid.as_str(), "Users", page, |user| small_resources::user(&database, user)))
+    let list = List { parent_rid: rid.as_str(), envelope: "Users" };
+    asked.answer(call, list, page, |user| small_resources::user(&database, user)).await
 }

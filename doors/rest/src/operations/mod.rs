@@ -3,6 +3,7 @@
 //! An operation reads its headers and body, asks the engine for the pass and the deed, and writes the answer. It runs
 //! only for a caller whose credential was good.
 
+mod asked;
 mod batch;
 mod bulk;
 mod create_container;
@@ -35,6 +36,10 @@ mod list_scripts;
 mod list_users;
 mod patch_document;
 mod post_documents;
+mod query_conflicts;
+mod query_documents;
+mod query_offers;
+mod query_plan;
 mod read_account;
 mod read_conflict;
 mod read_container;
@@ -52,6 +57,7 @@ mod replace_offer;
 mod replace_permission;
 mod replace_script;
 mod replace_user;
+mod scope;
 mod script;
 mod steps;
 
@@ -62,8 +68,8 @@ use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::{
-    Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Page, PageRequest,
-    Place, Principal, Reach, ReadPass, Sought, WritePass,
+    Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, PageRequest, Place,
+    Principal, Reach, ReadPass, Sought, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -97,40 +103,41 @@ pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result
         Operation::ListDocuments(path) => list_documents::perform(call, path).await,
         Operation::DeletePartitionKey(path) => delete_partition_key::perform(call, path).await,
         Operation::ReadAccount => read_account::perform(call),
-        Operation::ListDatabases => list_databases::perform(call),
+        Operation::ListDatabases => list_databases::perform(call).await,
         Operation::CreateDatabase => create_database::perform(call).await,
         Operation::ReadDatabase(database) => read_database::perform(call, database),
         Operation::DeleteDatabase(database) => delete_database::perform(call, database).await,
-        Operation::ListContainers(database) => list_containers::perform(call, database),
+        Operation::ListContainers(database) => list_containers::perform(call, database).await,
         Operation::CreateContainer(database) => create_container::perform(call, database).await,
         Operation::ReadContainer(path) => read_container::perform(call, path).await,
         Operation::ReplaceContainer(path) => replace_container::perform(call, path).await,
         Operation::DeleteContainer(path) => delete_container::perform(call, path).await,
         Operation::ListRanges(path) => list_ranges::perform(call, path),
-        Operation::ListOffers => list_offers::perform(call),
+        Operation::ListOffers => list_offers::perform(call).await,
         Operation::ReadOffer(offer) => read_offer::perform(call, offer),
         Operation::ReplaceOffer(offer) => replace_offer::perform(call, offer).await,
-        Operation::QueryOffers => Err(not_supported("a query over offers").into()),
-        Operation::ListUsers(database) => list_users::perform(call, database),
+        Operation::QueryOffers => query_offers::perform(call).await,
+        Operation::ListUsers(database) => list_users::perform(call, database).await,
         Operation::CreateUser(database) => create_user::perform(call, database).await,
         Operation::ReadUser(path) => read_user::perform(call, path),
         Operation::ReplaceUser(path) => replace_user::perform(call, path).await,
         Operation::DeleteUser(path) => delete_user::perform(call, path).await,
-        Operation::ListPermissions(path) => list_permissions::perform(call, path),
+        Operation::ListPermissions(path) => list_permissions::perform(call, path).await,
         Operation::CreatePermission(path) => create_permission::perform(call, path).await,
         Operation::ReadPermission(path) => read_permission::perform(call, path),
         Operation::ReplacePermission(path) => replace_permission::perform(call, path).await,
         Operation::DeletePermission(path) => delete_permission::perform(call, path).await,
-        Operation::ListScripts(path, kind) => list_scripts::perform(call, path, kind),
+        Operation::ListScripts(path, kind) => list_scripts::perform(call, path, kind).await,
         Operation::CreateScript(path, kind) => create_script::perform(call, path, kind).await,
         Operation::ReadScript(path) => read_script::perform(call, path),
         Operation::ReplaceScript(path) => replace_script::perform(call, path).await,
         Operation::DeleteScript(path) => delete_script::perform(call, path).await,
         Operation::ExecuteProcedure(path) => execute_procedure::perform(call, path),
-        Operation::ListConflicts(path) => list_conflicts::perform(call, path),
+        Operation::ListConflicts(path) => list_conflicts::perform(call, path).await,
+        Operation::QueryConflicts(path) => query_conflicts::perform(call, path).await,
         Operation::ReadConflict(path) => read_conflict::perform(call, path),
         Operation::DeleteConflict(path) => delete_conflict::perform(call, path),
-        Operation::ListEncryptionKeys(database) => list_encryption_keys::perform(call, database),
+        Operation::ListEncryptionKeys(database) => list_encryption_keys::perform(call, database).await,
         Operation::CreateEncryptionKey(database) => create_encryption_key::perform(call, database).await,
         Operation::ReadEncryptionKey(path) => read_encryption_key::perform(call, path),
         Operation::ReplaceEncryptionKey(path) => replace_encryption_key::perform(call, path).await,
@@ -189,14 +196,6 @@ impl Call<'_> {
         let members = body.as_object();
         let bad = || RequestFault::BadBody { reason: "a definition is a JSON object".to_owned() };
         model::name_of(members.ok_or_else(bad)?)
-    }
-
-    /// Refuses a feed's POST that is a query and not a create.
-    fn refuse_query(&self) -> Result<(), RequestFault> {
-        if headers::is_query(self.headers())? || headers::flag(self.headers(), &names::IS_QUERY_PLAN)? {
-            return Err(not_supported("a query"));
-        }
-        Ok(())
     }
 
     /// The database that the request is about, for a caller who may know of it.
@@ -282,17 +281,4 @@ fn resource_reply(status: StatusCode, charge: Charge, resource: &Json, etag: Eta
 /// The status of a resource that was created, or replaced instead.
 fn written_status(created: bool) -> StatusCode {
     if created { StatusCode::CREATED } else { StatusCode::OK }
-}
-
-/// The answer with a page of small resources.
-fn page_reply<T>(parent_rid: &str, envelope: &str, page: Page<T>, resource: impl Fn(&T) -> Json) -> Reply {
-    let resources: Vec<Json> = page.items.iter().map(resource).collect();
-    let count = resources.len();
-    let body = crate::wire::resources::feed(parent_rid, envelope, resources);
-    let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);
-    reply.number(&names::ITEM_COUNT, count);
-    if let Some(continuation) = page.continuation {
-        reply.text(&names::CONTINUATION, continuation);
-    }
-    reply
 }

@@ -1,6 +1,6 @@
 //! `POST …/docs`: five things on one route, told apart by headers.
 
-use super::{Call, batch, bulk, create_document, list_by_query, not_supported};
+use super::{Call, batch, bulk, create_document, list_by_query, query_documents, query_plan};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
@@ -10,7 +10,7 @@ use crate::wire::{headers, names};
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let headers = call.headers();
     if headers::flag(headers, &names::IS_QUERY_PLAN)? {
-        return Err(not_supported("a query plan").into());
+        return query_plan::perform(call, path);
     }
     if headers::flag(headers, &names::IS_BATCH)? {
         return match headers::flag(headers, &names::BATCH_ATOMIC)? {
@@ -19,7 +19,10 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         };
     }
     if headers::is_query(headers)? {
-        return list_by_query::perform(call, path).await;
+        if !headers::is_bare_sql(headers)? && list_by_query::is_list(&call.body)? {
+            return list_by_query::perform(call, path).await;
+        }
+        return query_documents::perform(call, path).await;
     }
     create_document::perform(call, path).await
 }

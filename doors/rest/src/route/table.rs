@@ -158,7 +158,10 @@ pub(super) static ROUTES: [Resource; 25] = [
     },
     Resource {
         pattern: &["dbs", "*", "colls", "*", "conflicts"],
-        verbs: &[(Method::GET, |ids| Operation::ListConflicts(container_path(ids)))],
+        verbs: &[
+            (Method::GET, |ids| Operation::ListConflicts(container_path(ids))),
+            (Method::POST, |ids| Operation::QueryConflicts(container_path(ids))),
+        ],
     },
     Resource {
         pattern: &["dbs", "*", "colls", "*", "conflicts", "*"],

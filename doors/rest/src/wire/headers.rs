@@ -114,11 +114,19 @@ pub(crate) fn prefers_minimal(headers: &HeaderMap) -> Result<bool, RequestFault>
 
 /// Whether the body is a query, by header or by type.
 pub(crate) fn is_query(headers: &HeaderMap) -> Result<bool, RequestFault> {
-    let kind = text(headers, &names::CONTENT_TYPE)?.unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    let by_kind =
-        kind.eq_ignore_ascii_case("application/query+json") || kind.eq_ignore_ascii_case("application/sql");
+    let by_kind = has_type(headers, "application/query+json")? || is_bare_sql(headers)?;
     Ok(by_kind || flag(headers, &names::IS_QUERY)?)
+}
+
+/// Whether the body is the text of a query and nothing else.
+pub(crate) fn is_bare_sql(headers: &HeaderMap) -> Result<bool, RequestFault> {
+    has_type(headers, "application/sql")
+}
+
+/// Whether the body is of a type, whatever its parameters.
+fn has_type(headers: &HeaderMap, wanted: &str) -> Result<bool, RequestFault> {
+    let kind = text(headers, &names::CONTENT_TYPE)?.unwrap_or_default();
+    Ok(kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted))
 }
 
 /// Whether a change feed is wanted; clients differ in the letter case.

@@ -5,6 +5,7 @@ pub(crate) mod body;
 pub(crate) mod headers;
 pub(crate) mod json;
 pub(crate) mod names;
+pub(crate) mod plan_document;
 pub(crate) mod reply;
 pub(crate) mod resources;
 pub(crate) mod small_resources;

@@ -28,6 +28,8 @@ names! {
     CONTENT_TYPE = "content-type";
     /// Where a feed goes on.
     CONTINUATION = "x-ms-continuation";
+    /// Whether a query may go over all partitions.
+    ENABLE_CROSS_PARTITION = "x-ms-documentdb-query-enablecrosspartition";
     /// Where a part of a range ends.
     END_EPK = "x-ms-end-epk";
     /// The version of a resource.
@@ -80,8 +82,14 @@ names! {
     PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include";
     /// Whether quota and usage of a container are wanted.
     POPULATE_QUOTA = "x-ms-documentdb-populatequotainfo";
+    /// Whether the measurements of a query are wanted.
+    POPULATE_QUERY_METRICS = "x-ms-documentdb-populatequerymetrics";
     /// How bodies of writes are answered.
     PREFER = "prefer";
+    /// How rows with equal sort values follow each other.
+    QUERY_EXECUTION_INFO = "x-ms-cosmos-query-execution-info";
+    /// The measurements of a query.
+    QUERY_METRICS = "x-ms-documentdb-query-metrics";
     /// What the request cost.
     REQUEST_CHARGE = "x-ms-request-charge";
     /// How much a container may hold.
@@ -96,6 +104,8 @@ names! {
     START_EPK = "x-ms-start-epk";
     /// The finer reason of a refusal.
     SUBSTATUS = "x-ms-substatus";
+    /// What a client can do with the answers of ranges.
+    SUPPORTED_FEATURES = "x-ms-cosmos-supported-query-features";
     /// The date that was signed.
     X_MS_DATE = "x-ms-date";
 }

@@ -13,6 +13,8 @@ mod feeds;
 mod offers;
 mod policies;
 mod protocol;
+mod query_plans;
+mod resource_queries;
 mod scripts;
 mod tokens;
 mod users;

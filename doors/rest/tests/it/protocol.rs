@@ -75,15 +75,11 @@ async fn what_is_not_built_says_so() {
     let client = Client::with_container().await;
     client.create("/dbs/d/colls/c/sprocs", json!({ "id": "s", "body": "function () {}" })).await;
     let query = json!({ "query": "SELECT VALUE 1 FROM c" });
-    let docs = || Call::post(DOCS).json(&query);
     for call in [
-        docs().header("x-ms-documentdb-isquery", "True"),
-        docs().header("content-type", "application/query+json"),
-        docs().header("x-ms-cosmos-is-query-plan-request", "True"),
-        Call::post("/offers").header("x-ms-documentdb-isquery", "True").json(&query),
-        Call::post("/dbs").header("x-ms-documentdb-isquery", "True").json(&query),
+        Call::post("/offers").json(&json!({ "id": "x" })),
+        Call::post("/dbs/d/colls/c/conflicts").json(&json!({ "id": "x" })),
+        Call::post("/dbs").header("x-ms-cosmos-is-query-plan-request", "True").json(&query),
         Call::get(DOCS).header("a-im", "Incremental Feed"),
-        Call::post("/dbs/d/users").header("x-ms-documentdb-isquery", "True").json(&query),
         Call::post("/dbs/d/colls/c/sprocs/s").json(&json!([])),
         Call::post(DOCS)
             .header("x-ms-documentdb-pre-trigger-include", "t")

@@ -33,10 +33,12 @@ const TABLE: &[(&str, &str, Body, &str, u32)] = &[
     ("GET", "/", Body::None, "++++ ++- ++ +++ + -", 5301),
     ("GET", "/dbs", Body::None, "++++ ++- -- --- - -", 5301),
     ("POST", "/dbs", Body::Name("new"), "++-- --- -- --- - -", 5300),
+    ("POST", "/dbs", Body::Query, "++++ ++- -- --- - -", 5301),
     ("GET", "/dbs/*", Body::None, "++++ ++- ++ --- - -", 5301),
     ("DELETE", "/dbs/*", Body::None, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/colls", Body::None, "++++ ++- ++ --- - -", 5301),
     ("POST", "/dbs/*/colls", Body::Container, "++-- --- -- --- - -", 5300),
+    ("POST", "/dbs/*/colls", Body::Query, "++++ ++- ++ --- - -", 5301),
     ("GET", "/dbs/*/colls/*", Body::None, "++++ ++- ++ ++- - -", 5301),
     ("PUT", "/dbs/*/colls/*", Body::Container, "++-- --- -- --- - -", 5300),
     ("DELETE", "/dbs/*/colls/*", Body::None, "++-- --- -- --- - -", 5300),
@@ -45,6 +47,7 @@ const TABLE: &[(&str, &str, Body, &str, u32)] = &[
     ("POST", "/dbs/*/colls/*/docs", Body::Item, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Upsert, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Query, "++++ ++- ++ ++- - -", 5302),
+    ("POST", "/dbs/*/colls/*/docs", Body::Plan, "++++ ++- ++ ++- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::BatchOfReads, "++++ +++ ++ ++- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::BatchOfBoth, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Bulk, "++-- -+- -+ -+- - -", 5302),
@@ -54,44 +57,52 @@ const TABLE: &[(&str, &str, Body, &str, u32)] = &[
     ("DELETE", "/dbs/*/colls/*/docs/*", Body::None, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/operations/partitionkeydelete", Body::None, "++-- -+- -+ -+- - -", 5302),
     ("GET", "/offers", Body::None, "++++ ++- -- --- - -", 5301),
+    ("POST", "/offers", Body::Query, "++++ ++- -- --- - -", 5301),
     ("GET", "/offers/*", Body::None, "++++ ++- -- --- - -", 5301),
     ("PUT", "/offers/*", Body::Offer, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/users", Body::None, "++++ ++- ++ --- - -", 5301),
     ("POST", "/dbs/*/users", Body::Name("new"), "++-- --- -- --- - -", 5300),
+    ("POST", "/dbs/*/users", Body::Query, "++++ ++- ++ --- - -", 5301),
     ("GET", "/dbs/*/users/*", Body::None, "++++ ++- ++ --- - -", 5301),
     ("PUT", "/dbs/*/users/*", Body::Name("c"), "++-- --- -- --- - -", 5300),
     ("DELETE", "/dbs/*/users/*", Body::None, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/users/*/permissions", Body::None, "++-- --- -- --- - -", 5300),
     ("POST", "/dbs/*/users/*/permissions", Body::Permission, "++-- --- -- --- - -", 5300),
+    ("POST", "/dbs/*/users/*/permissions", Body::Query, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/users/*/permissions/*", Body::None, "++-- --- -- --- - -", 5300),
     ("PUT", "/dbs/*/users/*/permissions/*", Body::Permission, "++-- --- -- --- - -", 5300),
     ("DELETE", "/dbs/*/users/*/permissions/*", Body::None, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/clientencryptionkeys", Body::None, "++++ ++- ++ --- - -", 5301),
     ("POST", "/dbs/*/clientencryptionkeys", Body::EncryptionKey, "++-- --- -- --- - -", 5300),
+    ("POST", "/dbs/*/clientencryptionkeys", Body::Query, "++++ ++- ++ --- - -", 5301),
     ("GET", "/dbs/*/clientencryptionkeys/*", Body::None, "++++ ++- ++ --- - -", 5301),
     ("PUT", "/dbs/*/clientencryptionkeys/*", Body::EncryptionKey, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/colls/*/sprocs", Body::None, "++++ ++- ++ ++- - -", 5301),
     ("POST", "/dbs/*/colls/*/sprocs", Body::Script, "++-- --- -- --- - -", 5300),
+    ("POST", "/dbs/*/colls/*/sprocs", Body::Query, "++++ ++- ++ ++- - -", 5301),
     ("GET", "/dbs/*/colls/*/sprocs/*", Body::None, "++++ ++- ++ ++- - -", 5301),
     ("PUT", "/dbs/*/colls/*/sprocs/*", Body::Script, "++-- --- -- --- - -", 5300),
     ("DELETE", "/dbs/*/colls/*/sprocs/*", Body::None, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/colls/*/triggers", Body::None, "++++ ++- ++ ++- - -", 5301),
     ("POST", "/dbs/*/colls/*/triggers", Body::Script, "++-- --- -- --- - -", 5300),
+    ("POST", "/dbs/*/colls/*/triggers", Body::Query, "++++ ++- ++ ++- - -", 5301),
     ("GET", "/dbs/*/colls/*/triggers/*", Body::None, "++++ ++- ++ ++- - -", 5301),
     ("PUT", "/dbs/*/colls/*/triggers/*", Body::Script, "++-- --- -- --- - -", 5300),
     ("DELETE", "/dbs/*/colls/*/triggers/*", Body::None, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/colls/*/udfs", Body::None, "++++ ++- ++ ++- - -", 5301),
     ("POST", "/dbs/*/colls/*/udfs", Body::Script, "++-- --- -- --- - -", 5300),
+    ("POST", "/dbs/*/colls/*/udfs", Body::Query, "++++ ++- ++ ++- - -", 5301),
     ("GET", "/dbs/*/colls/*/udfs/*", Body::None, "++++ ++- ++ ++- - -", 5301),
     ("PUT", "/dbs/*/colls/*/udfs/*", Body::Script, "++-- --- -- --- - -", 5300),
     ("DELETE", "/dbs/*/colls/*/udfs/*", Body::None, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/colls/*/conflicts", Body::None, "++++ -+- -+ -+- - -", 5302),
+    ("POST", "/dbs/*/colls/*/conflicts", Body::Query, "++++ -+- -+ -+- - -", 5302),
     ("GET", "/dbs/*/colls/*/conflicts/*", Body::None, "++++ -+- -+ -+- - -", 5302),
     ("DELETE", "/dbs/*/colls/*/conflicts/*", Body::None, "++-- -+- -+ -+- - -", 5302),
 ];
 
 /// Routes that answer with "not supported" whoever may: there is nothing behind them to protect.
-const NOT_SUPPORTED: [&str; 2] = ["POST /offers", "POST /dbs/*/colls/*/sprocs/*"];
+const NOT_SUPPORTED: [&str; 1] = ["POST /dbs/*/colls/*/sprocs/*"];
 
 /// What a request carries.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +113,7 @@ enum Body {
     Item,
     Upsert,
     Query,
+    Plan,
     BatchOfReads,
     BatchOfBoth,
     Bulk,
@@ -128,6 +140,9 @@ impl Body {
             Body::Query => call
                 .header("x-ms-documentdb-isquery", "True")
                 .header("content-type", "application/query+json")
+                .json(&json!({ "query": "SELECT * FROM c" })),
+            Body::Plan => call
+                .header("x-ms-cosmos-is-query-plan-request", "True")
                 .json(&json!({ "query": "SELECT * FROM c" })),
             Body::BatchOfReads => batch(call, json!([read])).header("x-ms-cosmos-batch-atomic", "True"),
             Body::BatchOfBoth => batch(call, json!([read, write])).header("x-ms-cosmos-batch-atomic", "True"),

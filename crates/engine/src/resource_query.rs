@@ -1,0 +1,69 @@
+//! Queries over the small resources of the catalog: databases, containers, offers, users, scripts.
+//!
+//! There are few of them and all are in memory, so a query looks at each. Whoever calls has read the resources by a
+//! pass of theirs; computing over what was read needs no other. Knows nothing of the form that resources have on a
+//! wire: a door hands over values.
+
+use crate::catalog::{Page, PageRequest};
+use crate::engine::Engine;
+use eval::{Budget, Context, DocumentRow};
+use exec::query_fault;
+use model::{Fault, RequestFault};
+use plan::query::Query;
+use std::sync::Arc;
+use value::Value;
+
+/// Most memory of a query over resources.
+const BYTES_MAX: usize = 64 << 20;
+/// Most rows that a query over resources looks at.
+const ROWS_MAX: u64 = 1_000_000;
+
+/// A query over a list of resources.
+#[derive(Clone, Debug)]
+pub struct ResourceQuery {
+    /// What to compute.
+    pub query: Arc<Query>,
+    /// Name of the list: a continuation of one list is none of another.
+    pub list: String,
+    /// How much of the result is wanted.
+    pub page: PageRequest,
+}
+
+impl Engine {
+    /// Answers a page of a query over `resources`, which are in the order of the list.
+    ///
+    /// The whole result is computed for each page; the continuation counts the results that were given.
+    pub async fn query_resources(
+        &self,
+        request: ResourceQuery,
+        resources: Vec<Value>,
+    ) -> Result<Page<Value>, Fault> {
+        let ResourceQuery { query, list, page } = request;
+        let context = format!("query {list}\n{query}");
+        let given = match &page.continuation {
+            None => 0,
+            Some(text) => {
+                let position = self.continuation_key.open(context.as_bytes(), text)?;
+                let position = position.try_into().map(u64::from_be_bytes);
+                position.map_err(|_| RequestFault::BadContinuation { reason: "it is not of this list" })?
+            }
+        };
+        let ambient = Arc::clone(&self.ambient);
+        let computed = tokio::task::spawn_blocking(move || {
+            let context = Context::new(&*ambient, Budget::new(BYTES_MAX, ROWS_MAX));
+            let rows = resources.iter().zip(0..);
+            let rows = rows.map(|(resource, number)| DocumentRow { number, root: resource.as_ref() });
+            eval::run(&context, &query, rows)
+        });
+        let results = computed.await.map_err(|error| Fault::Internal(error.to_string()))?;
+        let results = results.map_err(query_fault)?;
+        let mut rest = results.into_iter().skip(usize::try_from(given).unwrap_or(usize::MAX));
+        let items: Vec<Value> = rest.by_ref().take(page.items_max).collect();
+        let next = given.saturating_add(items.len() as u64);
+        let continuation = rest
+            .next()
+            .is_some()
+            .then(|| self.continuation_key.seal(context.as_bytes(), &next.to_be_bytes()));
+        Ok(Page { items, continuation })
+    }
+}

@@ -1,0 +1,50 @@
+//! Aggregates: what a range computes so that the parts of all ranges can be folded.
+//!
+//! `AVG` becomes sum and count. `MIN` and `MAX` come twice: with the count beside it a range without any value can be
+//! told from one whose least value is undefined.
+
+use super::{Fold, Unmergeable};
+use crate::ast::{Expression, ExpressionKind};
+use crate::lower::{aggregate_kind, holds_aggregate};
+use plan::query::AggregateKind;
+
+/// How an expression of the select list is folded; nothing if it has no aggregate in it.
+pub(super) fn fold(expression: &Expression) -> Result<Option<(Fold, Expression)>, Unmergeable> {
+    if let ExpressionKind::Call(name, arguments) = &expression.kind
+        && let (Some(kind), [argument]) = (aggregate_kind(name), arguments.as_slice())
+    {
+        return Ok(Some((fold_of(kind), partial(kind, argument))));
+    }
+    if holds_aggregate(expression) { Err(Unmergeable::Composition) } else { Ok(None) }
+}
+
+fn fold_of(kind: AggregateKind) -> Fold {
+    match kind {
+        AggregateKind::Count => Fold::Count,
+        AggregateKind::CountIf => Fold::CountIf,
+        AggregateKind::Sum => Fold::Sum,
+        AggregateKind::Avg => Fold::Average,
+        AggregateKind::Min => Fold::Min,
+        AggregateKind::Max => Fold::Max,
+        AggregateKind::MakeList => Fold::MakeList,
+        AggregateKind::MakeSet => Fold::MakeSet,
+    }
+}
+
+/// `{"item": …}`
+fn partial(kind: AggregateKind, argument: &Expression) -> Expression {
+    let of = |kind: AggregateKind| Expression::call(kind.name(), vec![argument.clone()]);
+    let counted = |name: &str, kind: AggregateKind| {
+        Expression::object([(name, of(kind)), ("count", of(AggregateKind::Count))])
+    };
+    match kind {
+        AggregateKind::Count
+        | AggregateKind::CountIf
+        | AggregateKind::Sum
+        | AggregateKind::MakeList
+        | AggregateKind::MakeSet => Expression::object([("item", of(kind))]),
+        AggregateKind::Avg => Expression::object([("item", counted("sum", AggregateKind::Sum))]),
+        AggregateKind::Min => Expression::object([("item", of(kind)), ("item2", counted("min", kind))]),
+        AggregateKind::Max => Expression::object([("item", of(kind)), ("item2", counted("max", kind))]),
+    }
+}

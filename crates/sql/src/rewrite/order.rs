@@ -1,0 +1,94 @@
+//! ORDER BY: each row carries its sort values and the RID of its document beside what was selected.
+//!
+//! ```sql
+//! SELECT c._rid, [{"item": c.v}] AS orderByItems, c AS payload
+//! FROM c
+//! WHERE ({documentdb-formattableorderbyquery-filter})
+//! ORDER BY c.v
+//! ```
+//!
+//! The client puts `true` into the place for its filter, or where it wants to go on.
+
+use super::{ClientPlan, OrderKey, count, distinct, root_name, selects_value};
+use crate::ast::{Expression, ExpressionKind, OrderBy, Query, SelectItem, SelectList, SortKey};
+use crate::lower::output_names;
+
+/// What clients replace by a condition.
+const FILTER: &str = "documentdb-formattableorderbyquery-filter";
+
+pub(super) fn plan(
+    query: &Query,
+    counts: &count::Counts,
+    is_similarity: &dyn Fn(&Expression) -> bool,
+) -> ClientPlan {
+    let keys = match &query.order_by {
+        Some(OrderBy::Keys(keys)) => keys.as_slice(),
+        Some(OrderBy::Rank(_)) | None => &[],
+    };
+    let mut plan = ClientPlan {
+        distinct: distinct::kind(query, keys),
+        selects_value: selects_value(query),
+        is_order_unstable: keys.iter().any(|key| is_distance(&key.expression)),
+        ..ClientPlan::default()
+    };
+    counts.tell(&mut plan);
+    plan.order = keys
+        .iter()
+        .map(|key| OrderKey {
+            expression: crate::print_expression(&key.expression),
+            descending: if is_distance(&key.expression) {
+                is_similarity(&key.expression)
+            } else {
+                key.descending
+            },
+        })
+        .collect();
+    let mut text = rewritten(query, keys);
+    if query.select.distinct {
+        text.select.distinct = false;
+        count::take_out(&mut text);
+    } else {
+        counts.widen(&mut text);
+    }
+    plan.rewritten = Some(text);
+    plan
+}
+
+fn rewritten(query: &Query, keys: &[SortKey]) -> Query {
+    let root = Expression::name(root_name(query));
+    let items = keys.iter().map(|key| Expression::object([("item", key.expression.clone())]));
+    let items = Expression::array(items.collect());
+    let mut filter = Expression::placeholder(FILTER);
+    if let Some(written) = &query.filter {
+        filter = both(written.clone(), filter);
+    }
+    let payload = match &query.select.list {
+        SelectList::Star(_) => root.clone(),
+        SelectList::Value(value) => {
+            // A row without a value is no row of the result.
+            filter = both(filter, Expression::call("IS_DEFINED", vec![value.clone()]));
+            value.clone()
+        }
+        SelectList::Items(items) => {
+            let names = output_names(items).into_iter();
+            Expression::object(names.zip(items.iter().map(|item| item.expression.clone())))
+        }
+    };
+    let mut text = query.clone();
+    text.select.list = SelectList::Items(vec![
+        SelectItem::plain(root.member("_rid")),
+        SelectItem::named(items, "orderByItems"),
+        SelectItem::named(payload, "payload"),
+    ]);
+    text.filter = Some(filter);
+    text
+}
+
+/// `first AND second`, in brackets of its own: a chain may have as many members as a chain can have.
+fn both(first: Expression, second: Expression) -> Expression {
+    Expression::new(ExpressionKind::And(vec![first, second]))
+}
+
+fn is_distance(expression: &Expression) -> bool {
+    matches!(&expression.kind, ExpressionKind::Call(name, _) if name == "VectorDistance")
+}

@@ -1,0 +1,125 @@
+//! Runs the text files of `tests-data/query-plans`: a query and what a client must know to join the ranges' answers.
+//!
+//! A case is a few lines: `key` if the query stays inside one partition key, `@name = JSON` for parameters, the query,
+//! a line `=>`, and the expected text up to the next empty line: the rewritten query, or `as it is`, and what differs
+//! from a plan that joins nothing. Lines that begin with `#` are comments. To write the expected texts anew, for review
+//! as a difference, run the test with `UPDATE_EXPECTED=1`.
+
+use sql::Parameters;
+use sql::ast::{Expression, ExpressionKind};
+use sql::rewrite::{ClientPlan, Distinct, Extent, client_plan};
+use std::path::Path;
+use value::Value;
+
+/// Fewer would mean that files are not found.
+const CASES_MIN: usize = 80;
+
+#[test]
+fn every_plan_is_the_expected_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/query-plans");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let is_update = std::env::var_os("UPDATE_EXPECTED").is_some();
+    let (mut count, mut failures) = (0, Vec::new());
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut blocks = Vec::new();
+        for block in text.trim_end().split("\n\n") {
+            let Some((input, expected)) = block.split_once("\n=>") else {
+                blocks.push(block.to_owned());
+                continue;
+            };
+            count += 1;
+            let found = shown(input);
+            if found.trim() != expected.trim() {
+                failures.push(format!("{}\n{input}\nexpected:{expected}\nfound:\n{found}\n", file.display()));
+            }
+            blocks.push(format!("{input}\n=>\n{found}"));
+        }
+        if is_update {
+            std::fs::write(&file, blocks.join("\n\n") + "\n").unwrap();
+        }
+    }
+    assert!(is_update || failures.is_empty(), "{} failed:\n\n{}", failures.len(), failures.join("\n"));
+    assert!(count >= CASES_MIN, "{count} cases");
+}
+
+/// The plan of a case, or why there is none.
+fn shown(input: &str) -> String {
+    let mut extent = Extent::Ranges;
+    let mut parameters = Vec::new();
+    let mut query = Vec::new();
+    for line in input.lines().filter(|line| !line.starts_with('#')) {
+        match line.split_once(" = ") {
+            Some((name, value)) if name.starts_with('@') => {
+                parameters.push((name.to_owned(), Value::from_json(value.as_bytes()).unwrap()));
+            }
+            _ if line == "key" => extent = Extent::OneKey,
+            _ => query.push(line),
+        }
+    }
+    let parameters: Parameters = parameters.into_iter().collect();
+    let tree = match sql::parse(&query.join("\n")) {
+        Ok(tree) => tree,
+        Err(faults) => return faults.to_string(),
+    };
+    let lowered = match sql::lower(&tree, &parameters) {
+        Ok(lowered) => lowered,
+        Err(faults) => return faults.to_string(),
+    };
+    match client_plan(&tree, &lowered, extent, &is_similarity) {
+        Ok(plan) => {
+            check_text(&plan, &parameters);
+            lines(&plan).join("\n")
+        }
+        Err(fault) => format!("refused: {fault}"),
+    }
+}
+
+/// In these cases vectors at `c.e` are compared by their distance, all others by likeness.
+fn is_similarity(call: &Expression) -> bool {
+    let ExpressionKind::Call(_, arguments) = &call.kind else { return false };
+    !matches!(&arguments[0].kind, ExpressionKind::Member(_, name) if name == "e")
+}
+
+/// A rewritten query must be one that the server takes back, whatever the client puts into it.
+fn check_text(plan: &ClientPlan, parameters: &Parameters) {
+    let Some(rewritten) = &plan.rewritten else { return };
+    let text = sql::print(rewritten);
+    for filter in ["true", "1 > 2 OR (1 = 2 AND IS_DEFINED(3))"] {
+        let text = text.replace("{documentdb-formattableorderbyquery-filter}", filter);
+        let tree = sql::parse(&text).unwrap_or_else(|faults| panic!("{text}: {faults}"));
+        sql::lower(&tree, parameters).unwrap_or_else(|faults| panic!("{text}: {faults}"));
+    }
+}
+
+fn lines(plan: &ClientPlan) -> Vec<String> {
+    let mut lines = vec![plan.rewritten.as_ref().map_or_else(|| "as it is".to_owned(), sql::print)];
+    match plan.distinct {
+        Distinct::None => {}
+        kind @ (Distinct::Ordered | Distinct::Unordered) => lines.push(format!("distinct {kind:?}")),
+    }
+    for (name, count) in [("top", plan.top), ("offset", plan.offset), ("limit", plan.limit)] {
+        lines.extend(count.map(|count| format!("{name} {count}")));
+    }
+    for key in &plan.order {
+        lines.push(format!("order {}{}", key.expression, if key.descending { " descending" } else { "" }));
+    }
+    if plan.is_order_unstable {
+        lines.push("order unstable".to_owned());
+    }
+    lines.extend(plan.group_keys.iter().map(|key| format!("group {key}")));
+    lines.extend(plan.aggregates.iter().map(|fold| format!("aggregate {}", fold.name())));
+    for (name, fold) in &plan.columns {
+        lines.push(format!("column {name}: {}", fold.map_or("first", sql::rewrite::Fold::name)));
+    }
+    if plan.selects_value {
+        lines.push("value".to_owned());
+    }
+    lines.extend(plan.distinct_count.iter().map(|alias| format!("count distinct \"{alias}\"")));
+    let features = plan.features();
+    if !features.is_empty() {
+        lines.push(format!("needs {}", features.join(", ")));
+    }
+    lines
+}

@@ -1,0 +1,150 @@
+//! From the body of a query to what the engine is asked: text, parameters, tree, plan.
+//!
+//! Knows nothing of what is queried: documents and small resources are asked in the same language.
+
+mod pinned;
+
+pub(crate) use pinned::pinned_keys;
+
+use crate::wire::headers;
+use http::HeaderMap;
+use model::{QueryFault, QueryTextError, RequestFault};
+use plan::query::Query;
+use sql::{Parameters, SqlFaults};
+use std::sync::Arc;
+use value::{Decoded, Value, ValueRef};
+
+/// Most parameters of a query.
+const PARAMETERS_MAX: usize = 10_000;
+
+/// A query as it was sent.
+#[derive(Debug)]
+pub(crate) struct QueryText {
+    text: String,
+    parameters: Parameters,
+}
+
+impl QueryText {
+    /// Reads the body: an object with `query` and `parameters`, or the bare text that old clients send.
+    pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<QueryText, RequestFault> {
+        if headers::is_bare_sql(headers)? {
+            let text = str::from_utf8(body).map_err(|_| bad("the text of a query is UTF-8"))?;
+            return Ok(QueryText { text: text.to_owned(), parameters: Parameters::none() });
+        }
+        let body =
+            Value::from_json(body).map_err(|error| RequestFault::BadJson { reason: error.to_string() })?;
+        let Some(Value::String(text)) = body.member("query") else {
+            return Err(bad("a query is an object with a string \"query\""));
+        };
+        if body.member("resumeFilter").is_some_and(|filter| *filter != Value::Null) {
+            return Err(RequestFault::NotSupported { feature: "a query with a \"resumeFilter\"".to_owned() });
+        }
+        let parameters = match body.member("parameters") {
+            None | Some(Value::Null) => Parameters::none(),
+            Some(list) => parameters(list.as_ref())?,
+        };
+        Ok(QueryText { text: text.clone(), parameters })
+    }
+
+    /// What the query wants.
+    pub(crate) fn lower(&self) -> Result<Arc<Query>, QueryFault> {
+        Ok(Arc::new(self.tree_and_query()?.1))
+    }
+
+    /// What is written, and what it wants.
+    pub(crate) fn tree_and_query(&self) -> Result<(sql::ast::Query, Query), QueryFault> {
+        let tree = sql::parse(&self.text).map_err(text_fault)?;
+        let query = sql::lower(&tree, &self.parameters).map_err(text_fault)?;
+        Ok((tree, query))
+    }
+}
+
+fn bad(reason: &str) -> RequestFault {
+    RequestFault::BadBody { reason: reason.to_owned() }
+}
+
+/// `[{"name": "@a", "value": 1}, …]`
+fn parameters(list: ValueRef<'_>) -> Result<Parameters, RequestFault> {
+    let Decoded::Array(elements) = list.decode() else {
+        return Err(bad("\"parameters\" is an array"));
+    };
+    if list.len() > PARAMETERS_MAX {
+        return Err(bad(&format!("a query has at most {PARAMETERS_MAX} parameters")));
+    }
+    elements.map(parameter).collect()
+}
+
+fn parameter(parameter: ValueRef<'_>) -> Result<(String, Value), RequestFault> {
+    let name = parameter.member("name").and_then(ValueRef::as_str);
+    let name = name.filter(|name| name.len() > 1 && name.starts_with('@'));
+    let name = name.ok_or_else(|| bad("a parameter has a \"name\" that begins with @"))?;
+    let value = parameter.member("value").ok_or_else(|| bad("a parameter has a \"value\""))?;
+    Ok((name.to_owned(), value.to_value()))
+}
+
+/// The faults of a text as the core carries them.
+pub(crate) fn text_fault(faults: SqlFaults) -> QueryFault {
+    let errors = faults.0.iter().map(|fault| QueryTextError {
+        code: fault.kind.code(),
+        start: fault.place.start as usize,
+        end: fault.place.end as usize,
+        message: fault.kind.to_string(),
+    });
+    QueryFault::Text { errors: errors.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::names;
+    use http::HeaderValue;
+
+    fn read(body: &str) -> Result<QueryText, RequestFault> {
+        QueryText::read(&HeaderMap::new(), body.as_bytes())
+    }
+
+    #[test]
+    fn parameters_are_bound_by_name() {
+        let query = read(r#"{"query":"SELECT VALUE @a","parameters":[{"name":"@a","value":7}]}"#).unwrap();
+        assert_eq!(query.lower().unwrap().to_string(), "select value 7");
+        assert!(read(r#"{"query":"SELECT VALUE 1","parameters":null}"#).is_ok());
+    }
+
+    #[test]
+    fn bodies_of_other_shapes_are_refused() {
+        for body in [
+            "",
+            "[]",
+            "7",
+            "{}",
+            r#"{"query":7}"#,
+            r#"{"query":"SELECT 1","parameters":{}}"#,
+            r#"{"query":"SELECT 1","parameters":[7]}"#,
+            r#"{"query":"SELECT 1","parameters":[{"name":"@a"}]}"#,
+            r#"{"query":"SELECT 1","parameters":[{"name":"a","value":1}]}"#,
+            r#"{"query":"SELECT 1","parameters":[{"name":"@","value":1}]}"#,
+            r#"{"query":"SELECT 1","resumeFilter":{"value":[1]}}"#,
+        ] {
+            assert!(read(body).is_err(), "{body}");
+        }
+        let many = r#"{"name":"@a","value":1},"#.repeat(PARAMETERS_MAX);
+        let body = |rest: &str| format!(r#"{{"query":"SELECT 1","parameters":[{many}{rest}]}}"#);
+        assert!(read(&body(r#"{"name":"@a","value":1}"#)).is_err());
+    }
+
+    #[test]
+    fn bare_text_is_taken_from_old_clients() {
+        let mut headers = HeaderMap::new();
+        headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/sql"));
+        let query = QueryText::read(&headers, b"SELECT VALUE 1").unwrap();
+        assert_eq!(query.lower().unwrap().to_string(), "select value 1");
+        assert!(QueryText::read(&headers, b"\xFF").is_err());
+    }
+
+    #[test]
+    fn faults_keep_code_and_place() {
+        let fault = read(r#"{"query":"SELECT BADFUNC(1)"}"#).unwrap().lower().unwrap_err();
+        let QueryFault::Text { errors } = fault else { panic!("{fault:?}") };
+        assert_eq!((errors[0].code, errors[0].start, errors[0].end), ("SC2005", 7, 14));
+    }
+}

@@ -1,0 +1,226 @@
+//! Which partition keys a query can be about: what its filter compares with the paths of the key.
+//!
+//! `WHERE c.tenant = 'a' AND c.n > 1` is about one key, whatever else it asks for; `c.tenant IN ('a', 'b')` is about two. A
+//! filter that leaves the key open is about all of them. The filter is still evaluated on every document: this only
+//! says where none can pass.
+
+use model::{KeyComponent, PartitionKey, PartitionKeyDefinition};
+use plan::query::{BinaryOperator, Expression, Query, SlotId, Source};
+
+/// Most keys that are told apart; a filter with more is about all.
+const KEYS_MAX: usize = 256;
+
+/// A value for some of the paths.
+type Pins = Vec<Option<KeyComponent>>;
+
+/// The keys outside of which no document passes the filter, or beginnings of hierarchical keys. Nothing if any may.
+pub(crate) fn pinned_keys(query: &Query, definition: &PartitionKeyDefinition) -> Option<Vec<PartitionKey>> {
+    let Some(Source::Container { path }) = query.sources.first() else {
+        return None;
+    };
+    if !path.is_empty() {
+        return None;
+    }
+    let pins = pins(query.filter.as_ref()?, definition)?;
+    let mut keys: Vec<PartitionKey> = Vec::with_capacity(pins.len());
+    for pin in pins {
+        let components: Vec<KeyComponent> = pin.into_iter().map_while(|component| component).collect();
+        if components.is_empty() {
+            return None;
+        }
+        let key = PartitionKey { components };
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    (!keys.is_empty()).then_some(keys)
+}
+
+/// The alternatives that an expression allows when it is true; nothing if it says nothing about the key.
+fn pins(expression: &Expression, definition: &PartitionKeyDefinition) -> Option<Vec<Pins>> {
+    if let Expression::And(members) = expression {
+        let said = members.iter().filter_map(|member| pins(member, definition));
+        return said.reduce(|one, other| both(&one, other));
+    }
+    if let Expression::Or(members) = expression {
+        let mut all = Vec::new();
+        for member in members {
+            all.extend(pins(member, definition)?);
+            if all.len() > KEYS_MAX {
+                return None;
+            }
+        }
+        return Some(all);
+    }
+    if let Expression::Binary(BinaryOperator::Equal, left, right) = expression {
+        let (index, constant) = match (path_index(left, definition), path_index(right, definition)) {
+            (Some(index), None) => (index, right),
+            (None, Some(index)) => (index, left),
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        return Some(vec![pin(index, constant, definition)?]);
+    }
+    if let Expression::In(operand, list) = expression {
+        let index = path_index(operand, definition)?;
+        if list.len() > KEYS_MAX {
+            return None;
+        }
+        return list.iter().map(|value| pin(index, value, definition)).collect();
+    }
+    None
+}
+
+/// All pairs of alternatives that do not contradict each other; if these are too many, one side is enough.
+fn both(one: &[Pins], other: Vec<Pins>) -> Vec<Pins> {
+    if one.len().saturating_mul(other.len()) > KEYS_MAX {
+        return if one.len() <= other.len() { one.to_vec() } else { other };
+    }
+    let mut pairs = Vec::new();
+    for first in one {
+        pairs.extend(other.iter().filter_map(|second| merged(first, second)));
+    }
+    pairs
+}
+
+fn merged(one: &Pins, other: &Pins) -> Option<Pins> {
+    let component = |(one, other): (&Option<KeyComponent>, &Option<KeyComponent>)| match (one, other) {
+        (Some(one), Some(other)) if one != other => None,
+        (Some(_), _) => Some(one.clone()),
+        (None, other) => Some(other.clone()),
+    };
+    one.iter().zip(other).map(component).collect()
+}
+
+/// A value for one path. What cannot be a key says nothing.
+fn pin(index: usize, value: &Expression, definition: &PartitionKeyDefinition) -> Option<Pins> {
+    let Expression::Constant(value) = value else {
+        return None;
+    };
+    let mut pins = vec![None; definition.paths().len()];
+    *pins.get_mut(index)? = Some(KeyComponent::from_value(value.as_ref())?);
+    Some(pins)
+}
+
+/// Which path of the key an expression is.
+fn path_index(expression: &Expression, definition: &PartitionKeyDefinition) -> Option<usize> {
+    let mut names = Vec::new();
+    let mut base = expression;
+    while let Expression::Member(inner, name) = base {
+        names.push(name.as_str());
+        base = inner;
+    }
+    if *base != Expression::Slot(SlotId(0)) {
+        return None;
+    }
+    definition.paths().iter().position(|path| path.segments().eq(names.iter().rev().copied()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn definition(paths: &[&str]) -> PartitionKeyDefinition {
+        let kind = if paths.len() > 1 { "MultiHash" } else { "Hash" };
+        PartitionKeyDefinition::from_json(&json!({ "paths": paths, "kind": kind, "version": 2 })).unwrap()
+    }
+
+    /// The keys as the header would have them.
+    fn keys(paths: &[&str], filter: &str) -> String {
+        let tree = sql::parse(&format!("SELECT * FROM c WHERE {filter}")).unwrap();
+        let query = sql::lower(&tree, &sql::Parameters::none()).unwrap();
+        match pinned_keys(&query, &definition(paths)) {
+            None => "any".to_owned(),
+            Some(keys) => keys.iter().map(text).collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    fn text(key: &PartitionKey) -> String {
+        let components = key.components.iter().map(|component| match component {
+            KeyComponent::Undefined => "{}".to_owned(),
+            KeyComponent::Null => "null".to_owned(),
+            KeyComponent::Bool(boolean) => boolean.to_string(),
+            KeyComponent::Number(number) => number.to_string(),
+            KeyComponent::String(string) => string.clone(),
+        });
+        format!("[{}]", components.collect::<Vec<_>>().join(","))
+    }
+
+    #[test]
+    fn equality_and_in_pin_a_key() {
+        for (filter, expected) in [
+            ("c.pk = 'a'", "[a]"),
+            ("'a' = c.pk", "[a]"),
+            ("c['pk'] = 5", "[5]"),
+            ("c.pk = 5.0", "[5]"),
+            ("c.pk = null", "[null]"),
+            ("c.pk = true", "[true]"),
+            ("c.n > 1 AND c.pk = 'a' AND c.m = 2", "[a]"),
+            ("(c.n > 1 AND (c.pk = 'a')) AND c.m = 2", "[a]"),
+            ("c.pk IN ('a', 'b', 'a')", "[a] [b]"),
+            ("c.pk = 'a' OR c.pk = 'b'", "[a] [b]"),
+            ("(c.pk = 'a' AND c.id = '1') OR (c.pk = 'b' AND c.id = '2')", "[a] [b]"),
+            ("c.pk IN ('a', 'b') AND c.pk = 'b'", "[b]"),
+        ] {
+            assert_eq!(keys(&["/pk"], filter), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_key_open_is_about_all() {
+        for filter in [
+            "true",
+            "c.n = 1",
+            "c.pk > 'a'",
+            "c.pk != 'a'",
+            "NOT c.pk = 'a'",
+            "c.pk NOT IN ('a')",
+            "c.pk = c.n",
+            "c.pk = c.pk",
+            "c.pk = 'a' OR c.n = 1",
+            "c.pk.deeper = 'a'",
+            "c.pk = [1]",
+            "c.pk = undefined",
+            "c.pk = LOWER('A')",
+            "c.pk = 'a' AND c.pk = 'b'",
+            "EXISTS(SELECT VALUE 1 FROM t IN c.tags WHERE c.pk = 'a')",
+        ] {
+            assert_eq!(keys(&["/pk"], filter), "any", "{filter}");
+        }
+        let many = (0..=KEYS_MAX).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
+        assert_eq!(keys(&["/pk"], &format!("c.pk IN ({many})")), "any");
+        assert_eq!(keys(&["/pk"], &format!("c.pk IN ({many}) AND c.pk = 7")), "[7]");
+    }
+
+    #[test]
+    fn hierarchical_keys_are_pinned_from_the_front() {
+        let paths = ["/a/x", "/b", "/c"];
+        for (filter, expected) in [
+            ("c.a.x = 1 AND c.b = 2 AND c.c = 3", "[1,2,3]"),
+            ("c.c = 3 AND c.a.x = 1", "[1]"),
+            ("c.a.x = 1 AND c.b IN (2, 3)", "[1,2] [1,3]"),
+            ("c.a.x IN (1, 2) AND c.b IN (3, 4)", "[1,3] [1,4] [2,3] [2,4]"),
+            ("c.b = 2", "any"),
+            ("c.a = 1", "any"),
+        ] {
+            assert_eq!(keys(&paths, filter), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn only_the_document_itself_has_the_key() {
+        for query in [
+            "SELECT * FROM c.pk WHERE pk.pk = 'a'",
+            "SELECT VALUE t FROM t IN c.items WHERE t.pk = 'a'",
+            "SELECT VALUE s FROM (SELECT VALUE c.x FROM c) s WHERE s.pk = 'a'",
+            "SELECT * FROM c",
+            "SELECT VALUE 1",
+        ] {
+            let lowered = sql::lower(&sql::parse(query).unwrap(), &sql::Parameters::none()).unwrap();
+            assert_eq!(pinned_keys(&lowered, &definition(&["/pk"])), None, "{query}");
+        }
+        let joined = "SELECT t FROM c JOIN t IN c.items WHERE t.pk = 'b' AND c.pk = 'a'";
+        let lowered = sql::lower(&sql::parse(joined).unwrap(), &sql::Parameters::none()).unwrap();
+        assert_eq!(pinned_keys(&lowered, &definition(&["/pk"])).unwrap().len(), 1);
+    }
+}

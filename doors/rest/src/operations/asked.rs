@@ -1,0 +1,113 @@
+//! What a request to a list of small resources asks for: the list, or a query over it.
+//!
+//! A query is a POST to the list. It sees each resource as it stands in the list, system properties included.
+
+use super::{CATALOG_READ, Call, not_supported};
+use crate::faults::Refusal;
+use crate::lower::QueryText;
+use crate::wire::reply::Reply;
+use crate::wire::{headers, json, names, resources};
+use engine::{Page, PageRequest, ResourceQuery};
+use http::{Method, StatusCode};
+use model::{Fault, RequestFault};
+use plan::query::Query;
+use serde_json::Value as Json;
+use std::sync::Arc;
+use value::Value;
+
+/// A page of the list, or a page of a query over all of it.
+pub(super) struct Asked {
+    page: PageRequest,
+    query: Option<Arc<Query>>,
+}
+
+impl Call<'_> {
+    /// Whether a POST to a list is a query and not a create.
+    pub(super) fn is_query(&self) -> Result<bool, RequestFault> {
+        if headers::flag(self.headers(), &names::IS_QUERY_PLAN)? {
+            return Err(not_supported("a query plan for anything but items"));
+        }
+        headers::is_query(self.headers())
+    }
+
+    /// What is wanted of a list.
+    pub(super) fn asked(&self) -> Result<Asked, Refusal> {
+        let page = self.page_request()?;
+        if self.parts.method != Method::POST {
+            return Ok(Asked { page, query: None });
+        }
+        let query = QueryText::read(self.headers(), &self.body)?.lower()?;
+        Ok(Asked { page, query: Some(query) })
+    }
+}
+
+/// The list that is answered, as its envelope says.
+pub(super) struct List<'a> {
+    /// RID of what the list belongs to; empty for the account.
+    pub(super) parent_rid: &'a str,
+    /// Name of the member that holds the resources.
+    pub(super) envelope: &'static str,
+}
+
+impl Asked {
+    /// The part of the list that is looked at; a query looks at all.
+    pub(super) fn page(&self) -> PageRequest {
+        match &self.query {
+            None => self.page.clone(),
+            Some(_) => PageRequest { items_max: usize::MAX, continuation: None },
+        }
+    }
+
+    /// The answer from the part of the list that [`Asked::page`] said.
+    pub(super) async fn answer<T>(
+        self,
+        call: &Call<'_>,
+        list: List<'_>,
+        part: Page<T>,
+        resource: impl Fn(&T) -> Json,
+    ) -> Result<Reply, Refusal> {
+        let resources: Vec<Json> = part.items.iter().map(resource).collect();
+        let Some(query) = self.query else {
+            let count = resources.len();
+            let body = resources::feed(list.parent_rid, list.envelope, resources);
+            return Ok(reply(body, count, part.continuation));
+        };
+        let values = resources.iter().map(value_of).collect::<Result<_, Fault>>()?;
+        let name = format!("{} {}", list.envelope, list.parent_rid);
+        let request = ResourceQuery { query, list: name, page: self.page };
+        let page = call.engine.query_resources(request, values).await?;
+        Ok(reply(feed(&list, &page.items), page.items.len(), page.continuation))
+    }
+}
+
+fn value_of(resource: &Json) -> Result<Value, Fault> {
+    Value::from_json(&resources::text(resource)).map_err(|error| Fault::Internal(error.to_string()))
+}
+
+/// The same envelope as that of the list, around whatever the query made.
+fn feed(list: &List<'_>, results: &[Value]) -> Vec<u8> {
+    let mut body = b"{\"_rid\":".to_vec();
+    json::push_string(list.parent_rid, &mut body);
+    body.extend_from_slice(b",\"");
+    body.extend_from_slice(list.envelope.as_bytes());
+    body.extend_from_slice(b"\":[");
+    for (index, result) in results.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        result.as_ref().write_json(&mut body);
+    }
+    body.extend_from_slice(b"],\"_count\":");
+    json::push_integer(results.len(), &mut body);
+    body.push(b'}');
+    body
+}
+
+fn reply(body: Vec<u8>, count: usize, continuation: Option<String>) -> Reply {
+    let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);
+    reply.number(&names::ITEM_COUNT, count);
+    if let Some(continuation) = continuation {
+        reply.text(&names::CONTINUATION, continuation);
+    }
+    reply
+}

@@ -1,0 +1,155 @@
+//! `POST …/docs` as a query: a page of rows from a key, a range or the whole container.
+//!
+//! Whatever a query needs joined across partitions is joined here, so clients that ask without a plan get the final
+//! rows. Clients that join by themselves ask range after range, in the forms of `query_plan`.
+
+use super::{Call, scope};
+use crate::faults::Refusal;
+use crate::lower::{QueryText, pinned_keys, text_fault};
+use crate::route::ContainerPath;
+use crate::wire::reply::Reply;
+use crate::wire::resources::ItemWriter;
+use crate::wire::{headers, json, names};
+use engine::{Action, ComputedProperty, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
+use http::StatusCode;
+use model::{Fault, QueryFault};
+use plan::query::Query;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What clients must know to go on behind a row: rows with equal sort values come by document number, the other way
+/// round where the order is descending.
+const EXECUTION_INFO: &str = r#"{"reverseRidEnabled":true,"reverseIndexScan":false}"#;
+
+pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let container = call.owner(path, Action::QueryDocuments)?.resource;
+    let page = call.page_request()?;
+    let wants_metrics = headers::flag(call.headers(), &names::POPULATE_QUERY_METRICS)?;
+    let session = headers::session(call.headers())?;
+    let query = QueryText::read(call.headers(), &call.body)?.lower()?;
+    let scope = scope_of(call, &container, &query)?;
+    let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
+    let request = QueryRequest {
+        query,
+        computed: computed(&container)?,
+        scope,
+        items_max: page.items_max,
+        continuation: page.continuation,
+        session,
+    };
+    let page = call.engine.query(pass, &request).await?;
+    let mut reply = Reply::json(StatusCode::OK, page.charge, body(&container, &page.rows));
+    reply.number(&names::ITEM_COUNT, page.rows.len());
+    reply.text(&names::QUERY_EXECUTION_INFO, EXECUTION_INFO.to_owned());
+    if wants_metrics {
+        reply.text(&names::QUERY_METRICS, metrics(&page.metrics));
+    }
+    if let Some(continuation) = page.continuation {
+        reply.text(&names::CONTINUATION, continuation);
+    }
+    reply.sessions(&container, &page.session);
+    Ok(reply)
+}
+
+/// The computed properties of the container, ready to be put into a query.
+fn computed(container: &Container) -> Result<Arc<[ComputedProperty]>, QueryFault> {
+    let lower = |property: &model::policy::ComputedProperty| {
+        let tree = sql::parse(&property.query).map_err(text_fault)?;
+        let query = sql::lower(&tree, &sql::Parameters::none()).map_err(text_fault)?;
+        Ok((property.name.clone(), query))
+    };
+    container.definition().policies.computed.iter().map(lower).collect()
+}
+
+/// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.
+fn scope_of(call: &Call<'_>, container: &Container, query: &Query) -> Result<Scope, Fault> {
+    if let Some(scope) = scope::of_headers(call, container)? {
+        return Ok(scope);
+    }
+    let definition = &container.definition().partition_key;
+    if let Some([key]) = pinned_keys(query, definition).as_deref() {
+        return Ok(Scope::Key(key.clone()));
+    }
+    let is_everywhere = headers::flag(call.headers(), &names::ENABLE_CROSS_PARTITION)?;
+    // Containers of old clients have one key, and those clients know of no other.
+    if !is_everywhere && !definition.is_system_key() {
+        return Err(QueryFault::CrossPartitionDisabled.into());
+    }
+    Ok(Scope::Container)
+}
+
+fn body(container: &Container, rows: &[QueryRow]) -> Vec<u8> {
+    let size = rows.iter().map(|row| match row {
+        QueryRow::Document(stored) => stored.document.bytes().len() * 5 / 4 + 256,
+        QueryRow::Value(_) => 64,
+    });
+    let mut body = Vec::with_capacity(size.sum::<usize>() + 64);
+    body.extend_from_slice(b"{\"_rid\":\"");
+    body.extend_from_slice(container.rid().text().as_bytes());
+    body.extend_from_slice(b"\",\"Documents\":[");
+    let writer = ItemWriter::new(container);
+    for (index, row) in rows.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        match row {
+            QueryRow::Document(stored) => writer.push(stored, &mut body),
+            QueryRow::Value(value) => value.as_ref().write_json(&mut body),
+        }
+    }
+    body.extend_from_slice(b"],\"_count\":");
+    json::push_integer(rows.len(), &mut body);
+    body.push(b'}');
+    body
+}
+
+/// `name=number` pairs with `;` between them and none at the end, or clients stumble.
+fn metrics(metrics: &QueryMetrics) -> String {
+    let ms = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1000.0);
+    let ratio = match metrics.documents_read {
+        0 => 1.0,
+        read => metrics.rows.min(read) as f64 / read as f64,
+    };
+    let none = || "0.00".to_owned();
+    let pairs = [
+        ("totalExecutionTimeInMs", ms(metrics.total_time)),
+        ("queryCompileTimeInMs", none()),
+        ("queryLogicalPlanBuildTimeInMs", none()),
+        ("queryPhysicalPlanBuildTimeInMs", none()),
+        ("queryOptimizationTimeInMs", none()),
+        ("VMExecutionTimeInMs", ms(metrics.evaluation_time)),
+        ("indexLookupTimeInMs", ms(metrics.index_time)),
+        ("documentLoadTimeInMs", ms(metrics.read_time)),
+        ("systemFunctionExecuteTimeInMs", none()),
+        ("userFunctionExecuteTimeInMs", none()),
+        ("retrievedDocumentCount", metrics.documents_read.to_string()),
+        ("retrievedDocumentSize", metrics.bytes_read.to_string()),
+        ("outputDocumentCount", metrics.rows.to_string()),
+        ("outputDocumentSize", metrics.bytes.to_string()),
+        ("writeOutputTimeInMs", none()),
+        ("indexUtilizationRatio", format!("{ratio:.2}")),
+    ];
+    pairs.map(|(name, number)| format!("{name}={number}")).join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_a_name_and_a_number() {
+        let measured = QueryMetrics {
+            documents_read: 8,
+            rows: 2,
+            total_time: Duration::from_micros(1234),
+            ..QueryMetrics::default()
+        };
+        let text = metrics(&measured);
+        for pair in text.split(';') {
+            let (_, number) = pair.split_once('=').unwrap();
+            number.parse::<f64>().unwrap();
+        }
+        assert!(text.starts_with("totalExecutionTimeInMs=1.23;"));
+        assert!(text.ends_with(";indexUtilizationRatio=0.25"));
+    }
+}

@@ -1,0 +1,14 @@
+//! `POST /offers`: a query over them. Offers come and go with their owners, so nobody creates one.
+
+use super::{Call, list_offers, not_supported};
+use crate::faults::Refusal;
+use crate::wire::reply::Reply;
+use engine::{Action, Place};
+
+pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
+    call.read_catalog(Action::ReadMetadata, Place::Account)?;
+    if !call.is_query()? {
+        return Err(not_supported("a POST to offers that is no query").into());
+    }
+    list_offers::perform(call).await
+}

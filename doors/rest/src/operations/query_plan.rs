@@ -1,0 +1,126 @@
+//! `POST …/docs` as a request for a plan: what a client must know that joins the answers of ranges by itself.
+//!
+//! The client then sends the rewritten query to each range that the plan names. A client that lacks what the plan needs
+//! of it is refused.
+
+use super::{Call, scope};
+use crate::faults::Refusal;
+use crate::lower::{QueryText, pinned_keys, text_fault};
+use crate::route::ContainerPath;
+use crate::wire::plan_document::{self, PlanRange};
+use crate::wire::reply::Reply;
+use crate::wire::{headers, names};
+use engine::{Action, Container, Scope};
+use http::StatusCode;
+use model::policy::DistanceFunction;
+use model::{Charge, EffectiveKey, EffectiveRange, Fault, PartitionKey, QueryFault};
+use plan::query::Query;
+use sql::ast::{Expression, ExpressionKind};
+use sql::rewrite::{ClientPlan, Extent, Unmergeable, client_plan};
+
+pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+    let container = call.owner(path, Action::QueryDocuments)?.resource;
+    let features = headers::text(call.headers(), &names::SUPPORTED_FEATURES)?.unwrap_or_default();
+    let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query()?;
+    let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
+    call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
+    let keys = match scope {
+        Scope::Key(key) => Some(vec![key]),
+        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => {
+            pinned_keys(&query, &container.definition().partition_key)
+        }
+    };
+    let plan = client_plan(&tree, &query, extent(&container, keys.as_deref()), &|call| {
+        is_similarity(&container, call)
+    });
+    let plan = plan.map_err(unmergeable)?;
+    refuse_missing_features(&plan, features)?;
+    let body = plan_document::text(&plan, &ranges(&container, &query, keys.as_deref()));
+    let mut reply = Reply::json(StatusCode::OK, Charge::MINIMUM, body);
+    reply.owner(&container);
+    Ok(reply)
+}
+
+/// A query about one complete key is answered whole by the partition that has it.
+fn extent(container: &Container, keys: Option<&[PartitionKey]>) -> Extent {
+    match keys {
+        Some([key]) if container.definition().partition_key.is_complete(key) => Extent::OneKey,
+        Some(_) | None => Extent::Ranges,
+    }
+}
+
+/// Whether larger is nearer for a call of `VectorDistance`: what its options say, or else the policy of its path.
+fn is_similarity(container: &Container, call: &Expression) -> bool {
+    let ExpressionKind::Call(_, arguments) = &call.kind else {
+        return true;
+    };
+    let mut option = None;
+    if let Some(Expression { kind: ExpressionKind::Object(members), .. }) = arguments.get(3) {
+        option = members.iter().find(|(name, _)| name == "distanceFunction");
+    }
+    if let Some((_, Expression { kind: ExpressionKind::String(name), .. })) = option {
+        return !name.eq_ignore_ascii_case("euclidean");
+    }
+    let path = arguments.first().map(path_names).unwrap_or_default();
+    let policy = container.definition().policies.vectors.as_ref();
+    let embedding = policy.and_then(|policy| {
+        policy.embeddings.iter().find(|embedding| embedding.path.segments().eq(path.iter().copied()))
+    });
+    embedding.is_none_or(|embedding| match embedding.distance {
+        DistanceFunction::Cosine | DistanceFunction::DotProduct => true,
+        DistanceFunction::Euclidean => false,
+    })
+}
+
+/// The names behind the first one of a path.
+fn path_names(expression: &Expression) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut base = expression;
+    while let ExpressionKind::Member(inner, name) = &base.kind {
+        names.push(name.as_str());
+        base = inner;
+    }
+    names.reverse();
+    names
+}
+
+fn unmergeable(fault: Unmergeable) -> QueryFault {
+    match fault {
+        Unmergeable::Count(faults) => text_fault(faults),
+        Unmergeable::Composition
+        | Unmergeable::DistinctGroups
+        | Unmergeable::FoldedSource
+        | Unmergeable::Rank => QueryFault::Evaluation { reason: fault.to_string() },
+    }
+}
+
+fn refuse_missing_features(plan: &ClientPlan, features: &str) -> Result<(), Fault> {
+    let has = |wanted: &str| features.split(',').any(|feature| feature.trim().eq_ignore_ascii_case(wanted));
+    let missing: Vec<&'static str> = plan.features().into_iter().filter(|feature| !has(feature)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(QueryFault::FeaturesMissing { missing }.into())
+}
+
+/// Where documents can be that the query is about: in order, and none inside another.
+fn ranges(container: &Container, query: &Query, keys: Option<&[PartitionKey]>) -> Vec<PlanRange> {
+    let Some(keys) = keys else {
+        // Without a source there is one row, wherever it is asked for.
+        return vec![match query.sources.is_empty() {
+            true => PlanRange::Point(EffectiveKey::MIN),
+            false => PlanRange::Interval(EffectiveRange::full()),
+        }];
+    };
+    let definition = &container.definition().partition_key;
+    let mut ranges: Vec<PlanRange> = keys
+        .iter()
+        .map(|key| match definition.is_complete(key) {
+            true => PlanRange::Point(definition.effective_key(key)),
+            false => PlanRange::Interval(definition.effective_range(key)),
+        })
+        .collect();
+    ranges.sort_by(|one, other| one.min().cmp(other.min()));
+    ranges.dedup_by(|next, previous| previous.contains(next.min()));
+    ranges
+}

@@ -1,0 +1,58 @@
+//! Which items a feed or a query is about, as its headers say.
+
+use super::Call;
+use super::document::header_key;
+use crate::wire::{headers, names};
+use engine::{Container, Reach, Scope};
+use http::HeaderMap;
+use model::{EffectiveKey, EffectiveRange, PartitionOrdinal, RequestFault};
+
+/// Those of the key, else of the range or a part of it; nothing if the headers leave it open.
+pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Option<Scope>, RequestFault> {
+    if let Some(key) = header_key(call, container)? {
+        return Ok(Some(Scope::Key(key)));
+    }
+    let hashes = hashes(call.headers())?;
+    match (range_id(call.headers())?, hashes) {
+        (Some(ordinal), part) => Ok(Some(Scope::Range(ordinal, part))),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(headers::bad(&names::START_EPK, "", "it needs the id of a range beside it")),
+    }
+}
+
+/// What a caller must be allowed to see.
+pub(super) fn reach(scope: &Scope) -> Reach<'_> {
+    match scope {
+        Scope::Key(key) => Reach::LogicalPartition(key),
+        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => Reach::Whole,
+    }
+}
+
+/// The range that the request is addressed to.
+pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, RequestFault> {
+    let Some(text) = headers::text(headers, &names::PARTITION_KEY_RANGE_ID)? else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(ordinal) => Ok(Some(PartitionOrdinal(ordinal))),
+        Err(_) => Err(headers::bad(&names::PARTITION_KEY_RANGE_ID, text, "it must be a whole number")),
+    }
+}
+
+/// The interval of hashes that the request is addressed to.
+fn hashes(headers: &HeaderMap) -> Result<Option<EffectiveRange>, RequestFault> {
+    let [start, end] = [&names::START_EPK, &names::END_EPK];
+    let bound = |name| {
+        let Some(text) = headers::text(headers, name)? else {
+            return Ok(None);
+        };
+        EffectiveKey::from_hex(text).map(Some).ok_or_else(|| headers::bad(name, text, "it is not hex"))
+    };
+    Ok(match (bound(start)?, bound(end)?) {
+        (None, None) => None,
+        (min, max) => Some(EffectiveRange {
+            min: min.unwrap_or(EffectiveKey::MIN),
+            max: max.unwrap_or_else(EffectiveKey::max),
+        }),
+    })
+}
