@@ -6,7 +6,7 @@ use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
-use engine::{Action, Container, FeedRequest, FeedScope};
+use engine::{Action, Container, FeedRequest, Scope};
 use http::StatusCode;
 use plan::StoredDocument;
 
@@ -21,7 +21,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
 pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>, action: Action) -> Result<Reply, Refusal> {
     let container = call.owner(path, action)?.resource;
     let page = call.page_request()?;
-    let scope = scope::of_headers(call, &container)?.unwrap_or(FeedScope::Container);
+    let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
     let pass = call.read(action, &container, scope::reach(&scope))?;
     let request = FeedRequest {
         scope,

@@ -10,7 +10,7 @@ use crate::route::ContainerPath;
 use crate::wire::plan_document::{self, PlanRange};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
-use engine::{Action, Container, FeedScope};
+use engine::{Action, Container, Scope};
 use http::StatusCode;
 use model::policy::DistanceFunction;
 use model::{Charge, EffectiveKey, EffectiveRange, Fault, PartitionKey, QueryFault};
@@ -22,11 +22,11 @@ pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply,
     let container = call.owner(path, Action::QueryDocuments)?.resource;
     let features = headers::text(call.headers(), &names::SUPPORTED_FEATURES)?.unwrap_or_default();
     let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query()?;
-    let scope = scope::of_headers(call, &container)?.unwrap_or(FeedScope::Container);
+    let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
     call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
     let keys = match scope {
-        FeedScope::Key(key) => Some(vec![key]),
-        FeedScope::Container | FeedScope::Range(..) => {
+        Scope::Key(key) => Some(vec![key]),
+        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => {
             pinned_keys(&query, &container.definition().partition_key)
         }
     };

@@ -75,11 +75,7 @@ async fn what_is_not_built_says_so() {
     let client = Client::with_container().await;
     client.create("/dbs/d/colls/c/sprocs", json!({ "id": "s", "body": "function () {}" })).await;
     let query = json!({ "query": "SELECT VALUE 1 FROM c" });
-    let docs = || Call::post(DOCS).json(&query);
     for call in [
-        docs()
-            .header("x-ms-documentdb-isquery", "True")
-            .header("x-ms-documentdb-query-enablecrosspartition", "True"),
         Call::post("/offers").json(&json!({ "id": "x" })),
         Call::post("/dbs/d/colls/c/conflicts").json(&json!({ "id": "x" })),
         Call::post("/dbs").header("x-ms-cosmos-is-query-plan-request", "True").json(&query),
