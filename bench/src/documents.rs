@@ -2,6 +2,8 @@
 
 /// Logical partitions.
 pub(crate) const PARTITIONS: usize = 1000;
+/// Numbers that share a lot: five documents of each logical partition, whatever the size of the container.
+pub(crate) const LOT: usize = 5 * PARTITIONS;
 /// Bytes of JSON text of each document.
 pub(crate) const DOCUMENT_BYTES: usize = 1024;
 
@@ -16,11 +18,12 @@ pub(crate) fn id(number: usize) -> String {
 /// Twenty properties of several types, padded to the fixed size.
 pub(crate) fn json(number: usize) -> String {
     let mut text = format!(
-        r#"{{"id":"{}","pk":"{}","category":"c{}","price":{}.5,"count":{number},"active":{},"user":{{"name":"user {}","age":{},"mail":"u{number}@example.org"}},"tags":["t{}","t{}","t{}"],"created":"2024-01-{:02}T10:00:00Z","score":{},"city":"city {}","rank":{}"#,
+        r#"{{"id":"{}","pk":"{}","category":"c{}","price":{}.5,"count":{number},"lot":{},"active":{},"user":{{"name":"user {}","age":{},"mail":"u{number}@example.org"}},"tags":["t{}","t{}","t{}"],"created":"2024-01-{:02}T10:00:00Z","score":{},"city":"city {}","rank":{}"#,
         id(number),
         partition_key(number),
         number % 20,
         number % 1000,
+        number / LOT,
         number.is_multiple_of(2),
         number % 5000,
         number % 90,

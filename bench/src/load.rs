@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::client::Client;
 use crate::documents;
+use crate::questions::Question;
 use crate::signature::Signer;
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -30,6 +31,8 @@ pub(crate) enum Work {
     Create { container: String, first: usize },
     /// Create documents in batches of `size` from number `first` on.
     Batch { container: String, first: usize, size: usize },
+    /// Ask a container that holds `count` documents.
+    Query { container: String, question: Question, count: usize },
 }
 
 /// Where and how hard.
@@ -114,6 +117,10 @@ fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, number: usize)
             let key = documents::partition_key(number);
             post(out, signer, container, &key, "", &body);
         }
+        Work::Query { container, question, count } => {
+            let (key, body) = question.body(scattered(number, *count));
+            query(out, signer, container, key.as_deref(), &body);
+        }
         Work::Batch { container, first, size } => {
             let base = first + number * size;
             // All of a batch share a key, so their numbers must agree modulo the partitions.
@@ -135,6 +142,24 @@ fn batch_body(numbers: impl Iterator<Item = usize>) -> String {
     }
     body.push(']');
     body
+}
+
+fn query(out: &mut Vec<u8>, signer: &Signer, container: &str, key: Option<&str>, body: &str) {
+    let link = format!("dbs/bench/colls/{container}");
+    let authorization = signer.authorization("post", "docs", &link);
+    let scope = match key {
+        Some(key) => format!("x-ms-documentdb-partitionkey: [\"{key}\"]\r\n"),
+        None => "x-ms-documentdb-query-enablecrosspartition: True\r\n".to_owned(),
+    };
+    let head = format!(
+        "POST /{link}/docs HTTP/1.1\r\nhost: localhost\r\nx-ms-date: {}\r\nx-ms-version: 2020-07-15\r\n\
+         authorization: {authorization}\r\n{scope}x-ms-documentdb-isquery: True\r\n\
+         content-type: application/query+json\r\nx-ms-max-item-count: 100\r\ncontent-length: {}\r\n\r\n",
+        signer.date,
+        body.len()
+    );
+    out.extend_from_slice(head.as_bytes());
+    out.extend_from_slice(body.as_bytes());
 }
 
 fn post(out: &mut Vec<u8>, signer: &Signer, container: &str, key: &str, headers: &str, body: &str) {
@@ -203,8 +228,13 @@ pub(crate) async fn fill(address: SocketAddr, container: &str, count: usize) -> 
     Ok(())
 }
 
-/// Creates the database and a container with the given throughput.
-pub(crate) async fn create_container(address: SocketAddr, container: &str, throughput: u64) -> Result<()> {
+/// Creates the database and a container with the given throughput, which indexes everything, and `composite` too.
+pub(crate) async fn create_container(
+    address: SocketAddr,
+    container: &str,
+    throughput: u64,
+    composite: &str,
+) -> Result<()> {
     let mut client = Client::connect(address, false).await?;
     let signer = Signer::new()?;
     let mut create = async |path: &str, kind: &str, link: &str, headers: &str, body: &str| -> Result<()> {
@@ -219,8 +249,9 @@ pub(crate) async fn create_container(address: SocketAddr, container: &str, throu
         Err(format!("{path}: {} {}", answer.status, client.body(&answer)).into())
     };
     create("dbs", "dbs", "", "", r#"{"id":"bench"}"#).await?;
-    let body =
-        format!(r#"{{"id":"{container}","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}}}}"#);
+    let body = format!(
+        r#"{{"id":"{container}","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}},"indexingPolicy":{{"indexingMode":"consistent","automatic":true,"includedPaths":[{{"path":"/*"}}],"compositeIndexes":[{composite}]}}}}"#
+    );
     create(
         "dbs/bench/colls",
         "colls",

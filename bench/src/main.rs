@@ -10,6 +10,7 @@ mod documents;
 mod load;
 mod postgres;
 mod process;
+mod questions;
 mod reference;
 mod report;
 mod signature;

@@ -2,6 +2,7 @@
 
 use crate::documents;
 use crate::load::Figures;
+use crate::questions::Question;
 use crate::{Options, Result};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls};
 
 /// Where Debian puts the server's programs.
@@ -134,6 +136,55 @@ impl Postgres {
             });
         }
         local.await;
+        Ok(Figures { rate: done.take() as f64 / begun.elapsed().as_secs_f64(), ..Figures::default() })
+    }
+
+    /// Makes the table anew with so many documents and the indexes that queries want.
+    pub(crate) async fn filled(&self, count: usize) -> Result<()> {
+        self.reset().await?;
+        self.fill(count).await?;
+        let statements = "CREATE INDEX docs_top ON docs ((doc->>'category'), ((doc->>'score')::float8) DESC); \
+             VACUUM ANALYZE docs;";
+        for statement in statements.split_inclusive(';') {
+            self.connect().await?.batch_execute(statement).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks a question on so many connections, of a table that was filled.
+    pub(crate) async fn ask(
+        &self,
+        options: &Options,
+        connections: usize,
+        question: Question,
+        count: usize,
+    ) -> Result<Figures> {
+        let done = Rc::new(RefCell::new(0usize));
+        let local = LocalSet::new();
+        let begun = Instant::now();
+        let until = begun + Duration::from_secs(options.seconds);
+        let mut workers = Vec::new();
+        for start in 0..connections {
+            let client = self.connect().await?;
+            let done = Rc::clone(&done);
+            workers.push(local.spawn_local(async move {
+                let select = client.prepare(question.statement()).await?;
+                let mut number = start * 7919;
+                while Instant::now() < until {
+                    number = (number + 104_729) % count;
+                    let parameters = question.parameters(number);
+                    let parameters: Vec<&(dyn ToSql + Sync)> =
+                        parameters.iter().map(|text| text as &(dyn ToSql + Sync)).collect();
+                    client.query(&select, &parameters).await?;
+                    *done.borrow_mut() += 1;
+                }
+                Ok::<_, tokio_postgres::Error>(())
+            }));
+        }
+        local.await;
+        for worker in workers {
+            worker.await??;
+        }
         Ok(Figures { rate: done.take() as f64 / begun.elapsed().as_secs_f64(), ..Figures::default() })
     }
 

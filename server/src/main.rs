@@ -13,6 +13,7 @@ mod identity;
 mod keys;
 mod listener;
 mod logs;
+mod machine;
 mod metrics;
 mod mode;
 mod screen;

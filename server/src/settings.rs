@@ -72,7 +72,12 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "53687091200",
         "Size at which a physical partition splits (not built yet)",
     ),
-    define("cache-bytes", "BYTES", "134217728", "Memory for documents and blocks read from the store"),
+    define(
+        "cache-bytes",
+        "BYTES|auto",
+        "auto",
+        "Memory for documents and blocks read from the store; `auto` is an eighth of what there is",
+    ),
     define(
         "free-space-reserve-bytes",
         "BYTES",

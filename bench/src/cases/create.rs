@@ -26,8 +26,8 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let create =
         |container: &'static str| move |first| Work::Create { container: container.to_owned(), first };
     let at = |connections| Target { address: server.address, secure: false, connections };
-    create_container(server.address, "one", 400).await?;
-    create_container(server.address, "eight", EIGHT_PARTITIONS).await?;
+    create_container(server.address, "one", 400, "").await?;
+    create_container(server.address, "eight", EIGHT_PARTITIONS, "").await?;
 
     let one = measure(options, &server.process, at(WRITERS), |_| create("one")(fresh())).await?;
     let eight = measure(options, &server.process, at(WRITERS), |_| create("eight")(fresh())).await?;
@@ -97,7 +97,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let limit = measure(options, &reference.process, plain(READERS), read).await?;
     let buffered_data = folder.path().join("buffered");
     let server = Server::start(&options.server, &buffered_data, &["--durability", "buffered"])?;
-    create_container(server.address, "one", 400).await?;
+    create_container(server.address, "one", 400, "").await?;
     let target = Target { address: server.address, secure: false, connections: READERS };
     let buffered = measure(options, &server.process, target, |_| create("one")(fresh())).await?;
     let what = "create without waiting for the disk, over the reference".to_owned();

@@ -2,6 +2,7 @@
 
 mod create;
 mod footprint;
+mod query;
 mod read;
 
 use crate::load::{self, Figures, Target, Work};
@@ -16,12 +17,19 @@ use std::time::Duration;
 pub(crate) const READERS: usize = 32;
 pub(crate) const WRITERS: usize = 64;
 
+/// The composite index that one of the queries wants.
+pub(crate) const COMPOSITE: &str =
+    r#"[{"path":"/category","order":"ascending"},{"path":"/score","order":"descending"}]"#;
+
 /// Runs all cases that were asked for.
 pub(crate) async fn run(options: &Options) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let postgres = Postgres::start()?;
     if options.wants(&["1", "2", "3", "24"]) {
         rows.extend(read::run(options, postgres.as_ref()).await?);
+    }
+    if options.wants(&["11", "12", "13", "14", "15", "16", "17", "20"]) {
+        rows.extend(query::run(options, postgres.as_ref()).await?);
     }
     if options.wants(&["6", "7", "8", "9", "26"]) {
         rows.extend(create::run(options, postgres.as_ref()).await?);
@@ -88,7 +96,17 @@ pub(crate) async fn reads_for_a_profiler(address: SocketAddr, seconds: u64, coun
 
 /// Fills a container through batches.
 pub(crate) async fn fill(address: SocketAddr, container: &str, count: usize) -> Result<()> {
-    load::create_container(address, container, 400).await?;
+    fill_indexed(address, container, count, "").await
+}
+
+/// Fills a container that has a composite index besides.
+pub(crate) async fn fill_indexed(
+    address: SocketAddr,
+    container: &str,
+    count: usize,
+    composite: &str,
+) -> Result<()> {
+    load::create_container(address, container, 400, composite).await?;
     load::fill(address, container, count).await
 }
 

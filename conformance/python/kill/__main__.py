@@ -13,12 +13,16 @@ from kill.clients import DATABASE
 from kill.journal import read
 from kill.judge import Judge, plain
 from kill.load import CONTAINERS, THROUGHPUT, work
+from support import server as program
 from support.server import Server
 from support.wire import Wire
 
 # By hand is what makes the load; the SDK over both transports is what users have.
 CLIENTS = ["raw", "raw", "raw", "http", "https"]
 LOAD_SECONDS = (0.05, 1.2)
+# How often the data are verified after a kill: not always, for verifying replays the journal as a start does.
+VERIFY_CHANCE = 0.5
+VERIFY_SECONDS_MAX = 120
 # How often a restart is killed as well, and how soon.
 SECOND_KILL_CHANCE = 0.25
 SECOND_KILL_SECONDS = (0.0, 0.15)
@@ -62,6 +66,7 @@ class Driver:
         self.server.kill()
         violations = self._wait_for_clients()
         before_restart()
+        violations += self._verify()
         self._restart()
         journals = self._journals()
         observed = self._read_everything()
@@ -103,6 +108,13 @@ class Driver:
                 continue
             worker["pipe"].recv()
         return violations
+
+    def _verify(self):
+        """Now and then the rows are compared with each other before the server sees them again."""
+        if self.chance.random() >= VERIFY_CHANCE:
+            return []
+        result = program.run("verify", "--data", self.server.data, timeout=VERIFY_SECONDS_MAX)
+        return [] if result.returncode == 0 else [f"verify: {result.stdout[-4000:]}{result.stderr}"]
 
     def _restart(self):
         """Starts again; now and then the start is killed as well, which must not harm either."""

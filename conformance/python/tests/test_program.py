@@ -31,6 +31,35 @@ def test_a_data_folder_that_cannot_be_made_is_exit_74(tmp_path):
     assert result.returncode == 74 and "file" in result.stderr
 
 
+def test_data_in_use_cannot_be_verified(server):
+    result = program.run("verify", "--data", server.data)
+    assert result.returncode == 74 and "another server is using it" in result.stderr
+
+
+def test_a_folder_without_data_cannot_be_verified_and_stays_as_it_is(tmp_path):
+    result = program.run("verify", "--data", str(tmp_path))
+    assert result.returncode == 74 and "--data" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_are_verified_after_a_stop_and_after_a_crash(tmp_path):
+    with Server(tmp_path / "data") as server:
+        with Wire(server.port) as wire:
+            wire.send("POST", "/dbs", {"id": "d"})
+            definition = {"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}}
+            wire.send("POST", "/dbs/d/colls", definition)
+            for number in range(3):
+                headers = {"x-ms-documentdb-partitionkey": f'["{number}"]'}
+                item = {"id": str(number), "pk": str(number)}
+                assert wire.send("POST", "/dbs/d/colls/c/docs", item, headers).status == 201
+        server.kill()
+        for _ in range(2):
+            result = program.run("verify", "--data", server.data)
+            assert (result.returncode, result.stdout) == (0, "d/c: 3 documents, sound\n1 containers, sound\n")
+            server.start()
+            assert server.stop() == 0
+
+
 def test_the_data_folder_is_for_its_owner_only(tmp_path):
     with Server(tmp_path / "data"):
         for folder in (tmp_path / "data", tmp_path / "data" / "tls" / "authority-key.pem"):

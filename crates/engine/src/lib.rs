@@ -12,6 +12,7 @@ mod jobs;
 mod query;
 mod resource_query;
 mod router;
+mod verify;
 
 pub use access::{
     Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Grant, Identity, IdentityOptions,
@@ -29,3 +30,4 @@ pub use engine::{Engine, EngineOptions, STORE_SPACES};
 pub use feed::{FeedPage, FeedRequest, FeedScope};
 pub use query::{QueryMetrics, QueryPage, QueryRequest, QueryRow};
 pub use resource_query::ResourceQuery;
+pub use verify::{Verification, VerifiedContainer, verify};

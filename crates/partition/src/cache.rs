@@ -25,6 +25,9 @@ const ENTRY_BYTES: u64 = 200;
 /// Size that the cache expects of a record when it makes its tables.
 const RECORD_BYTES_EXPECTED: usize = 1024;
 
+/// Records of a shard that room is made for at once; a large cache grows into its size.
+const SHARD_RECORDS_EXPECTED_MAX: usize = 4096;
+
 /// See the file's head.
 #[derive(Debug)]
 pub struct RecordCache {
@@ -79,7 +82,7 @@ impl RecordCache {
         let shard_bytes = bytes_max / SHARDS;
         let shard = || {
             let records = Cache::with(
-                shard_bytes / RECORD_BYTES_EXPECTED,
+                (shard_bytes / RECORD_BYTES_EXPECTED).min(SHARD_RECORDS_EXPECTED_MAX),
                 shard_bytes as u64,
                 ByBytes,
                 hasher.clone(),

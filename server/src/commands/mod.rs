@@ -3,6 +3,7 @@
 mod config;
 mod keys;
 mod start;
+mod verify;
 
 use crate::failure::Failure;
 use crate::mode::Mode;
@@ -22,6 +23,7 @@ pub(crate) fn run(
             None => Err(Failure::Failed("config needs a subcommand".to_owned())),
         },
         Some(("keys", keys)) => keys::run(keys, environment),
+        Some(("verify", verify)) => verify::run(verify, environment),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
         Some((_, dev)) => start::run(Mode::Dev, dev, environment),
         None => start::run(Mode::Dev, &matches, environment),
@@ -56,6 +58,7 @@ fn command() -> Command {
         settings::with_arguments(dev),
         settings::with_arguments(serve),
         keys::command(),
+        verify::command(),
         config,
     ])
 }

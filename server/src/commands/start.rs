@@ -153,7 +153,7 @@ fn block_cache_bytes(settings: &Settings) -> u64 {
     settings.cache_bytes / 4
 }
 
-fn open_store(settings: &Settings) -> Result<Store, Failure> {
+pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
     if settings.memory {
         return Ok(Store::memory(&STORE_SPACES, CommitMode::Thread));
     }

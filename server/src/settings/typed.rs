@@ -2,6 +2,7 @@
 
 use super::{Origin, RawSettings};
 use crate::failure::Failure;
+use crate::machine;
 use kv::Durability;
 use rest::CorsPolicy;
 use std::net::SocketAddr;
@@ -109,7 +110,7 @@ impl Settings {
                 &[("sync", Durability::Sync), ("buffered", Durability::Buffered)],
             )?,
             partition_max_throughput: positive(raw, "partition-max-throughput")?,
-            cache_bytes: parsed(raw, "cache-bytes")?,
+            cache_bytes: cache_bytes(raw)?,
             free_space_reserve_bytes: match optional(raw, "free-space-reserve-bytes") {
                 Some(_) => Some(parsed(raw, "free-space-reserve-bytes")?),
                 None => None,
@@ -175,6 +176,14 @@ fn optional(raw: &RawSettings, name: &str) -> Option<String> {
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(raw: &RawSettings, name: &str) -> Result<T, Failure> {
     text(raw, name).parse().map_err(|error: T::Err| bad(raw, name, &error.to_string()))
+}
+
+/// An eighth of the memory, if nobody knows better: most machines have other programs too.
+fn cache_bytes(raw: &RawSettings) -> Result<u64, Failure> {
+    match text(raw, "cache-bytes") {
+        "auto" => Ok(machine::memory_bytes() / 8),
+        _ => parsed(raw, "cache-bytes"),
+    }
 }
 
 fn positive(raw: &RawSettings, name: &str) -> Result<u64, Failure> {

@@ -259,7 +259,8 @@ impl Simulation<'_> {
             {
                 return Ok(None);
             }
-            Fault::Conflict(ConflictFault::Permission { .. })
+            Fault::Query(_)
+            | Fault::Conflict(ConflictFault::Permission { .. })
             | Fault::Missing(_)
             | Fault::Request(_)
             | Fault::Storage(_)

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const ROWS_AT_A_TIME: usize = 1000;
 
 impl CatalogState {
-    pub(super) async fn load(view: &View) -> Result<CatalogState, Fault> {
+    pub(crate) async fn load(view: &View) -> Result<CatalogState, Fault> {
         let mut state = CatalogState::default();
         if let Some(row) = view.get(CATALOG, &keyspace::catalog_meta_key()).await.map_err(read_fault)? {
             state.meta = rows::decode_meta(&row)?;

@@ -26,7 +26,7 @@ pub use permissions::Permission;
 pub use scripts::Script;
 pub use shelf::Entry;
 pub use small::{Creation, Written};
-pub(crate) use state::{Catalog, Dropped};
+pub(crate) use state::{Catalog, CatalogState, Dropped};
 pub use usage::ContainerUsage;
 pub use users::User;
 
@@ -228,7 +228,7 @@ impl Engine {
 
 /// A policy names keys of its database, or no client could ever decrypt anything.
 fn check_encryption_keys(
-    state: &state::CatalogState,
+    state: &CatalogState,
     database: &Database,
     definition: &ContainerDefinition,
 ) -> Result<(), RequestFault> {

@@ -9,9 +9,10 @@ mod state;
 pub use state::DamagedState;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use plan::query::AggregateKind;
-use value::{Decoded, Kind, Value, ValueRef, compare};
+use value::{Decoded, Kind, Value, ValueRef, compare, encode_key};
 
 use crate::number::Number;
 use exact_sum::ExactSum;
@@ -31,6 +32,7 @@ enum State {
         count: u64,
     },
     Extreme(Option<Value>),
+    List(ValueList),
     /// A value that makes the aggregate undefined, whatever else comes.
     Spoiled,
 }
@@ -42,6 +44,7 @@ impl Accumulator {
             AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
             AggregateKind::Sum | AggregateKind::Avg => State::Sum { sum: ExactSum::default(), count: 0 },
             AggregateKind::Min | AggregateKind::Max => State::Extreme(None),
+            AggregateKind::MakeList | AggregateKind::MakeSet => State::List(ValueList::default()),
         };
         Accumulator { kind, state }
     }
@@ -71,6 +74,7 @@ impl Accumulator {
                     *extreme = Some(value.to_value());
                 }
             }
+            State::List(values) => values.insert(self.kind, value.to_value()),
             State::Spoiled => {}
         }
     }
@@ -85,9 +89,14 @@ impl Accumulator {
             }
             (State::Extreme(_), State::Extreme(None)) => {}
             (State::Extreme(_), State::Extreme(Some(value))) => self.add(Some(value.as_ref())),
+            (State::List(values), State::List(more)) => {
+                more.values.into_values().flatten().for_each(|value| values.insert(self.kind, value));
+            }
             (State::Spoiled, _) => {}
             // Spoiled by the other one; accumulators of different kinds are never merged.
-            (State::Count(_) | State::Sum { .. } | State::Extreme(_), _) => self.state = State::Spoiled,
+            (State::Count(_) | State::Sum { .. } | State::Extreme(_) | State::List(_), _) => {
+                self.state = State::Spoiled
+            }
         }
     }
 
@@ -105,9 +114,12 @@ impl Accumulator {
                 | AggregateKind::Count
                 | AggregateKind::CountIf
                 | AggregateKind::Min
-                | AggregateKind::Max => Some(sum.total().into_value()),
+                | AggregateKind::Max
+                | AggregateKind::MakeList
+                | AggregateKind::MakeSet => Some(sum.total().into_value()),
             },
             State::Extreme(extreme) => extreme.clone(),
+            State::List(values) => Some(values.to_value()),
             State::Spoiled => None,
         }
     }
@@ -116,9 +128,44 @@ impl Accumulator {
     pub(crate) fn weight(&self) -> usize {
         let text = match &self.state {
             State::Extreme(Some(Value::String(text))) => text.len(),
+            State::List(values) => values.weight,
             State::Count(_) | State::Sum { .. } | State::Extreme(_) | State::Spoiled => 0,
         };
         size_of::<Accumulator>() + text
+    }
+}
+
+/// Values by their codes, so that the order in which they came does not matter.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct ValueList {
+    values: BTreeMap<Vec<u8>, Vec<Value>>,
+    /// Bytes, roughly.
+    weight: usize,
+}
+
+impl ValueList {
+    /// Adds a value to a list, or to a set that has no equal one.
+    fn insert(&mut self, kind: AggregateKind, value: Value) {
+        let mut code = Vec::new();
+        encode_key(value.as_ref(), &mut code);
+        let weight = 2 * code.len() + size_of::<Value>();
+        let equal = self.values.entry(code).or_default();
+        match equal.first_mut() {
+            Some(first) if kind == AggregateKind::MakeSet => {
+                if plainness(value.as_ref()) < plainness(first.as_ref()) {
+                    *first = value;
+                }
+            }
+            Some(_) | None => {
+                let place = equal.partition_point(|one| plainness(one.as_ref()) <= plainness(value.as_ref()));
+                equal.insert(place, value);
+                self.weight += weight;
+            }
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Array(self.values.values().flatten().cloned().collect())
     }
 }
 
@@ -155,13 +202,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KINDS: [AggregateKind; 6] = [
+    const KINDS: [AggregateKind; 8] = [
         AggregateKind::Count,
         AggregateKind::CountIf,
         AggregateKind::Sum,
         AggregateKind::Avg,
         AggregateKind::Min,
         AggregateKind::Max,
+        AggregateKind::MakeList,
+        AggregateKind::MakeSet,
     ];
 
     fn of(kind: AggregateKind, values: &[Option<Value>]) -> Accumulator {
@@ -222,6 +271,13 @@ mod tests {
         check(AggregateKind::Max, "{} 1", "undefined");
         check(AggregateKind::Max, "1.0 1", "1");
         check(AggregateKind::Min, "-0.0 0.0", "0.0");
+    }
+
+    #[test]
+    fn lists_and_sets() {
+        check(AggregateKind::MakeList, "", "[]");
+        check(AggregateKind::MakeList, "3 1 undefined 3 \"a\" null", "[null,1,3,3,\"a\"]");
+        check(AggregateKind::MakeSet, "3 1 undefined 3 3.0 [1] [1]", "[1,3,[1]]");
     }
 
     fn any_value() -> impl Strategy<Value = Option<Value>> {

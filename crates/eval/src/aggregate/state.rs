@@ -4,6 +4,7 @@
 //! [0, count]                                                  COUNT, COUNTIF (then 1)
 //! [2, count, integers, has double, unbounded, doubles, large] SUM, AVG (then 3)
 //! [4] or [4, value]                                           MIN, MAX (then 5)
+//! [6, values]                                                 MAKELIST, MAKESET (then 7)
 //! [kind, null]                                                undefined for good
 //! ```
 //!
@@ -21,13 +22,15 @@ use super::{Accumulator, State};
 #[error("damaged state of an aggregate")]
 pub struct DamagedState;
 
-const KINDS: [AggregateKind; 6] = [
+const KINDS: [AggregateKind; 8] = [
     AggregateKind::Count,
     AggregateKind::CountIf,
     AggregateKind::Sum,
     AggregateKind::Avg,
     AggregateKind::Min,
     AggregateKind::Max,
+    AggregateKind::MakeList,
+    AggregateKind::MakeSet,
 ];
 
 fn kind_number(kind: AggregateKind) -> i64 {
@@ -38,6 +41,8 @@ fn kind_number(kind: AggregateKind) -> i64 {
         AggregateKind::Avg => 3,
         AggregateKind::Min => 4,
         AggregateKind::Max => 5,
+        AggregateKind::MakeList => 6,
+        AggregateKind::MakeSet => 7,
     }
 }
 
@@ -61,6 +66,7 @@ impl Accumulator {
             }
             State::Extreme(None) => {}
             State::Extreme(Some(value)) => state.push(value_in_box(value)),
+            State::List(values) => state.push(values.to_value()),
             State::Spoiled => state.push(Value::Null),
         }
         Value::Array(state)
@@ -99,6 +105,12 @@ fn read(state: ValueRef<'_>) -> Option<Accumulator> {
             Some(content) => Some(content.element(0)?.to_value()),
             None => None,
         }),
+        AggregateKind::MakeList | AggregateKind::MakeSet => {
+            let values = content.filter(|content| content.kind() == Kind::Array)?;
+            let mut list = Accumulator::new(kind);
+            values.elements().for_each(|value| list.add(Some(value)));
+            return Some(list);
+        }
     };
     Some(Accumulator { kind, state })
 }

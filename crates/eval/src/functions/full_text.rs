@@ -5,10 +5,11 @@
 //! here.
 
 use plan::query::Function;
-use value::{Kind, ValueRef};
+use value::{Kind, Value, ValueRef};
 
 use super::Call;
 use crate::expression::{Outcome, defined};
+use crate::number::double_value;
 use crate::text_analysis::{Language, Terms, analyse};
 use crate::{EvalFault, operators};
 
@@ -33,15 +34,16 @@ impl Term {
         Some(Term::Fuzzy { words, distance })
     }
 
-    fn stands_in(&self, text: &Terms) -> bool {
+    /// How often it stands in a text.
+    fn occurrences(&self, text: &Terms) -> usize {
         match self {
-            Term::Phrase(phrase) => text.count_phrase(phrase) > 0,
+            Term::Phrase(phrase) => text.count_phrase(phrase),
+            Term::Fuzzy { words, .. } if words.words().is_empty() => 0,
             Term::Fuzzy { words, distance } => {
-                let size = words.words().len();
-                size > 0
-                    && text.words().windows(size).any(|window| {
-                        window.iter().zip(words.words()).all(|(found, word)| is_near(found, word, *distance))
-                    })
+                let is_here = |window: &&[String]| {
+                    window.iter().zip(words.words()).all(|(found, word)| is_near(found, word, *distance))
+                };
+                text.words().windows(words.words().len()).filter(is_here).count()
             }
         }
     }
@@ -69,9 +71,59 @@ fn fold(
     let mut known = start;
     for index in 1..call.arguments.len() {
         let term = call.value(index)?.and_then(|value| Term::read(value.as_ref()));
-        known = join(known, term.map(|term| term.stands_in(&text)));
+        known = join(known, term.map(|term| term.occurrences(&text) > 0));
     }
     Ok(known.map(Into::into))
+}
+
+/// Number of words of a text; 0 where there is none.
+pub(super) fn word_count(call: Call<'_>) -> Outcome<'_> {
+    let words = call.text(0)?.map_or(0, |text| analyse(&text, Language::English).words().len());
+    Ok(Some(Value::Int64(i64::try_from(words).unwrap_or(i64::MAX)).into()))
+}
+
+/// `_FullTextScore(text, [terms], documents, words, [documents with each term])`: how well a text answers terms, given
+/// statistics of all documents. Rewritten queries of clients that rank for themselves have it.
+pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
+    let terms = defined!(call.array(1));
+    let documents = defined!(call.number(2)).double();
+    let words = defined!(call.number(3)).double();
+    let hits = defined!(call.array(4));
+    let text = call.text(0)?.map(|text| analyse(&text, Language::English)).unwrap_or_default();
+    let statistics = Statistics { documents, words };
+    let mut score = 0.0;
+    for (term, hits) in terms.as_ref().elements().zip(hits.as_ref().elements()) {
+        let (Some(term), Some(hits)) = (Term::read(term), hits.as_f64()) else {
+            return Ok(None);
+        };
+        score += statistics.weight(term.occurrences(&text), text.words().len(), hits);
+    }
+    Ok(Some(double_value(score).into()))
+}
+
+/// What ranking must know of all documents.
+struct Statistics {
+    documents: f64,
+    words: f64,
+}
+
+/// How soon further occurrences of a term stop to count.
+const SATURATION: f64 = 1.2;
+/// How much a long text is held to be less about each of its words.
+const LENGTH_WEIGHT: f64 = 0.75;
+
+impl Statistics {
+    /// BM25 of one term that occurs so often in a text of so many words and stands in `hits` documents.
+    fn weight(&self, occurrences: usize, length: usize, hits: f64) -> f64 {
+        if occurrences == 0 || self.documents <= 0.0 || self.words <= 0.0 {
+            return 0.0;
+        }
+        let rarity = (1.0 + (self.documents - hits + 0.5).max(0.0) / (hits.max(0.0) + 0.5)).ln();
+        let occurrences = occurrences as f64;
+        let length = length as f64 * self.documents / self.words;
+        rarity * occurrences * (SATURATION + 1.0)
+            / (occurrences + SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length))
+    }
 }
 
 /// Scores depend on all documents and exist only where results are ranked.

@@ -254,6 +254,9 @@ fn implementation(function: Function) -> Implementation {
         Function::FullTextContainsAny => full_text::contains_any,
         Function::FullTextScore => |_| full_text::outside_rank(Function::FullTextScore),
         Function::Rrf => |_| full_text::outside_rank(Function::Rrf),
+        Function::InternalVectorScore => vector::score,
+        Function::InternalFullTextScore => full_text::score,
+        Function::InternalFullTextWordCount => full_text::word_count,
         Function::DocumentId => item::document_id,
     }
 }

@@ -7,6 +7,7 @@
 use value::{Kind, ValueRef};
 
 use super::Call;
+use crate::EvalFault;
 use crate::expression::{Outcome, defined};
 use crate::number::double_value;
 
@@ -19,8 +20,25 @@ struct Sums {
     difference_squared: f64,
 }
 
-/// Undefined for anything but two arrays of numbers of one length.
+/// The distance; undefined for anything but two arrays of numbers of one length.
 pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
+    Ok(measured(call)?.map(|measured| double_value(measured.distance).into()))
+}
+
+/// The same with the better one always the larger, for clients that merge by scores.
+pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
+    Ok(measured(call)?.map(|measured| {
+        let sign = if measured.nearer_is_larger { 1.0 } else { -1.0 };
+        double_value(sign * measured.distance).into()
+    }))
+}
+
+struct Measured {
+    distance: f64,
+    nearer_is_larger: bool,
+}
+
+fn measured(call: Call<'_>) -> Result<Option<Measured>, EvalFault> {
     let left = defined!(call.array(0));
     let right = defined!(call.array(1));
     let _is_exact: bool = defined!(call.flag(2));
@@ -36,16 +54,16 @@ pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
     let Some(function) = function.map_or(Some("cosine"), ValueRef::as_str) else {
         return Ok(None);
     };
-    let distance = if function.eq_ignore_ascii_case("cosine") {
-        cosine(&sums)
+    let (distance, nearer_is_larger) = if function.eq_ignore_ascii_case("cosine") {
+        (cosine(&sums), true)
     } else if function.eq_ignore_ascii_case("dotproduct") {
-        sums.product
+        (sums.product, true)
     } else if function.eq_ignore_ascii_case("euclidean") {
-        sums.difference_squared.sqrt()
+        (sums.difference_squared.sqrt(), false)
     } else {
         return Ok(None);
     };
-    Ok(Some(double_value(distance).into()))
+    Ok(Some(Measured { distance, nearer_is_larger }))
 }
 
 /// A member of the options, its name in any letter case.

@@ -195,6 +195,9 @@ functions! {
     FullTextContainsAny = "FullTextContainsAny", 2, None, Search;
     FullTextScore = "FullTextScore", 2, None, Search;
     Rrf = "RRF", 2, None, Search;
+    InternalVectorScore = "_VectorScore", 2, Some(4), Search;
+    InternalFullTextScore = "_FullTextScore", 5, Some(5), Search;
+    InternalFullTextWordCount = "_FullTextWordCount", 1, Some(1), Search;
     DocumentId = "DOCUMENTID", 1, Some(1), Item;
 }
 

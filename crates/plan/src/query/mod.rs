@@ -93,6 +93,8 @@ pub enum AggregateKind {
     Avg,
     Min,
     Max,
+    MakeList,
+    MakeSet,
 }
 
 /// The order of results.

@@ -96,6 +96,8 @@ impl AggregateKind {
             AggregateKind::Avg => "AVG",
             AggregateKind::Min => "MIN",
             AggregateKind::Max => "MAX",
+            AggregateKind::MakeList => "MAKELIST",
+            AggregateKind::MakeSet => "MAKESET",
         }
     }
 }

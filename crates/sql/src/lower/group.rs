@@ -13,13 +13,15 @@ pub(crate) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
 }
 
 /// The aggregates of this language.
-pub(super) const AGGREGATES: [AggregateKind; 6] = [
+pub(super) const AGGREGATES: [AggregateKind; 8] = [
     AggregateKind::Count,
     AggregateKind::CountIf,
     AggregateKind::Sum,
     AggregateKind::Avg,
     AggregateKind::Min,
     AggregateKind::Max,
+    AggregateKind::MakeList,
+    AggregateKind::MakeSet,
 ];
 
 impl<'query> Lowering<'query> {

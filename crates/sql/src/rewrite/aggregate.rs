@@ -26,6 +26,8 @@ fn fold_of(kind: AggregateKind) -> Fold {
         AggregateKind::Avg => Fold::Average,
         AggregateKind::Min => Fold::Min,
         AggregateKind::Max => Fold::Max,
+        AggregateKind::MakeList => Fold::MakeList,
+        AggregateKind::MakeSet => Fold::MakeSet,
     }
 }
 
@@ -36,9 +38,11 @@ fn partial(kind: AggregateKind, argument: &Expression) -> Expression {
         Expression::object([(name, of(kind)), ("count", of(AggregateKind::Count))])
     };
     match kind {
-        AggregateKind::Count | AggregateKind::CountIf | AggregateKind::Sum => {
-            Expression::object([("item", of(kind))])
-        }
+        AggregateKind::Count
+        | AggregateKind::CountIf
+        | AggregateKind::Sum
+        | AggregateKind::MakeList
+        | AggregateKind::MakeSet => Expression::object([("item", of(kind))]),
         AggregateKind::Avg => Expression::object([("item", counted("sum", AggregateKind::Sum))]),
         AggregateKind::Min => Expression::object([("item", of(kind)), ("item2", counted("min", kind))]),
         AggregateKind::Max => Expression::object([("item", of(kind)), ("item2", counted("max", kind))]),
