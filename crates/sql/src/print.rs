@@ -295,7 +295,13 @@ impl Printer {
     fn call(&mut self, prefix: &str, name: &str, arguments: &[Expression]) {
         self.put(prefix);
         self.put(name);
-        self.in_brackets(|printer| printer.expressions(", ", arguments));
+        self.in_brackets(|printer| {
+            printer.list(", ", arguments, |printer, argument| match &argument.kind {
+                // Alone between commas it needs no brackets, whatever is put there.
+                kind @ ExpressionKind::Placeholder(_) => printer.bare(kind),
+                _ => printer.expression(argument),
+            });
+        });
     }
 }
 
