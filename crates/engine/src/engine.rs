@@ -3,6 +3,7 @@
 use crate::access::{Access, AccountKey};
 use crate::catalog::Catalog;
 use crate::jobs::Jobs;
+use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
 use partition::{RecordCache, commit_fault};
@@ -25,6 +26,8 @@ pub struct EngineOptions {
     pub durability: Durability,
     /// Memory for documents that were read lately.
     pub record_cache_bytes: usize,
+    /// What a page of a query may take.
+    pub query_bounds: QueryBounds,
 }
 
 impl Default for EngineOptions {
@@ -34,6 +37,7 @@ impl Default for EngineOptions {
             partition_throughput_max: 10_000,
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
+            query_bounds: QueryBounds::default(),
         }
     }
 }

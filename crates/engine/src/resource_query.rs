@@ -6,8 +6,8 @@
 
 use crate::catalog::{Page, PageRequest};
 use crate::engine::Engine;
-use eval::{Budget, Context, DocumentRow, EvalFault};
-use model::{Fault, QueryFault, RequestFault};
+use eval::{Budget, Context, DocumentRow};
+use model::{Fault, RequestFault};
 use plan::query::Query;
 use std::sync::Arc;
 use value::Value;
@@ -55,7 +55,7 @@ impl Engine {
             eval::run(&context, &query, rows)
         });
         let results = computed.await.map_err(|error| Fault::Internal(error.to_string()))?;
-        let results = results.map_err(query_fault)?;
+        let results = results.map_err(exec::query_fault)?;
         let mut rest = results.into_iter().skip(usize::try_from(given).unwrap_or(usize::MAX));
         let items: Vec<Value> = rest.by_ref().take(page.items_max).collect();
         let next = given.saturating_add(items.len() as u64);
@@ -64,20 +64,5 @@ impl Engine {
             .is_some()
             .then(|| self.continuation_key.seal(context.as_bytes(), &next.to_be_bytes()));
         Ok(Page { items, continuation })
-    }
-}
-
-fn query_fault(fault: EvalFault) -> QueryFault {
-    match fault {
-        EvalFault::MemoryExceeded { bytes_max } => QueryFault::MemoryExceeded { bytes_max },
-        EvalFault::RowsExceeded { rows_max } => QueryFault::RowsExceeded { rows_max },
-        EvalFault::ScalarSubqueryRows
-        | EvalFault::TooDeep { .. }
-        | EvalFault::ValueTooLarge { .. }
-        | EvalFault::PatternTooLarge { .. }
-        | EvalFault::UserFunction { .. }
-        | EvalFault::ScoreOutsideRank { .. }
-        | EvalFault::RankWithoutStatistics
-        | EvalFault::OutsideGroup { .. } => QueryFault::Evaluation { reason: fault.to_string() },
     }
 }

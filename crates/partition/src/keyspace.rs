@@ -105,6 +105,19 @@ pub fn number_key(container: ContainerNumber, number: DocumentNumber) -> Bytes {
     join(&[&container.0.to_be_bytes(), &number.raw().to_be_bytes()])
 }
 
+/// The numbers from `first` up to and including `last`.
+pub fn number_range(container: ContainerNumber, first: DocumentNumber, last: DocumentNumber) -> KeyRange {
+    // Numbers have 60 bits, so there is always one behind.
+    let behind = join(&[&container.0.to_be_bytes(), &(last.raw() + 1).to_be_bytes()]);
+    KeyRange { start: number_key(container, first), end: Some(behind) }
+}
+
+/// The number of a number key.
+pub fn parse_number_key(key: &[u8]) -> Option<DocumentNumber> {
+    let number = u64::from_be_bytes(key.get(4..12)?.try_into().ok()?);
+    if key.len() == 12 { DocumentNumber::from_raw(number) } else { None }
+}
+
 /// The holder of a combination of values under a constraint.
 pub fn unique_key(logical_prefix: &[u8], constraint: u8, code: &[u8]) -> Bytes {
     join(&[logical_prefix, &[constraint], code])
@@ -297,5 +310,11 @@ mod tests {
         assert_eq!(parse_consumer_key(&consumer_key(partition, "index")), Some("index"));
         assert_eq!(parse_catalog_number(&container_key(container)), Some(7));
         assert_eq!(parse_expiry_key(b"short"), None);
+        assert_eq!(parse_number_key(&number_key(container, number)), Some(number));
+        assert_eq!(parse_number_key(b"short"), None);
+        let last = DocumentNumber::from_raw((1 << 60) - 1).unwrap();
+        let range = number_range(container, number, last);
+        assert!(range.start <= number_key(container, number));
+        assert!(range.end.unwrap() > number_key(container, last));
     }
 }

@@ -28,4 +28,4 @@ pub use partition::{
 pub use record::stored_document;
 pub use shape::ContainerShape;
 pub use storage::{commit_fault, read_fault};
-pub use view::{PartitionView, RecordPage, RecordScan};
+pub use view::{NumberPage, NumberScan, PartitionView, RecordPage, RecordScan};

@@ -6,7 +6,9 @@ mod item;
 mod mutation;
 pub mod query;
 mod receipt;
+mod system;
 
 pub use item::{Item, SYSTEM_PROPERTIES, Ttl};
 pub use mutation::{Condition, LogicalKey, Mutation, Operation, Target, Transaction};
 pub use receipt::{Outcome, StepFault, StoredDocument};
+pub use system::{ADDED_PROPERTIES, SystemProperties};

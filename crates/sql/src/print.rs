@@ -296,10 +296,13 @@ impl Printer {
         self.put(prefix);
         self.put(name);
         self.in_brackets(|printer| {
-            printer.list(", ", arguments, |printer, argument| match &argument.kind {
-                // Alone between commas it needs no brackets, whatever is put there.
-                kind @ ExpressionKind::Placeholder(_) => printer.bare(kind),
-                _ => printer.expression(argument),
+            printer.list(", ", arguments, |printer, argument| {
+                // Alone between commas a place needs no brackets, whatever is put there.
+                if matches!(argument.kind, ExpressionKind::Placeholder(_)) {
+                    printer.bare(&argument.kind);
+                } else {
+                    printer.expression(argument);
+                }
             });
         });
     }

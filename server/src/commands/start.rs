@@ -57,6 +57,7 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
         durability: settings.durability,
         record_cache_bytes: usize::try_from(settings.cache_bytes - block_cache_bytes(&settings))
             .unwrap_or(usize::MAX),
+        ..EngineOptions::default()
     };
     let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await;
     let engine = engine.map_err(|fault| Failure::Io {

@@ -8,4 +8,5 @@ mod doubt;
 mod expiry;
 mod feed;
 mod harness;
+mod query;
 mod small_resources;

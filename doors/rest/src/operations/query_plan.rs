@@ -10,7 +10,7 @@ use crate::route::ContainerPath;
 use crate::wire::plan_document::{self, PlanRange};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
-use engine::{Action, Container, FeedScope};
+use engine::{Action, Container, Scope};
 use http::StatusCode;
 use model::policy::DistanceFunction;
 use model::{Charge, EffectiveKey, EffectiveRange, Fault, PartitionKey, QueryFault};
@@ -22,7 +22,7 @@ pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply,
     let container = call.owner(path, Action::QueryDocuments)?.resource;
     let features = headers::text(call.headers(), &names::SUPPORTED_FEATURES)?.unwrap_or_default();
     let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query()?;
-    let scope = scope::of_headers(call, &container)?.unwrap_or(FeedScope::Container);
+    let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
     call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
     let (document, needed) = document(&container, &scope, &tree, &query)?;
     refuse_missing_features(&needed, features)?;
@@ -34,13 +34,13 @@ pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply,
 /// The plan as JSON, and the features that it needs of the client.
 pub(super) fn document(
     container: &Container,
-    scope: &FeedScope,
+    scope: &Scope,
     tree: &sql::ast::Query,
     query: &Query,
 ) -> Result<(String, Vec<&'static str>), QueryFault> {
     let keys = match scope {
-        FeedScope::Key(key) => Some(vec![key.clone()]),
-        FeedScope::Container | FeedScope::Range(..) => {
+        Scope::Key(key) => Some(vec![key.clone()]),
+        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => {
             pinned_keys(query, &container.definition().partition_key)
         }
     };
