@@ -17,6 +17,8 @@ pub(crate) struct Refusal {
     pub(crate) fault: Fault,
     /// What finding out cost.
     pub(crate) charge: Charge,
+    /// The plan by which the client can ask instead, as JSON.
+    pub(crate) plan: Option<String>,
 }
 
 impl<F: Into<Fault>> From<F> for Refusal {
@@ -34,7 +36,7 @@ impl<F: Into<Fault>> From<F> for Refusal {
             | Fault::Storage(_)
             | Fault::Internal(_) => Charge::MINIMUM,
         };
-        Refusal { fault, charge }
+        Refusal { fault, charge, plan: None }
     }
 }
 
@@ -50,6 +52,8 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
         Fault::Precondition(
             PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists | PreconditionFault::Absent,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
+        // Clients then ask for a plan.
+        Fault::Query(QueryFault::PlanRequired) => (StatusCode::BAD_REQUEST, 1004),
         Fault::Query(
             QueryFault::Text { .. }
             | QueryFault::CrossPartitionDisabled
@@ -193,7 +197,8 @@ const MESSAGE_CHARS_MAX: usize = 1024;
 const TEXT_ERROR_CHARS_MAX: usize = 400;
 
 /// The body of a refusal. The details of our own bugs stay in the log, found by the activity id.
-pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
+pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
+    let fault = &refusal.fault;
     let (_, _, code) = wire(fault);
     let mut message = match fault {
         Fault::Internal(_) => "the server failed; its log has the cause under the activity id".to_owned(),
@@ -215,6 +220,10 @@ pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
     out.extend_from_slice(code.as_bytes());
     out.extend_from_slice(b"\",\"message\":");
     json::push_string(&message, &mut out);
+    if let Some(plan) = &refusal.plan {
+        out.extend_from_slice(b",\"additionalErrorInfo\":");
+        json::push_string(plan, &mut out);
+    }
     out.push(b'}');
     out
 }
@@ -260,7 +269,7 @@ mod tests {
 
     fn message(fault: Fault) -> String {
         let activity = ActivityId::of(&http::HeaderMap::new(), &Still);
-        let body: serde_json::Value = serde_json::from_slice(&body(&fault, &activity)).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body(&fault.into(), &activity)).unwrap();
         body["message"].as_str().unwrap().to_owned()
     }
 

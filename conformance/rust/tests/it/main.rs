@@ -13,4 +13,5 @@ mod patch;
 mod policies;
 mod restart;
 mod session;
+mod throughput;
 mod unique_keys;

@@ -3,17 +3,17 @@
 //! Whatever a query needs joined across partitions is joined here, so clients that ask without a plan get the final
 //! rows. Clients that join by themselves ask range after range, in the forms of `query_plan`.
 
-use super::{Call, scope};
+use super::{Call, query_plan, scope};
 use crate::faults::Refusal;
-use crate::lower::{QueryText, pinned_keys, text_fault};
+use crate::lower::{QueryText, computed_properties, pinned_keys};
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
-use engine::{Action, ComputedProperty, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
+use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
 use http::StatusCode;
 use model::{Fault, QueryFault};
-use plan::query::Query;
+use plan::query::{Order, Query};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,12 +26,13 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let page = call.page_request()?;
     let wants_metrics = headers::flag(call.headers(), &names::POPULATE_QUERY_METRICS)?;
     let session = headers::session(call.headers())?;
-    let query = QueryText::read(call.headers(), &call.body)?.lower()?;
+    let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query()?;
     let scope = scope_of(call, &container, &query)?;
     let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
+    refuse_ranks(&container, &scope, &tree, &query)?;
     let request = QueryRequest {
-        query,
-        computed: computed(&container)?,
+        query: Arc::new(query),
+        computed: computed_properties(&container)?,
         scope,
         items_max: page.items_max,
         continuation: page.continuation,
@@ -51,14 +52,20 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-/// The computed properties of the container, ready to be put into a query.
-fn computed(container: &Container) -> Result<Arc<[ComputedProperty]>, QueryFault> {
-    let lower = |property: &model::policy::ComputedProperty| {
-        let tree = sql::parse(&property.query).map_err(text_fault)?;
-        let query = sql::lower(&tree, &sql::Parameters::none()).map_err(text_fault)?;
-        Ok((property.name.clone(), query))
-    };
-    container.definition().policies.computed.iter().map(lower).collect()
+/// Refuses what only the client can join, with the plan by which it can.
+fn refuse_ranks(
+    container: &Container,
+    scope: &Scope,
+    tree: &sql::ast::Query,
+    query: &Query,
+) -> Result<(), Refusal> {
+    match query.order {
+        Order::None | Order::Keys(_) => Ok(()),
+        Order::Rank(_) => {
+            let (plan, _) = query_plan::document(container, scope, tree, query)?;
+            Err(Refusal { plan: Some(plan), ..QueryFault::PlanRequired.into() })
+        }
+    }
 }
 
 /// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.

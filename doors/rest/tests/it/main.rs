@@ -13,6 +13,7 @@ mod feeds;
 mod offers;
 mod policies;
 mod protocol;
+mod queries;
 mod query_plans;
 mod resource_queries;
 mod scripts;
