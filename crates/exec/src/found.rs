@@ -107,7 +107,7 @@ pub struct QueryMetrics {
 
 impl QueryMetrics {
     /// Adds what was done elsewhere for the same page. Times of partitions that work at once add up too.
-    pub(crate) fn add(&mut self, other: &QueryMetrics) {
+    pub fn add(&mut self, other: &QueryMetrics) {
         self.documents_read += other.documents_read;
         self.bytes_read += other.bytes_read;
         self.rows += other.rows;

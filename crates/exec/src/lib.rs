@@ -14,6 +14,7 @@
 //! | `stream` | rows in the order of numbers, no further than they are wanted |
 //! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
 //! | `page`, `assembly` | a page; offset, limit and size |
+//! | `rank` | ranked queries made ordered ones |
 //! | `resume` | what a continuation says |
 //! | `explain` | all that as text |
 
@@ -28,6 +29,7 @@ mod needs;
 mod page;
 mod position;
 mod program;
+pub mod rank;
 mod resume;
 mod select;
 mod stream;

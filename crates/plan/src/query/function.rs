@@ -197,6 +197,7 @@ functions! {
     Rrf = "RRF", 2, None, Search;
     InternalVectorScore = "_VectorScore", 2, Some(4), Search;
     InternalFullTextScore = "_FullTextScore", 5, Some(5), Search;
+    InternalRank = "_Rank", 3, Some(3), Search;
     InternalFullTextWordCount = "_FullTextWordCount", 1, Some(1), Search;
     DocumentId = "DOCUMENTID", 1, Some(1), Item;
 }
