@@ -277,6 +277,17 @@ impl World {
         report.map_err(|fault| format!("the audit failed: {fault}"))
     }
 
+    /// Checks the index of the container, as the engine has it now, against the records.
+    pub fn audit_index(&self) -> Result<(), Complaint> {
+        let (engine, container) = (Arc::clone(&self.engine), Arc::clone(&self.container));
+        let findings = self.run(async move { engine.audit_index(&container).await })?;
+        let findings = findings.map_err(|fault| format!("the audit of the index failed: {fault}"))?;
+        match findings.first() {
+            None => Ok(()),
+            Some(finding) => Err(format!("audit of the index: {finding} (and {} more)", findings.len() - 1)),
+        }
+    }
+
     /// The containers with rows that no catalog entry accounts for.
     pub fn strays(&self) -> Result<usize, Complaint> {
         let store = self.store.clone();

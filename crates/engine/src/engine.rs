@@ -6,6 +6,7 @@ use crate::jobs::Jobs;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
+use partition::index::IndexOptions;
 use partition::{RecordCache, commit_fault};
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub struct EngineOptions {
     pub record_cache_bytes: usize,
     /// What a page of a query may take.
     pub query_bounds: QueryBounds,
+    /// Sizes of the index.
+    pub index: IndexOptions,
 }
 
 impl Default for EngineOptions {
@@ -38,6 +41,7 @@ impl Default for EngineOptions {
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),
+            index: IndexOptions::default(),
         }
     }
 }

@@ -7,6 +7,7 @@
 use crate::catalog::{Page, PageRequest};
 use crate::engine::Engine;
 use eval::{Budget, Context, DocumentRow};
+use exec::query_fault;
 use model::{Fault, RequestFault};
 use plan::query::Query;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ impl Engine {
             eval::run(&context, &query, rows)
         });
         let results = computed.await.map_err(|error| Fault::Internal(error.to_string()))?;
-        let results = results.map_err(exec::query_fault)?;
+        let results = results.map_err(query_fault)?;
         let mut rest = results.into_iter().skip(usize::try_from(given).unwrap_or(usize::MAX));
         let items: Vec<Value> = rest.by_ref().take(page.items_max).collect();
         let next = given.saturating_add(items.len() as u64);

@@ -4,6 +4,7 @@ use crate::catalog::{Container, PartitionEntry};
 use crate::engine::Engine;
 use kv::{Health, Store};
 use model::{Fault, MissingFault, PartitionKey, RequestFault, SessionToken, StorageFault};
+use partition::index::IndexFinding;
 use partition::keyspace::PartitionId;
 use partition::{PartitionSpec, PhysicalPartition, Surroundings};
 use plan::LogicalKey;
@@ -35,7 +36,17 @@ impl Engine {
             cache: Arc::clone(&self.record_cache),
             ambient: Arc::clone(&self.ambient),
             durability: self.options.durability,
+            index: self.options.index,
         }
+    }
+
+    /// Compares the index of every partition of a container with its records; for checks, not for requests.
+    pub async fn audit_index(&self, container: &Container) -> Result<Vec<IndexFinding>, Fault> {
+        let mut findings = Vec::new();
+        for entry in &container.map.entries {
+            findings.extend(self.opened(container, entry).await?.audit_index().await?);
+        }
+        Ok(findings)
     }
 
     /// The partition behind an entry of the map, opened at its first use.

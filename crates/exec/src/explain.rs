@@ -25,9 +25,18 @@ pub fn explain(program: &Program, is_whole: bool) -> String {
             Input::Nothing => line(&mut text, "read nothing"),
         }
         for step in layer.query.to_string().lines() {
-            line(&mut text, step);
+            // What the layer before gives stands in the place of the container.
+            match (layer.input, step) {
+                (Input::Rows, "from container") => line(&mut text, "from each result"),
+                (Input::Rows, "from elements of container") => {
+                    line(&mut text, "from elements of each result")
+                }
+                (Input::Documents | Input::Rows | Input::Nothing, step) => line(&mut text, step),
+            }
         }
-        line(&mut text, merge(layer));
+        if layer.input == Input::Documents {
+            line(&mut text, merge(layer));
+        }
     }
     text
 }

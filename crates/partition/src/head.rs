@@ -8,8 +8,10 @@
 //! writer goes on behind the reserved range, so that no LSN, number or ETag that a client may have seen is given
 //! twice, even when the last writes were acknowledged without waiting for the disk.
 
-use crate::storage::damaged;
+use crate::keyspace::{self, META, PartitionId};
+use crate::storage::{damaged, read_fault};
 use bytes::{BufMut, Bytes, BytesMut};
+use kv::View;
 use model::{ContainerNumber, Fault, Lsn};
 
 const FORMAT: u8 = 1;
@@ -90,6 +92,12 @@ impl Head {
             bytes: field(6),
             trimmed: Lsn(field(7)),
         })
+    }
+
+    /// The head as `view` shows it.
+    pub(crate) async fn load(view: &View, id: PartitionId) -> Result<Head, Fault> {
+        let row = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)?;
+        Head::decode(&row.ok_or_else(|| damaged(format!("partition {id:?} has no head")))?)
     }
 
     /// The head a writer begins with: behind everything that may have been given.

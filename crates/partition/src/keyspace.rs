@@ -84,6 +84,18 @@ pub fn logical_prefix(container: ContainerNumber, key: &LogicalKey) -> Bytes {
     prefix.into()
 }
 
+/// The logical key inside a logical prefix or a record key without its id: what terms of the index hold.
+pub fn logical_key(logical_prefix: &Bytes) -> Bytes {
+    logical_prefix.slice(4.min(logical_prefix.len())..)
+}
+
+/// The logical key of the record `key` of a document with this id.
+pub fn logical_of_record(key: &Bytes, id: &str) -> Option<Bytes> {
+    key.ends_with(id.as_bytes()).then_some(())?;
+    let end = key.len() - id.len();
+    (end >= 4).then(|| key.slice(4..end))
+}
+
 /// The key of a document.
 pub fn record_key(logical_prefix: &[u8], id: &str) -> Bytes {
     [logical_prefix, id.as_bytes()].concat().into()

@@ -7,15 +7,18 @@ mod cache;
 mod evaluate;
 mod expiry;
 mod head;
+pub mod index;
 pub mod keyspace;
 mod log;
 mod partition;
+mod published;
 mod record;
 mod shape;
 mod staging;
 mod state;
 mod storage;
 mod unique;
+mod verdicts;
 mod view;
 mod writer;
 

@@ -7,9 +7,12 @@
 //! An entry of a version that was replaced since is dropped at once, and an entry of a deletion when the log is
 //! trimmed, but only below the least position of all registered consumers.
 
-use crate::storage::damaged;
+use crate::keyspace::{self, META, PartitionId};
+use crate::storage::{damaged, read_fault};
 use bytes::{BufMut, Bytes, BytesMut};
+use kv::{Direction, ScanLimit, View};
 use model::{DocumentNumber, Fault, Lsn};
+use std::collections::BTreeMap;
 
 const ENTRY_BYTES: usize = 25;
 
@@ -82,6 +85,19 @@ impl LogEntry {
             LogKind::Create | LogKind::Replace => false,
         }
     }
+}
+
+/// The registered consumers of a partition's log and how far they have come.
+pub(crate) async fn load_consumers(view: &View, id: PartitionId) -> Result<BTreeMap<String, Lsn>, Fault> {
+    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+    let range = keyspace::consumer_range(id);
+    let chunk = view.scan(META, range, Direction::Forward, limit).await.map_err(read_fault)?;
+    let consumer = |(key, row): &(Bytes, Bytes)| {
+        let name = keyspace::parse_consumer_key(key)?;
+        let lsn = u64::from_be_bytes(row.as_ref().try_into().ok()?);
+        Some((name.to_owned(), Lsn(lsn)))
+    };
+    chunk.rows.iter().map(|row| consumer(row).ok_or_else(|| damaged("consumer of the log"))).collect()
 }
 
 #[cfg(test)]

@@ -5,13 +5,15 @@
 use crate::cache::{Probe, RecordCache};
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
+use crate::index::{IndexFinding, IndexOptions, audit_index};
 use crate::keyspace::{self, META, PartitionId};
+use crate::published::Published;
 use crate::shape::ContainerShape;
-use crate::storage::{damaged, read_fault};
+use crate::storage::read_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
-use crate::writer::{Command, Published, Writer};
+use crate::writer::{Command, Writer};
 use arc_swap::ArcSwap;
-use kv::{Batch, Durability, Store};
+use kv::{Batch, Durability, Store, View};
 use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, MissingFault, StorageFault};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
@@ -40,6 +42,8 @@ pub struct Surroundings {
     pub ambient: Arc<dyn Ambient>,
     /// Whether a write is answered only when it is on the disk.
     pub durability: Durability,
+    /// Sizes of the index.
+    pub index: IndexOptions,
 }
 
 /// What an accepted transaction answers.
@@ -83,20 +87,11 @@ impl PhysicalPartition {
         shape: Arc<ArcSwap<ContainerShape>>,
     ) -> Result<PhysicalPartition, Fault> {
         let view = surroundings.store.view().map_err(read_fault)?;
-        let head = view.get(META, &keyspace::head_key(spec.id)).await.map_err(read_fault)?;
-        let head = head.ok_or_else(|| damaged(format!("partition {:?} has no head", spec.id)))?;
-        let head = Head::decode(&head)?.reopened();
-        let published = Arc::new(ArcSwap::from_pointee(Published::new(view.clone(), &head)));
+        let published = Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default())));
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
-        let writer = Writer::new(
-            surroundings.clone(),
-            spec.id,
-            Arc::clone(&shape),
-            Arc::clone(&published),
-            view,
-            head,
-        )
-        .await?;
+        let writer =
+            Writer::new(surroundings.clone(), spec.clone(), Arc::clone(&shape), Arc::clone(&published), view)
+                .await?;
         tokio::spawn(writer.run(queue));
         Ok(PhysicalPartition { spec, shape, published, commands, surroundings })
     }
@@ -117,16 +112,17 @@ impl PhysicalPartition {
 
     /// The latest durable state.
     pub async fn view(&self) -> Result<PartitionView, Fault> {
-        let published = self.published.load_full();
-        let (view, lsn) = match &published.view {
-            Some(view) if view.is_live() => (view.clone(), published.lsn),
-            Some(_) | None => self.ask(|reply| Command::Wake { reply }).await??,
-        };
+        let mut published = self.published.load_full();
+        if !published.view.as_ref().is_some_and(View::is_live) {
+            published = self.ask(|reply| Command::Wake { reply }).await??;
+        }
+        let view = published.view.clone().ok_or_else(writer_stopped)?;
         Ok(PartitionView {
             view,
+            index: published.index.clone(),
             partition: self.spec.id,
             shape: self.shape.load_full(),
-            lsn,
+            lsn: published.lsn,
             now: self.surroundings.ambient.now_seconds(),
         })
     }
@@ -194,6 +190,15 @@ impl PhysicalPartition {
     /// Drops entries of deletions that every consumer has passed, a bounded number; tells whether there are more.
     pub async fn trim_log(&self) -> Result<bool, Fault> {
         self.ask(|reply| Command::Trim { reply }).await?
+    }
+
+    /// Compares the index with the records; finds nothing while there is no index.
+    pub async fn audit_index(&self) -> Result<Vec<IndexFinding>, Fault> {
+        let view = self.view().await?;
+        match view.index() {
+            Some(reader) => audit_index(reader, self.spec.id.container, &self.spec.range).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Stops the writer in order: what waits is carried out, reserved ranges are given back.

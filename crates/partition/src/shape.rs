@@ -1,6 +1,8 @@
 //! What a partition must know of its container's definition.
 
+use crate::index::Rules;
 use model::{ContainerDefinition, DefaultTtl, PartitionKeyDefinition, UniqueKeyPolicy};
+use std::sync::Arc;
 
 /// The part of a container's definition that decides how documents are stored.
 #[derive(Clone, Debug)]
@@ -11,6 +13,8 @@ pub struct ContainerShape {
     pub default_ttl: DefaultTtl,
     /// Which values may occur once only.
     pub unique_keys: UniqueKeyPolicy,
+    /// Which values are indexed.
+    pub(crate) rules: Arc<Rules>,
 }
 
 impl From<&ContainerDefinition> for ContainerShape {
@@ -19,6 +23,7 @@ impl From<&ContainerDefinition> for ContainerShape {
             partition_key: definition.partition_key.clone(),
             default_ttl: definition.default_ttl,
             unique_keys: definition.unique_keys.clone(),
+            rules: Arc::new(Rules::new(&definition.policies.indexing)),
         }
     }
 }

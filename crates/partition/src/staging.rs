@@ -4,6 +4,7 @@
 
 use crate::expiry::expires_at;
 use crate::head::Head;
+use crate::index::{Changes, Version};
 use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
 use crate::log::{LogEntry, LogKind};
 use crate::record::Record;
@@ -45,19 +46,30 @@ pub(crate) struct Staging<'a> {
     pub(crate) logical_prefix: Bytes,
     rows: Rows,
     log: Vec<(Lsn, LogEntry)>,
+    changes: Changes,
     head: Head,
 }
 
 /// A transaction whose every step was accepted.
 pub(crate) struct Accepted {
     pub(crate) rows: Rows,
+    /// What the index has to learn.
+    pub(crate) changes: Changes,
     pub(crate) head: Head,
 }
 
 impl<'a> Staging<'a> {
     pub(crate) fn new(context: Context<'a>, state: &'a State, logical_prefix: Bytes) -> Staging<'a> {
         let head = state.head.clone();
-        Staging { context, state, logical_prefix, rows: Rows::new(), log: Vec::new(), head }
+        Staging {
+            context,
+            state,
+            logical_prefix,
+            rows: Rows::new(),
+            log: Vec::new(),
+            changes: Changes::new(),
+            head,
+        }
     }
 
     /// Ends the transaction: its log entries learn where it ends.
@@ -70,7 +82,7 @@ impl<'a> Staging<'a> {
         if !self.rows.is_empty() {
             self.head.ts = self.context.ts;
         }
-        Accepted { rows: self.rows, head: self.head }
+        Accepted { rows: self.rows, changes: self.changes, head: self.head }
     }
 
     /// The document under `key` as the steps before have left it.
@@ -133,6 +145,7 @@ impl<'a> Staging<'a> {
         }
         self.delete(RECORDS, key.clone());
         self.delete(NUMBERS, keyspace::number_key(container, old.number));
+        self.changes.insert(old.number, None);
         self.head.documents =
             self.head.documents.checked_sub(1).ok_or_else(|| damaged("count of documents"))?;
         self.head.lsn = self.head.lsn.next();
@@ -172,6 +185,13 @@ impl<'a> Staging<'a> {
         let row = record.encode();
         self.head.bytes += (key.len() + row.len()) as u64;
         self.put(RECORDS, key, row);
+        let version = Version {
+            number: record.number,
+            logical: keyspace::logical_key(&self.logical_prefix),
+            ts: record.ts,
+            document: record.document.clone(),
+        };
+        self.changes.insert(record.number, Some(version));
         self.reschedule(record);
         self.note(kind, record.number);
     }

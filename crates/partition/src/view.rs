@@ -3,6 +3,7 @@
 //! Never blocks the writer and is never blocked by it.
 
 use crate::evaluate::read_outcome;
+use crate::index::IndexReader;
 use crate::keyspace::{self, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::LogEntry;
 use crate::record::Record;
@@ -26,6 +27,7 @@ const FETCH_AT_A_TIME: usize = 16;
 #[derive(Clone, Debug)]
 pub struct PartitionView {
     pub(crate) view: View,
+    pub(crate) index: Option<Arc<IndexReader>>,
     pub(crate) partition: PartitionId,
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
@@ -86,6 +88,11 @@ impl PartitionView {
     /// The position of this state in the partition's history.
     pub fn lsn(&self) -> Lsn {
         self.lsn
+    }
+
+    /// The index of this state; `None` while it is being made.
+    pub fn index(&self) -> Option<&IndexReader> {
+        self.index.as_deref()
     }
 
     /// Reads one document; an expired one is absent.

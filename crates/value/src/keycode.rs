@@ -23,10 +23,12 @@
 //!
 //! What the code forgets: the kind of a number, the sign of zero, and the order of members.
 
+use std::ops::RangeInclusive;
+
 use crate::decoded::Number;
 use crate::numbercode::{complement, decode_number, encode_number};
 use crate::order::sorted_members;
-use crate::{Damaged, Decoded, Value, ValueRef, WALK_DEPTH_MAX};
+use crate::{Damaged, Decoded, Kind, Value, ValueRef, WALK_DEPTH_MAX};
 
 const END: u8 = 0x01;
 const UNDEFINED: u8 = 0x08;
@@ -96,6 +98,22 @@ pub fn decode_key_descending(code: &[u8]) -> Result<(Option<Value>, &[u8]), Dama
     complement(&mut ascending);
     let (value, rest) = decode_key_optional(&ascending)?;
     Ok((value, &code[code.len() - rest.len()..]))
+}
+
+/// First bytes that codes of values of a kind begin with. All kinds of numbers share theirs.
+pub fn key_kind_bytes(kind: Kind) -> RangeInclusive<u8> {
+    match kind {
+        Kind::Null => NULL..=NULL,
+        Kind::Bool => FALSE..=TRUE,
+        Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal => NAN..=NUMBER,
+        Kind::String => STRING..=STRING,
+        Kind::Date => DATE..=DATE,
+        Kind::Guid => GUID..=GUID,
+        Kind::ObjectId => OBJECT_ID..=OBJECT_ID,
+        Kind::Binary => BINARY..=BINARY,
+        Kind::Array => ARRAY..=ARRAY,
+        Kind::Object => OBJECT..=OBJECT,
+    }
 }
 
 fn encode_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
@@ -337,6 +355,7 @@ mod tests {
                 };
                 assert_eq!(descending(first).cmp(&descending(second)), expected.reverse());
             }
+            assert!(key_kind_bytes(first.kind()).contains(&key(first)[0]), "{first:?}");
         }
     }
 

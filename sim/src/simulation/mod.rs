@@ -186,7 +186,7 @@ impl<'a> Simulation<'a> {
         if index % WAVES_PER_AUDIT == WAVES_PER_AUDIT - 1 {
             self.audit()?;
         }
-        Ok(())
+        self.world.audit_index()
     }
 
     fn finish(&mut self) -> Result<(), Complaint> {

@@ -155,15 +155,19 @@ impl Groups {
         for (code, group) in groups {
             self.code = code;
             if let Some(known) = self.groups.get_mut(&self.code[..]) {
-                self.holding.give_back(group.weight);
                 // That of aggregates over everything is empty on both sides, and there are no keys to choose.
                 if group.origin < known.origin {
                     known.keys = group.keys;
                     known.origin = group.origin;
                 }
+                let before: usize = known.accumulators.iter().map(Accumulator::weight).sum();
                 for (accumulator, more) in known.accumulators.iter_mut().zip(group.accumulators) {
                     accumulator.merge(more);
                 }
+                let after: usize = known.accumulators.iter().map(Accumulator::weight).sum();
+                let growth = after.saturating_sub(before).min(group.weight);
+                known.weight += growth;
+                self.holding.give_back(group.weight - growth);
             } else if self.makes_room() {
                 self.groups.insert(self.code.clone(), group);
             } else {

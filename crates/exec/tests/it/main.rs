@@ -6,3 +6,4 @@ mod bounds;
 mod house;
 mod paging;
 mod shapes;
+mod suites;

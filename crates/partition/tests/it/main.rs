@@ -4,6 +4,7 @@
 
 use kv::{Batch, CommitMode, Durability, Store};
 use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Lsn, PartitionOrdinal};
+use partition::index::IndexOptions;
 use partition::keyspace::{PartitionId, SPACES};
 use partition::{
     ContainerShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, new_partition_rows,
@@ -48,6 +49,7 @@ impl Fixture {
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: Arc::new(Still),
             durability: Durability::Sync,
+            index: IndexOptions::default(),
         };
         let partition = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
         let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();

@@ -6,22 +6,28 @@
 //! only when the store was reopened: until then the writer refuses, since a batch whose outcome is unknown may
 //! still come to light, with LSNs and numbers in it that must not be given twice.
 
+mod indexing;
+
+use self::indexing::finished;
 use crate::cache::RecordCache;
-use crate::evaluate::{Outcomes, evaluate};
+use crate::evaluate::evaluate;
 use crate::head::Head;
+use crate::index::{Changes, IndexOptions, Keeper, Prepared};
 use crate::keyspace::{self, LOG, META, PartitionId, RECORDS};
-use crate::log::LogEntry;
-use crate::partition::{Executed, PartitionCounts, Surroundings};
+use crate::log::{LogEntry, load_consumers};
+use crate::partition::{Executed, PartitionSpec, Surroundings};
+use crate::published::Published;
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::staging::Context;
 use crate::state::{BatchNumber, Rows, State};
-use crate::storage::{commit_fault, damaged, read_fault};
+use crate::storage::{commit_fault, read_fault};
+use crate::verdicts::{Decided, answer, full_fault, is_shrinking, refuse};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Direction, Durability, Health, Lane, ScanLimit, Store, View};
 use model::{Ambient, Charge, Fault, Lsn, StorageFault};
-use plan::{Mutation, Operation, StepFault, Transaction};
+use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
@@ -40,22 +46,6 @@ const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
 /// Log rows that one trim looks at.
 const TRIM_ROWS_MAX: usize = 4096;
 
-/// The state that readers take.
-#[derive(Debug)]
-pub(crate) struct Published {
-    /// `None` while the partition rests.
-    pub(crate) view: Option<View>,
-    pub(crate) lsn: Lsn,
-    pub(crate) counts: PartitionCounts,
-}
-
-impl Published {
-    pub(crate) fn new(view: View, head: &Head) -> Published {
-        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
-        Published { view: Some(view), lsn: head.lsn, counts }
-    }
-}
-
 /// What a writer can be asked.
 pub(crate) enum Command {
     Execute {
@@ -64,7 +54,7 @@ pub(crate) enum Command {
     },
     /// A reader wants the latest durable state and none is published.
     Wake {
-        reply: oneshot::Sender<Result<(View, Lsn), Fault>>,
+        reply: oneshot::Sender<Result<Arc<Published>, Fault>>,
     },
     SetConsumer {
         name: String,
@@ -79,13 +69,6 @@ pub(crate) enum Command {
     },
 }
 
-/// A transaction that was decided and waits for the disk.
-struct Decided {
-    transaction: Transaction,
-    verdict: Result<Outcomes, StepFault>,
-    reply: oneshot::Sender<Result<Executed, StepFault>>,
-}
-
 /// A batch on its way to the disk.
 struct InFlight {
     number: BatchNumber,
@@ -94,18 +77,24 @@ struct InFlight {
     decided: Vec<Decided>,
     /// The records it changes, as it leaves them.
     records: Vec<(Bytes, Option<Bytes>)>,
+    /// What it does to the index.
+    indexed: Option<Prepared>,
 }
 
 pub(crate) struct Writer {
     store: Store,
     lane: Lane,
     id: PartitionId,
+    spec: PartitionSpec,
     shape: Arc<ArcSwap<ContainerShape>>,
     cache: Arc<RecordCache>,
     durability: Durability,
     ambient: Arc<dyn Ambient>,
     published: Arc<ArcSwap<Published>>,
     state: State,
+    /// At the position of the published view; `None` while there is none.
+    index: Option<Keeper>,
+    index_options: IndexOptions,
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
     /// A batch has failed and the state was not read again since.
@@ -120,31 +109,38 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) async fn new(
         surroundings: Surroundings,
-        id: PartitionId,
+        spec: PartitionSpec,
         shape: Arc<ArcSwap<ContainerShape>>,
         published: Arc<ArcSwap<Published>>,
         view: View,
-        head: Head,
     ) -> Result<Writer, Fault> {
+        let id = spec.id;
+        let head = Head::load(&view, id).await?;
         let consumers = load_consumers(&view, id).await?;
-        let Surroundings { store, cache, ambient, durability } = surroundings;
-        Ok(Writer {
+        let Surroundings { store, cache, ambient, durability, index: index_options } = surroundings;
+        let mut writer = Writer {
             lane: store.lane(),
             store,
             id,
+            spec,
             shape,
             cache,
             durability,
             ambient,
             published,
-            state: State::new(view, head),
+            state: State::new(view.clone(), head.clone().reopened()),
+            index: None,
+            index_options,
             consumers,
             in_flight: VecDeque::new(),
             doubtful: false,
             unsettled: Vec::new(),
             batch_last: 0,
             backlog: VecDeque::new(),
-        })
+        };
+        writer.open_index(&view, &head).await?;
+        writer.publish(view, &writer.state.head.clone());
+        Ok(writer)
     }
 
     /// Works until it is closed or nobody can ask any more.
@@ -164,6 +160,7 @@ impl Writer {
                     Some(command) => if self.handle(command, &mut queue).await.is_break() { return },
                     None => { self.drain().await; return }
                 },
+                () = finished(&mut self.index), if self.index.as_ref().is_some_and(Keeper::is_busy) => self.republish(),
                 () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && !self.doubtful => {
                     self.rest();
                 }
@@ -234,6 +231,7 @@ impl Writer {
         let full = full_fault(&self.store);
         let mut batch_rows = Rows::new();
         let mut batch_bytes = 0;
+        let mut changes = Changes::new();
         let mut decided = Vec::new();
         let mut next = Some((transaction, reply));
         while let Some((transaction, reply)) = next {
@@ -254,6 +252,7 @@ impl Writer {
                         self.state.head = accepted.head;
                         self.state.submitted(number, &accepted.rows);
                         batch_rows.extend(accepted.rows);
+                        changes.extend(accepted.changes);
                         outcomes
                     })
                 }
@@ -262,7 +261,7 @@ impl Writer {
             let room = decided.len() < BATCH_TRANSACTIONS_MAX && batch_bytes < BATCH_BYTES_MAX;
             next = if room { self.next_waiting(queue) } else { None };
         }
-        self.submit(number, batch_rows, decided);
+        self.submit(number, batch_rows, changes, decided);
     }
 
     /// The next transaction that waits, if nothing else stands before it.
@@ -287,7 +286,7 @@ impl Writer {
     }
 
     /// Hands the batch to the store. Refusals without any row ride with the batch before, whose state they rest on.
-    fn submit(&mut self, number: BatchNumber, rows: Rows, decided: Vec<Decided>) {
+    fn submit(&mut self, number: BatchNumber, rows: Rows, changes: Changes, decided: Vec<Decided>) {
         if rows.is_empty() {
             match self.in_flight.back_mut() {
                 Some(before) => before.decided.extend(decided),
@@ -319,12 +318,15 @@ impl Writer {
         batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
         let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
+        // The disk is busy with the batch meanwhile.
+        let indexed = self.index.as_ref().map(|keeper| Prepared::new(keeper.rules(), changes));
         self.in_flight.push_back(InFlight {
             number,
             commit,
             head: self.state.head.clone(),
             decided,
             records,
+            indexed,
         });
     }
 
@@ -333,14 +335,49 @@ impl Writer {
         let Some(batch) = self.in_flight.pop_front() else {
             return;
         };
-        match result {
-            Ok(view) => {
-                self.state.committed(batch.number, view.clone());
-                self.published.store(Arc::new(Published::new(view, &batch.head)));
-                self.cache_published(batch.records);
-                answer(batch.decided, batch.head.lsn);
+        let mut view = match result {
+            Ok(view) => view,
+            Err(fault) => return self.recover(batch, fault).await,
+        };
+        // Batches of one engine commit share its view: what it shows of later ones must be in the index too.
+        let mut done = vec![batch];
+        while let Some(lsn) = self.in_flight.front().map(|next| next.head.lsn)
+            && Head::load(&view, self.id).await.is_ok_and(|head| head.lsn >= lsn)
+        {
+            match first_commit(&mut self.in_flight).await {
+                Ok(later) => {
+                    view = later;
+                    done.extend(self.in_flight.pop_front());
+                }
+                Err(fault) => {
+                    self.committed(done, view).await;
+                    if let Some(failed) = self.in_flight.pop_front() {
+                        self.recover(failed, fault).await;
+                    }
+                    return;
+                }
             }
-            Err(fault) => self.recover(batch, fault).await,
+        }
+        self.committed(done, view).await;
+    }
+
+    /// These batches are durable: readers see them from now on, and those who wait are told.
+    async fn committed(&mut self, batches: Vec<InFlight>, view: View) {
+        let Some(head) = batches.last().map(|batch| batch.head.clone()) else { return };
+        let mut answers = Vec::with_capacity(batches.len());
+        let mut records = Vec::new();
+        for batch in batches {
+            self.state.committed(batch.number, view.clone());
+            if let (Some(keeper), Some(indexed)) = (&mut self.index, batch.indexed) {
+                keeper.apply(indexed, batch.head.lsn).await;
+            }
+            records.extend(batch.records);
+            answers.push((batch.decided, batch.head.lsn));
+        }
+        self.publish(view, &head);
+        self.cache_published(records);
+        for (decided, lsn) in answers {
+            answer(decided, lsn);
         }
     }
 
@@ -391,10 +428,10 @@ impl Writer {
             return Err(StorageFault::Unavailable { cause }.into());
         }
         let view = self.store.view().map_err(read_fault)?;
-        let head = view.get(META, &keyspace::head_key(self.id)).await.map_err(read_fault)?;
-        let head = Head::decode(&head.ok_or_else(|| damaged("partition without a head"))?)?.reopened();
+        let head = Head::load(&view, self.id).await?.reopened();
         self.consumers = load_consumers(&view, self.id).await?;
-        self.published.store(Arc::new(Published::new(view.clone(), &head)));
+        self.settle_index(&view).await?;
+        self.publish(view.clone(), &head);
         self.state = State::new(view, head);
         self.doubtful = false;
         // What readers see from now on is what was decided.
@@ -405,7 +442,7 @@ impl Writer {
     }
 
     /// Makes sure that there is a view to decide on, and tells it.
-    async fn wake(&mut self) -> Result<(View, Lsn), Fault> {
+    async fn wake(&mut self) -> Result<Arc<Published>, Fault> {
         if self.doubtful {
             self.reload().await?;
         }
@@ -413,21 +450,19 @@ impl Writer {
         match &published.view {
             // A batch in flight brings a new view with its answer.
             Some(view) if view.is_live() || !self.in_flight.is_empty() => {
-                return Ok((view.clone(), published.lsn));
+                return Ok(published);
             }
             // The store was reopened because of others, or this writer rests: nothing of its own has changed.
             Some(_) | None => {}
         }
         let view = self.store.view().map_err(read_fault)?;
         self.state.wake(view.clone());
-        self.published.store(Arc::new(Published::new(view.clone(), &self.state.head)));
-        Ok((view, self.state.head.lsn))
+        Ok(self.publish(view, &self.state.head))
     }
 
     fn rest(&mut self) {
         self.state.rest();
-        let resting = Published { view: None, ..Published::new_resting(&self.state.head) };
-        self.published.store(Arc::new(resting));
+        self.published.store(Arc::new(Published::resting(&self.state.head)));
     }
 
     /// Commits rows that stand alone, with nothing in flight.
@@ -436,7 +471,7 @@ impl Writer {
         match self.store.submit(&self.lane, batch, Durability::Sync).await {
             Ok(view) => {
                 self.state.committed(self.batch_last, view.clone());
-                self.published.store(Arc::new(Published::new(view, &self.state.head)));
+                self.publish(view, &self.state.head);
                 Ok(())
             }
             Err(fault) => {
@@ -456,7 +491,8 @@ impl Writer {
     }
 
     async fn trim(&mut self) -> Result<bool, Fault> {
-        let (view, _) = self.wake().await?;
+        self.wake().await?;
+        let view = self.store.view().map_err(read_fault)?;
         let end = self.lsn_consumed().min(self.state.head.lsn).next();
         let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
@@ -499,13 +535,6 @@ impl Writer {
     }
 }
 
-impl Published {
-    fn new_resting(head: &Head) -> Published {
-        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
-        Published { view: None, lsn: head.lsn, counts }
-    }
-}
-
 /// Waits for the oldest batch; only called while there is one.
 async fn first_commit(in_flight: &mut VecDeque<InFlight>) -> Result<View, CommitFault> {
     match in_flight.front_mut() {
@@ -514,60 +543,6 @@ async fn first_commit(in_flight: &mut VecDeque<InFlight>) -> Result<View, Commit
     }
 }
 
-async fn load_consumers(view: &View, id: PartitionId) -> Result<BTreeMap<String, Lsn>, Fault> {
-    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
-    let range = keyspace::consumer_range(id);
-    let chunk = view.scan(META, range, Direction::Forward, limit).await.map_err(read_fault)?;
-    let consumer = |(key, row): &(Bytes, Bytes)| {
-        let name = keyspace::parse_consumer_key(key)?;
-        let lsn = u64::from_be_bytes(row.as_ref().try_into().ok()?);
-        Some((name.to_owned(), Lsn(lsn)))
-    };
-    chunk.rows.iter().map(|row| consumer(row).ok_or_else(|| damaged("consumer of the log"))).collect()
-}
-
-/// Whether a transaction can only free space.
-fn is_shrinking(transaction: &Transaction) -> bool {
-    transaction.operations.iter().all(|operation| match operation {
-        Operation::Read { .. } => true,
-        Operation::Write(mutation) => match mutation {
-            Mutation::Delete { .. } | Mutation::Expire { .. } => true,
-            Mutation::Create { .. }
-            | Mutation::Upsert { .. }
-            | Mutation::Replace { .. }
-            | Mutation::Patch { .. }
-            | Mutation::Reschedule { .. } => false,
-        },
-    })
-}
-
-fn full_fault(store: &Store) -> Option<Fault> {
-    match store.health() {
-        Health::Full { free_bytes, reserve_bytes } => {
-            Some(StorageFault::Full { free_bytes, reserve_bytes }.into())
-        }
-        Health::Serving | Health::Poisoned { .. } | Health::Closed => None,
-    }
-}
-
 fn rows_bytes(rows: &Rows) -> usize {
     rows.iter().map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len)).sum()
-}
-
-fn answer(decided: Vec<Decided>, lsn: Lsn) {
-    for one in decided {
-        let _ = one.reply.send(one.verdict.map(|outcomes| Executed { outcomes, lsn }));
-    }
-}
-
-/// Tells everybody in a failed batch. Those that only free space run again when the disk was too full for others.
-fn refuse(decided: Vec<Decided>, fault: &Fault, was_full: bool, again: &mut VecDeque<Command>) {
-    for one in decided {
-        if was_full && is_shrinking(&one.transaction) {
-            again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
-        } else {
-            let refusal = StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE };
-            let _ = one.reply.send(Err(refusal));
-        }
-    }
 }

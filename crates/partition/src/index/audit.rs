@@ -1,0 +1,141 @@
+//! Whether the index says what the records say: every term of every record, and no other.
+//!
+//! Derives the terms again from the records of the same view and compares them with all pieces. Holds both in
+//! memory, some hundred bytes a document; for tests and an offline check.
+
+use crate::index::IndexReader;
+use crate::index::code::PRESENT;
+use crate::index::path::LOGICAL_PATH;
+use crate::index::piece::Piece;
+use crate::index::recovery::next_records;
+use crate::index::terms::TermWalker;
+use crate::keyspace;
+use bytes::Bytes;
+use model::{ContainerNumber, DocumentNumber, EffectiveRange, Fault};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A disagreement between index and records.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IndexFinding {
+    /// A document is in no piece, or in several.
+    #[error("the document {number:?} is alive in {count} pieces of the index")]
+    Alive {
+        /// The document.
+        number: DocumentNumber,
+        /// In how many pieces.
+        count: usize,
+    },
+    /// A piece holds a document that is not there.
+    #[error("the index holds the document {number:?}, which is not there")]
+    Ghost {
+        /// The document.
+        number: DocumentNumber,
+    },
+    /// A term lacks documents that have its value, or has others.
+    #[error("the term {path:?} {code:?} lacks {missing:?} and has {surplus:?} too many")]
+    Term {
+        /// Code of the path.
+        path: Bytes,
+        /// Code of the value.
+        code: Bytes,
+        /// Documents that the index does not find.
+        missing: Vec<DocumentNumber>,
+        /// Documents that it finds and should not.
+        surplus: Vec<DocumentNumber>,
+    },
+}
+
+type Terms = BTreeMap<(Bytes, Bytes), BTreeSet<DocumentNumber>>;
+
+/// Compares the index with the records of a range of hashes.
+pub(crate) async fn audit_index(
+    reader: &IndexReader,
+    container: ContainerNumber,
+    range: &EffectiveRange,
+) -> Result<Vec<IndexFinding>, Fault> {
+    let mut expected = Terms::new();
+    let mut numbers = BTreeSet::new();
+    let mut walker = TermWalker::new(&reader.rules);
+    let mut range = keyspace::effective_range(container, range);
+    while let Some(versions) = next_records(&reader.view, &mut range).await? {
+        for version in versions {
+            numbers.insert(version.number);
+            let mut expect = |path: &[u8], code: &[u8]| {
+                let term = (Bytes::copy_from_slice(path), Bytes::copy_from_slice(code));
+                expected.entry(term).or_default().insert(version.number);
+            };
+            walker.walk(&version, |path, code| {
+                expect(path, code);
+                if path != LOGICAL_PATH {
+                    expect(path, PRESENT);
+                }
+            });
+        }
+    }
+    let mut findings = compare_numbers(reader, &numbers);
+    let found = found_terms(reader).await?;
+    compare_terms(expected, found, &mut findings);
+    Ok(findings)
+}
+
+fn compare_numbers(reader: &IndexReader, expected: &BTreeSet<DocumentNumber>) -> Vec<IndexFinding> {
+    let mut alive: BTreeMap<DocumentNumber, usize> = expected.iter().map(|number| (*number, 0)).collect();
+    let mut findings = Vec::new();
+    for piece in &*reader.pieces {
+        for (rank, number) in (0_u32..).zip(piece.numbers()) {
+            if piece.dead().contains(rank) {
+                continue;
+            }
+            match alive.get_mut(number) {
+                Some(count) => *count += 1,
+                None => findings.push(IndexFinding::Ghost { number: *number }),
+            }
+        }
+    }
+    let wrong = alive.into_iter().filter(|(_, count)| *count != 1);
+    findings.extend(wrong.map(|(number, count)| IndexFinding::Alive { number, count }));
+    findings
+}
+
+/// All terms of all pieces with their live documents.
+async fn found_terms(reader: &IndexReader) -> Result<Terms, Fault> {
+    let mut terms = Terms::new();
+    for piece in &*reader.pieces {
+        match piece {
+            Piece::Segment(part) => {
+                let segment = &part.segment;
+                for field in 0..segment.field_count() {
+                    let path = Bytes::copy_from_slice(segment.path(field));
+                    for term in segment.terms(field) {
+                        let code = Bytes::copy_from_slice(segment.code(term));
+                        let posting = segment.posting(term);
+                        let holders = terms.entry((path.clone(), code)).or_default();
+                        posting.for_each(segment.numbers().len(), |rank| {
+                            if !part.dead.contains(rank) {
+                                holders.extend(segment.numbers().get(rank as usize));
+                            }
+                        });
+                    }
+                }
+            }
+        }
+    }
+    Ok(terms)
+}
+
+fn compare_terms(mut expected: Terms, found: Terms, findings: &mut Vec<IndexFinding>) {
+    let mut report = |(path, code): (Bytes, Bytes), missing: Vec<_>, surplus: Vec<_>| {
+        if !missing.is_empty() || !surplus.is_empty() {
+            findings.push(IndexFinding::Term { path, code, missing, surplus });
+        }
+    };
+    for (term, holders) in found {
+        let wanted = expected.remove(&term).unwrap_or_default();
+        let missing = wanted.difference(&holders).copied().collect();
+        let surplus = holders.difference(&wanted).copied().collect();
+        report(term, missing, surplus);
+    }
+    for (term, holders) in expected {
+        report(term, holders.into_iter().collect(), Vec::new());
+    }
+}

@@ -1,0 +1,50 @@
+//! The automatic index of a partition: from values at paths to documents.
+//!
+//! A term is a path and the key code of a value. Terms and their documents lie in *pieces*, each with a universe of
+//! document versions of its own; the answers of the pieces, without their dead documents, are united. What the index
+//! says is what a scan of all records would say at the same position: what a term cannot tell is marked so, and the
+//! caller looks at the document.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `path`, `code` | the bytes of a term |
+//! | `rules`, `terms` | from a policy and a document to its terms |
+//! | `segment`, `merge` | pieces in memory |
+//! | `piece`, `ranks` | what pieces have in common; sets of their documents |
+//! | `keeper`, `recovery` | the writer's side, and how it is made anew |
+//! | `lookup`, `documents`, `walk`, `reader` | the reader's face |
+//! | `audit` | whether the index says what the records say |
+
+mod audit;
+mod code;
+mod documents;
+mod keeper;
+mod lookup;
+mod merge;
+mod options;
+mod path;
+mod piece;
+mod ranks;
+mod reader;
+mod recovery;
+mod rules;
+mod segment;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use audit::IndexFinding;
+pub use code::write_tuple_member;
+pub use documents::Documents;
+pub use lookup::Lookup;
+pub use options::IndexOptions;
+pub use path::{IndexPath, PathStep};
+pub use reader::{Coverage, IndexReader};
+pub use walk::{TermWalk, WalkStep};
+
+pub(crate) use audit::audit_index;
+pub(crate) use keeper::{Changes, Keeper, Prepared};
+pub(crate) use recovery::{catch_up, take_records};
+pub(crate) use rules::Rules;
+pub(crate) use terms::Version;

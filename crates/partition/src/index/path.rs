@@ -1,0 +1,201 @@
+//! What terms are about: a path into documents, the logical key, or a composite index; and its code in bytes.
+//!
+//! ```text
+//! logical key   10
+//! property      20  for each step: 02 name, 00 written as 00 ff, 00 01 | 03 for any element of an array   01
+//! composite     30  for each member: its property path as above, then 02 ascending or 03 descending       01
+//! ```
+//!
+//! No code is the beginning of another, so a path and the code of a value can be joined, and all paths below a
+//! place begin alike.
+
+use bytes::Bytes;
+use model::policy::CompositeIndex;
+
+/// The bytes of a path; documents may have longer ones, which are not indexed.
+pub(crate) const PATH_BYTES_MAX: usize = 4096;
+
+const LOGICAL: u8 = 0x10;
+const PROPERTY: u8 = 0x20;
+const COMPOSITE: u8 = 0x30;
+const END: u8 = 0x01;
+const NAME: u8 = 0x02;
+const ELEMENTS: u8 = 0x03;
+const ASCENDING: u8 = 0x02;
+const DESCENDING: u8 = 0x03;
+const NAME_END: [u8; 2] = [0x00, 0x01];
+const ZERO_ESCAPED: [u8; 2] = [0x00, 0xff];
+
+/// The path of the terms that hold a document's logical key.
+pub(crate) const LOGICAL_PATH: &[u8] = &[LOGICAL];
+
+/// One step of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathStep<'a> {
+    /// To a property.
+    Name(&'a str),
+    /// To any element of an array.
+    Elements,
+}
+
+/// What a term is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexPath {
+    code: Bytes,
+}
+
+impl IndexPath {
+    /// The values that the steps lead to.
+    pub fn property<'a>(steps: impl IntoIterator<Item = PathStep<'a>>) -> IndexPath {
+        let mut code = PathCode::default();
+        for step in steps {
+            match step {
+                PathStep::Name(name) => code.enter_name(name),
+                PathStep::Elements => code.enter_elements(),
+            };
+        }
+        IndexPath { code: Bytes::copy_from_slice(code.closed()) }
+    }
+
+    /// The tuples of a composite index.
+    pub fn composite(index: &CompositeIndex) -> IndexPath {
+        let mut code = vec![COMPOSITE];
+        for member in &index.paths {
+            let path = IndexPath::property(member.path.segments().map(PathStep::Name));
+            code.extend_from_slice(&path.code);
+            code.push(if member.descending { DESCENDING } else { ASCENDING });
+        }
+        code.push(END);
+        IndexPath { code: code.into() }
+    }
+
+    pub(crate) fn logical() -> IndexPath {
+        IndexPath { code: Bytes::from_static(LOGICAL_PATH) }
+    }
+
+    pub(crate) fn code(&self) -> &[u8] {
+        &self.code
+    }
+
+    pub(crate) fn is_property(&self) -> bool {
+        self.code.first() == Some(&PROPERTY)
+    }
+
+    pub(crate) fn is_composite(&self) -> bool {
+        self.code.first() == Some(&COMPOSITE)
+    }
+
+    /// Hands the steps of a property path to `visit`, a name or `None` for elements; `false` for other paths.
+    pub(crate) fn visit_steps(&self, mut visit: impl FnMut(Option<&str>)) -> bool {
+        let Some((&PROPERTY, mut rest)) = self.code.split_first() else {
+            return false;
+        };
+        let mut name = Vec::new();
+        while let Some((&tag, behind)) = rest.split_first() {
+            rest = behind;
+            if tag == ELEMENTS {
+                visit(None);
+            } else if tag == NAME {
+                name.clear();
+                while let Some(zero) = rest.iter().position(|byte| *byte == 0) {
+                    name.extend_from_slice(&rest[..zero]);
+                    let ends = rest[zero..].starts_with(&NAME_END);
+                    rest = rest.get(zero + 2..).unwrap_or_default();
+                    if ends {
+                        break;
+                    }
+                    name.push(0);
+                }
+                visit(Some(std::str::from_utf8(&name).unwrap_or_default()));
+            }
+        }
+        true
+    }
+}
+
+/// The code of a path that grows and shrinks while a document is walked.
+pub(crate) struct PathCode {
+    /// The steps, and behind `length` perhaps an end.
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl Default for PathCode {
+    fn default() -> PathCode {
+        PathCode { bytes: vec![PROPERTY], length: 1 }
+    }
+}
+
+impl PathCode {
+    /// Goes to a property; tells where to go back to.
+    pub(crate) fn enter_name(&mut self, name: &str) -> usize {
+        let back = self.open();
+        self.bytes.push(NAME);
+        for (index, piece) in name.as_bytes().split(|byte| *byte == 0).enumerate() {
+            if index > 0 {
+                self.bytes.extend_from_slice(&ZERO_ESCAPED);
+            }
+            self.bytes.extend_from_slice(piece);
+        }
+        self.bytes.extend_from_slice(&NAME_END);
+        self.length = self.bytes.len();
+        back
+    }
+
+    /// Goes to the elements of an array; tells where to go back to.
+    pub(crate) fn enter_elements(&mut self) -> usize {
+        let back = self.open();
+        self.bytes.push(ELEMENTS);
+        self.length = self.bytes.len();
+        back
+    }
+
+    pub(crate) fn leave(&mut self, back: usize) {
+        self.length = back;
+    }
+
+    /// The code of the path as it is now.
+    pub(crate) fn closed(&mut self) -> &[u8] {
+        self.open();
+        self.bytes.push(END);
+        &self.bytes
+    }
+
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.length >= PATH_BYTES_MAX
+    }
+
+    fn open(&mut self) -> usize {
+        self.bytes.truncate(self.length);
+        self.length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_come_back_and_no_code_begins_another() {
+        let paths: Vec<Vec<Option<&str>>> = vec![
+            vec![Some("a")],
+            vec![Some("a"), None],
+            vec![Some("a"), None, Some("b")],
+            vec![Some("a\0"), Some("")],
+            vec![Some("a"), Some("\0\u{1}")],
+            vec![Some("ab")],
+            vec![],
+        ];
+        let step = |step: &Option<&'static str>| step.map_or(PathStep::Elements, PathStep::Name);
+        let codes: Vec<IndexPath> =
+            paths.iter().map(|steps| IndexPath::property(steps.iter().map(step))).collect();
+        for (index, code) in codes.iter().enumerate() {
+            let mut seen = Vec::new();
+            assert!(code.visit_steps(|step| seen.push(step.map(str::to_owned))));
+            let expected: Vec<_> = paths[index].iter().map(|step| step.map(str::to_owned)).collect();
+            assert_eq!(seen, expected);
+            let others = codes.iter().enumerate().filter(|(other, _)| *other != index);
+            assert!(others.into_iter().all(|(_, other)| !other.code.starts_with(&code.code)));
+        }
+    }
+}

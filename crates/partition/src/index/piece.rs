@@ -1,0 +1,77 @@
+//! A piece of the index: a segment in memory or a run on disk, with the set of its documents that are dead.
+//!
+//! A document version lives wholly in one piece, and a number is alive in at most one.
+
+use crate::index::ranks;
+use crate::index::segment::Segment;
+use model::DocumentNumber;
+use roaring::RoaringBitmap;
+use std::sync::Arc;
+
+/// A segment and its dead documents.
+#[derive(Clone, Debug)]
+pub(crate) struct SegmentPiece {
+    pub(crate) segment: Arc<Segment>,
+    /// Ranks; copied when it changes, since readers share it.
+    pub(crate) dead: Arc<RoaringBitmap>,
+}
+
+impl SegmentPiece {
+    pub(crate) fn new(segment: Segment) -> SegmentPiece {
+        SegmentPiece { segment: Arc::new(segment), dead: Arc::default() }
+    }
+
+    /// Documents that are alive.
+    pub(crate) fn live_count(&self) -> u64 {
+        self.segment.numbers().len() as u64 - self.dead.len()
+    }
+
+    /// Numbers of the documents that are alive.
+    pub(crate) fn live_numbers(&self) -> impl Iterator<Item = DocumentNumber> + '_ {
+        let ranked = (0_u32..).zip(self.segment.numbers());
+        ranked.filter(|(rank, _)| !self.dead.contains(*rank)).map(|(_, number)| *number)
+    }
+
+    /// Marks a document dead; tells whether it was alive here.
+    pub(crate) fn kill(&mut self, number: DocumentNumber) -> bool {
+        kill(self.segment.numbers(), &mut self.dead, number)
+    }
+}
+
+fn kill(numbers: &[DocumentNumber], dead: &mut Arc<RoaringBitmap>, number: DocumentNumber) -> bool {
+    let may_hold = numbers.first().is_some_and(|first| *first <= number)
+        && numbers.last().is_some_and(|last| *last >= number);
+    if !may_hold {
+        return false;
+    }
+    match numbers.binary_search(&number).map(ranks::count) {
+        Ok(rank) => !dead.contains(rank) && Arc::make_mut(dead).insert(rank),
+        Err(_) => false,
+    }
+}
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    Segment(SegmentPiece),
+}
+
+impl Piece {
+    /// The universe: document numbers, ascending.
+    pub(crate) fn numbers(&self) -> &[DocumentNumber] {
+        match self {
+            Piece::Segment(piece) => piece.segment.numbers(),
+        }
+    }
+
+    pub(crate) fn dead(&self) -> &RoaringBitmap {
+        match self {
+            Piece::Segment(piece) => &piece.dead,
+        }
+    }
+
+    /// Documents that are alive.
+    pub(crate) fn live_count(&self) -> u64 {
+        self.numbers().len() as u64 - self.dead().len()
+    }
+}

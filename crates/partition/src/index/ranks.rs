@@ -1,0 +1,123 @@
+//! Sets of ranks: positions of documents in the universe of one piece.
+
+use roaring::RoaringBitmap;
+
+/// Ranks that are gathered as a list; more are gathered as bits.
+const LIST_MAX: usize = 4096;
+
+/// Gathers ranks in any order, with repetitions, into a set.
+pub(crate) struct Gathering {
+    universe: usize,
+    list: Vec<u32>,
+    bits: Vec<u64>,
+    everything: bool,
+}
+
+impl Gathering {
+    pub(crate) fn new(universe: usize) -> Gathering {
+        Gathering { universe, list: Vec::new(), bits: Vec::new(), everything: false }
+    }
+
+    pub(crate) fn add(&mut self, posting: &Posting<'_>) {
+        match posting {
+            Posting::Full => self.everything = true,
+            Posting::Short(ranks) => self.add_all(ranks.iter().map(|rank| u32::from(*rank))),
+        }
+    }
+
+    fn add_all(&mut self, ranks: impl Iterator<Item = u32>) {
+        if self.bits.is_empty() {
+            self.list.extend(ranks);
+            if self.list.len() > LIST_MAX {
+                self.bits = vec![0; self.universe.div_ceil(64)];
+                let list = std::mem::take(&mut self.list);
+                list.into_iter().for_each(|rank| self.set(rank));
+            }
+        } else {
+            ranks.for_each(|rank| self.set(rank));
+        }
+    }
+
+    fn set(&mut self, rank: u32) {
+        if let Some(word) = self.bits.get_mut(rank as usize / 64) {
+            *word |= 1 << (rank % 64);
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> RoaringBitmap {
+        if self.everything {
+            return full(self.universe);
+        }
+        if self.bits.is_empty() {
+            self.list.sort_unstable();
+            self.list.dedup();
+            return sorted(self.list.iter().copied());
+        }
+        let bytes: Vec<u8> = self.bits.iter().flat_map(|word| word.to_le_bytes()).collect();
+        RoaringBitmap::from_lsb0_bytes(0, &bytes)
+    }
+}
+
+/// The documents of a term in one piece, as the piece keeps them.
+#[derive(Clone, Debug)]
+pub(crate) enum Posting<'a> {
+    /// All documents of the piece.
+    Full,
+    /// Ranks, ascending.
+    Short(&'a [u16]),
+}
+
+impl Posting<'_> {
+    /// The documents as a set.
+    pub(crate) fn to_set(&self, universe: usize) -> RoaringBitmap {
+        match self {
+            Posting::Full => full(universe),
+            Posting::Short(ranks) => sorted(ranks.iter().map(|rank| u32::from(*rank))),
+        }
+    }
+
+    /// Calls `take` with every rank, ascending.
+    pub(crate) fn for_each(&self, universe: usize, mut take: impl FnMut(u32)) {
+        match self {
+            Posting::Full => (0..count(universe)).for_each(take),
+            Posting::Short(ranks) => ranks.iter().for_each(|rank| take(u32::from(*rank))),
+        }
+    }
+}
+
+/// All ranks of a universe.
+pub(crate) fn full(universe: usize) -> RoaringBitmap {
+    let mut all = RoaringBitmap::new();
+    all.insert_range(0..count(universe));
+    all
+}
+
+/// A universe never has more documents than ranks can count.
+pub(crate) fn count(universe: usize) -> u32 {
+    u32::try_from(universe).unwrap_or(u32::MAX)
+}
+
+/// A set from ranks that ascend; one that does not is put in its place.
+pub(crate) fn sorted(ranks: impl Iterator<Item = u32>) -> RoaringBitmap {
+    ranks.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_ranks_and_few_are_gathered_alike() {
+        for step in [1_usize, 3, 700] {
+            let ranks: Vec<u16> = (0..20_000_u16).rev().step_by(step).collect();
+            let mut gathering = Gathering::new(20_000);
+            gathering.add(&Posting::Short(&ranks));
+            gathering.add(&Posting::Short(&[5, 6]));
+            let expected: RoaringBitmap = ranks.into_iter().chain([5, 6]).map(u32::from).collect();
+            assert_eq!(gathering.finish(), expected);
+        }
+        let mut everything = Gathering::new(7);
+        everything.add(&Posting::Full);
+        assert_eq!(everything.finish().len(), 7);
+    }
+}

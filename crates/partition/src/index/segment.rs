@@ -1,0 +1,259 @@
+//! A segment: the terms of some document versions in memory, immutable.
+//!
+//! Terms are sorted by path, then by code. All terms of a path stand together, so the path is kept once. The
+//! documents of a term are ranks in the segment's universe, its sorted document numbers; none kept means all.
+
+use crate::index::code::{CodeRange, PRESENT};
+use crate::index::path::LOGICAL_PATH;
+use crate::index::ranks::Posting;
+use crate::index::rules::Rules;
+use crate::index::terms::{TermWalker, Version};
+use model::DocumentNumber;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Documents that one segment can hold: as many as 16 bits count.
+pub(crate) const SEGMENT_DOCUMENTS_MAX: usize = 1 << 16;
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(crate) struct Segment {
+    numbers: Box<[DocumentNumber]>,
+    fields: Box<[Field]>,
+    paths: Box<[u8]>,
+    terms: Box<[Term]>,
+    codes: Box<[u8]>,
+    ranks: Box<[u16]>,
+}
+
+/// Where the bytes and the terms of a path end; they begin where those of the path before end.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    path_end: u32,
+    term_end: u32,
+}
+
+/// Where the code and the ranks of a term end.
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    code_end: u32,
+    rank_end: u32,
+}
+
+impl Segment {
+    /// The universe.
+    pub(crate) fn numbers(&self) -> &[DocumentNumber] {
+        &self.numbers
+    }
+
+    pub(crate) fn field_count(&self) -> usize {
+        self.fields.len()
+    }
+
+    pub(crate) fn path(&self, field: usize) -> &[u8] {
+        let start = field.checked_sub(1).map_or(0, |before| self.fields[before].path_end);
+        &self.paths[start as usize..self.fields[field].path_end as usize]
+    }
+
+    /// The terms of a field.
+    pub(crate) fn terms(&self, field: usize) -> Range<usize> {
+        let start = field.checked_sub(1).map_or(0, |before| self.fields[before].term_end);
+        start as usize..self.fields[field].term_end as usize
+    }
+
+    pub(crate) fn code(&self, term: usize) -> &[u8] {
+        let start = term.checked_sub(1).map_or(0, |before| self.terms[before].code_end);
+        &self.codes[start as usize..self.terms[term].code_end as usize]
+    }
+
+    pub(crate) fn posting(&self, term: usize) -> Posting<'_> {
+        let ranks = self.rank_range(term);
+        if ranks.is_empty() { Posting::Full } else { Posting::Short(&self.ranks[ranks]) }
+    }
+
+    /// Documents of a term.
+    pub(crate) fn posting_count(&self, term: usize) -> usize {
+        let ranks = self.rank_range(term);
+        if ranks.is_empty() { self.numbers.len() } else { ranks.len() }
+    }
+
+    fn rank_range(&self, term: usize) -> Range<usize> {
+        let start = term.checked_sub(1).map_or(0, |before| self.terms[before].rank_end);
+        start as usize..self.terms[term].rank_end as usize
+    }
+
+    /// The terms of `path`, the mark of presence included; none if it has no field.
+    pub(crate) fn find_path(&self, path: &[u8]) -> Range<usize> {
+        let (mut low, mut high) = (0, self.fields.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.path(middle).cmp(path) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return self.terms(middle),
+            }
+        }
+        0..0
+    }
+
+    /// The terms of `path` inside an interval of codes.
+    pub(crate) fn find_range(&self, path: &[u8], range: &CodeRange) -> Range<usize> {
+        let terms = self.find_path(path);
+        let start = self.partition(terms.clone(), |code| range.is_before(code));
+        let end = self.partition(start..terms.end, |code| !range.is_behind(code));
+        start..end
+    }
+
+    /// The first of `terms` for which `is_before` is false.
+    fn partition(&self, terms: Range<usize>, is_before: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut low, mut high) = (terms.start, terms.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_before(self.code(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+/// Takes the terms of a segment in their order.
+#[derive(Default)]
+pub(crate) struct SegmentWriter {
+    numbers: Vec<DocumentNumber>,
+    fields: Vec<Field>,
+    paths: Vec<u8>,
+    terms: Vec<Term>,
+    codes: Vec<u8>,
+    ranks: Vec<u16>,
+}
+
+impl SegmentWriter {
+    pub(crate) fn new(numbers: Vec<DocumentNumber>) -> SegmentWriter {
+        debug_assert!(numbers.len() <= SEGMENT_DOCUMENTS_MAX && numbers.is_sorted());
+        SegmentWriter { numbers, ..SegmentWriter::default() }
+    }
+
+    /// Adds a term of the path that [`SegmentWriter::end_path`] will end; without any document it is left out.
+    pub(crate) fn term(&mut self, code: &[u8], ranks: &[u16]) {
+        if ranks.is_empty() {
+            return;
+        }
+        self.codes.extend_from_slice(code);
+        if ranks.len() < self.numbers.len() {
+            self.ranks.extend_from_slice(ranks);
+        }
+        self.terms.push(Term { code_end: end(self.codes.len()), rank_end: end(self.ranks.len()) });
+    }
+
+    pub(crate) fn end_path(&mut self, path: &[u8]) {
+        let term_end = end(self.terms.len());
+        if self.fields.last().map_or(0, |field| field.term_end) == term_end {
+            return;
+        }
+        self.paths.extend_from_slice(path);
+        self.fields.push(Field { path_end: end(self.paths.len()), term_end });
+    }
+
+    pub(crate) fn finish(self) -> Segment {
+        Segment {
+            numbers: self.numbers.into(),
+            fields: self.fields.into(),
+            paths: self.paths.into(),
+            terms: self.terms.into(),
+            codes: self.codes.into(),
+            ranks: self.ranks.into(),
+        }
+    }
+}
+
+/// Positions in a segment fit 32 bits: 65,536 documents of 2 MB could exceed them, but a batch is closed at a few
+/// megabytes and segments are merged and flushed by bytes too.
+fn end(length: usize) -> u32 {
+    debug_assert!(u32::try_from(length).is_ok());
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// A term of one document in the making.
+struct Entry {
+    /// The first bytes of the code, which decide most comparisons.
+    head: u64,
+    start: u32,
+    end: u32,
+    rank: u16,
+}
+
+#[derive(Default)]
+struct Draft {
+    path: Vec<u8>,
+    entries: Vec<Entry>,
+    present: Vec<u16>,
+}
+
+/// Makes a segment of versions in the order of their numbers, each number once.
+pub(crate) fn build_segment(rules: &Rules, versions: &[Version]) -> Segment {
+    let mut codes = Vec::new();
+    let mut fields: HashMap<Vec<u8>, usize, foldhash::fast::RandomState> = HashMap::default();
+    let mut drafts: Vec<Draft> = Vec::new();
+    let mut walker = TermWalker::new(rules);
+    for (rank, version) in (0..=u16::MAX).zip(versions) {
+        walker.walk(version, |path, code| {
+            let field = match fields.get(path) {
+                Some(field) => *field,
+                None => {
+                    drafts.push(Draft { path: path.to_vec(), ..Draft::default() });
+                    fields.insert(path.to_vec(), drafts.len() - 1);
+                    drafts.len() - 1
+                }
+            };
+            let draft = &mut drafts[field];
+            let start = end(codes.len());
+            codes.extend_from_slice(code);
+            draft.entries.push(Entry { head: head(code), start, end: end(codes.len()), rank });
+            if draft.present.last() != Some(&rank) {
+                draft.present.push(rank);
+            }
+        });
+    }
+    drafts.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    let mut writer = SegmentWriter::new(versions.iter().map(|version| version.number).collect());
+    for draft in drafts {
+        write_draft(draft, &codes, &mut writer);
+    }
+    writer.finish()
+}
+
+fn write_draft(mut draft: Draft, codes: &[u8], writer: &mut SegmentWriter) {
+    let code = |entry: &Entry| &codes[entry.start as usize..entry.end as usize];
+    draft.entries.sort_unstable_by(|left, right| {
+        left.head
+            .cmp(&right.head)
+            .then_with(|| code(left).cmp(code(right)))
+            .then_with(|| left.rank.cmp(&right.rank))
+    });
+    if draft.path != LOGICAL_PATH {
+        writer.term(PRESENT, &draft.present);
+    }
+    let mut ranks = Vec::new();
+    for group in draft.entries.chunk_by(|left, right| left.head == right.head && code(left) == code(right)) {
+        ranks.clear();
+        ranks.extend(group.iter().map(|entry| entry.rank));
+        ranks.dedup();
+        writer.term(code(&group[0]), &ranks);
+    }
+    writer.end_path(&draft.path);
+}
+
+/// The first eight bytes as a number that sorts as they do.
+pub(crate) fn head(code: &[u8]) -> u64 {
+    match code.first_chunk::<8>() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut padded = [0; 8];
+            padded[..code.len()].copy_from_slice(code);
+            u64::from_be_bytes(padded)
+        }
+    }
+}

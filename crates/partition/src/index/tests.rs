@@ -1,0 +1,467 @@
+//! The index against a naive model: random documents, overwrites, deletes and policies; every lookup and walk.
+//!
+//! The model keeps documents as JSON and answers by looking at all of them, with code of its own for paths and
+//! policies.
+
+use crate::index::keeper::{Changes, Keeper, Prepared};
+use crate::index::rules::Rules;
+use crate::index::terms::Version;
+use crate::index::{Coverage, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
+use crate::keyspace::SPACES;
+use bytes::Bytes;
+use kv::{CommitMode, Direction, Store};
+use model::{ContainerDefinition, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal};
+use serde_json::{Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+use value::{Document, Value, encode_key_value};
+
+/// A small generator of numbers; the same seed gives the same case.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap()
+    }
+
+    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+}
+
+const NAMES: [&str; 4] = ["a", "b", "tags", "ü\0x"];
+
+fn scalar(random: &mut Random) -> Json {
+    let long = |end: &str| Json::from("long ".repeat(60) + end);
+    match random.below(12) {
+        0 => Json::Null,
+        1 => json!(true),
+        2 => json!(false),
+        3..=6 => json!(i64::try_from(random.below(5)).unwrap() - 1),
+        7 => json!(1.5),
+        8 => json!(""),
+        9 => long(["", "er", "est"][random.below(3)]),
+        _ => json!(["x", "y", "x\0", "xy"][random.below(4)]),
+    }
+}
+
+fn json_value(random: &mut Random, levels: usize) -> Json {
+    match random.below(if levels == 0 { 6 } else { 10 }) {
+        0..=5 => scalar(random),
+        6 | 7 => (0..random.below(4)).map(|_| json_value(random, levels - 1)).collect(),
+        _ => object(random, levels - 1),
+    }
+}
+
+fn object(random: &mut Random, levels: usize) -> Json {
+    let mut members = serde_json::Map::new();
+    for _ in 0..random.below(4) {
+        members.insert((*random.pick(&NAMES)).to_owned(), json_value(random, levels));
+    }
+    Json::Object(members)
+}
+
+type Steps = Vec<Option<String>>;
+
+#[derive(Clone)]
+struct Naive {
+    partition_key: u8,
+    ts: u64,
+    body: Json,
+}
+
+impl Naive {
+    fn logical(&self) -> Bytes {
+        Bytes::from(vec![self.partition_key * 10, 7, self.partition_key])
+    }
+
+    /// All values with the steps that lead to them.
+    fn values(&self) -> Vec<(Steps, Json)> {
+        fn descend(steps: &Steps, value: &Json, found: &mut Vec<(Steps, Json)>) {
+            let below = |step: Option<&str>| {
+                let mut steps = steps.clone();
+                steps.push(step.map(str::to_owned));
+                steps
+            };
+            found.push((steps.clone(), value.clone()));
+            match value {
+                Json::Array(elements) => {
+                    elements.iter().for_each(|element| descend(&below(None), element, found));
+                }
+                Json::Object(members) => {
+                    members.iter().for_each(|(name, member)| descend(&below(Some(name)), member, found));
+                }
+                Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+            }
+        }
+        let mut body = self.body.clone();
+        body["_ts"] = json!(self.ts);
+        let mut found = Vec::new();
+        descend(&Vec::new(), &body, &mut found);
+        found
+    }
+}
+
+fn code(value: &Json) -> Vec<u8> {
+    let mut code = Vec::new();
+    encode_key_value(&Value::from_json(value.to_string().as_bytes()).unwrap(), &mut code);
+    code
+}
+
+/// The code as a term has it.
+fn term_code(value: &Json) -> Vec<u8> {
+    let mut code = code(value);
+    match value {
+        Json::Array(_) | Json::Object(_) => code.truncate(1),
+        _ if code.len() > 200 => {
+            code.truncate(200);
+            code.push(255);
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+    code
+}
+
+/// The policy as a list: steps, whether it ends with `/?`, whether it includes.
+struct NaivePolicy {
+    paths: Vec<(Steps, bool, bool)>,
+    none: bool,
+}
+
+impl NaivePolicy {
+    fn random(random: &mut Random) -> (NaivePolicy, Json) {
+        if random.below(12) == 0 {
+            return (NaivePolicy { paths: Vec::new(), none: true }, json!({ "indexingMode": "none" }));
+        }
+        let mut paths: Vec<(Steps, bool, bool)> = vec![(Vec::new(), false, random.below(4) > 0)];
+        for _ in 0..random.below(5) {
+            let length = 1 + random.below(3);
+            let step = |random: &mut Random| {
+                let names = [Some("a"), Some("b"), Some("tags"), None];
+                random.pick(&names).map(str::to_owned)
+            };
+            let steps: Steps = (0..length).map(|_| step(random)).collect();
+            let scalar = random.below(2) == 0;
+            if !paths.iter().any(|(other, end, _)| *other == steps && *end == scalar) {
+                paths.push((steps, scalar, random.below(2) == 0));
+            }
+        }
+        let text = |(steps, scalar, _): &(Steps, bool, bool)| {
+            let steps: String = steps
+                .iter()
+                .map(|step| step.as_ref().map_or("/[]".to_owned(), |name| format!("/{name}")))
+                .collect();
+            json!({ "path": steps + if *scalar { "/?" } else { "/*" } })
+        };
+        let list = |include: bool| paths.iter().filter(|path| path.2 == include).map(text).collect::<Json>();
+        let policy = json!({ "includedPaths": list(true), "excludedPaths": list(false) });
+        (NaivePolicy { paths, none: false }, policy)
+    }
+
+    fn is_indexed(&self, steps: &Steps) -> bool {
+        let Some(first) = steps.first() else { return false };
+        if self.none {
+            return false;
+        }
+        match first.as_deref() {
+            Some("id" | "_ts") => return true,
+            Some(name) if name.starts_with('_') => return false,
+            Some(_) | None => {}
+        }
+        let matching = self
+            .paths
+            .iter()
+            .filter(|(path, scalar, _)| if *scalar { path == steps } else { steps.starts_with(path) });
+        matching.max_by_key(|(path, scalar, _)| (path.len(), *scalar)).is_some_and(|(.., include)| *include)
+    }
+}
+
+struct Case {
+    random: Random,
+    policy: NaivePolicy,
+    keeper: Keeper,
+    documents: BTreeMap<u64, Naive>,
+    number_last: u64,
+    store: Store,
+}
+
+fn index_path(steps: &Steps) -> IndexPath {
+    IndexPath::property(steps.iter().map(|step| step.as_deref().map_or(PathStep::Elements, PathStep::Name)))
+}
+
+fn number(counter: u64) -> DocumentNumber {
+    DocumentNumber::new(PartitionOrdinal(3), counter).unwrap()
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut random = Random(seed);
+        let (policy, json) = NaivePolicy::random(&mut random);
+        let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": json });
+        let definition = ContainerDefinition::from_json(&body).unwrap();
+        let rules = Arc::new(Rules::new(&definition.policies.indexing));
+        let options = IndexOptions { inline_documents_max: 10 };
+        Case {
+            random,
+            policy,
+            keeper: Keeper::new(options, rules, Lsn(0)),
+            documents: BTreeMap::new(),
+            number_last: 0,
+            store: Store::memory(&SPACES, CommitMode::Inline),
+        }
+    }
+
+    async fn write_batch(&mut self) {
+        let mut changes = Changes::new();
+        for _ in 0..=self.random.below(6) {
+            let old: Vec<u64> = self.documents.keys().copied().collect();
+            let kind = self.random.below(10);
+            if kind < 2 && !old.is_empty() {
+                let gone = *self.random.pick(&old);
+                self.documents.remove(&gone);
+                changes.insert(number(gone), None);
+                continue;
+            }
+            let counter = if kind < 5 && !old.is_empty() {
+                *self.random.pick(&old)
+            } else {
+                self.number_last += 1;
+                self.number_last
+            };
+            let mut body = object(&mut self.random, 3);
+            body["id"] = json!(format!("{counter}"));
+            let partition_key = self.documents.get(&counter).map(|old| old.partition_key);
+            let partition_key = partition_key.unwrap_or_else(|| u8::try_from(self.random.below(4)).unwrap());
+            let naive = Naive { partition_key, ts: 1000 + self.random.next() % 5, body };
+            let document = Document::from_json(naive.body.to_string().as_bytes()).unwrap();
+            let version =
+                Version { number: number(counter), logical: naive.logical(), ts: naive.ts, document };
+            changes.insert(number(counter), Some(version));
+            self.documents.insert(counter, naive);
+        }
+        let prepared = Prepared::new(self.keeper.rules(), changes);
+        let lsn = self.keeper.lsn.next();
+        self.keeper.apply(prepared, lsn).await;
+        if self.random.below(3) == 0 && self.keeper.is_busy() {
+            self.keeper.finish().await;
+        }
+    }
+
+    fn reader(&self) -> IndexReader {
+        IndexReader {
+            pieces: self.keeper.pieces(),
+            rules: Arc::clone(self.keeper.rules()),
+            view: self.store.view().unwrap(),
+        }
+    }
+
+    fn values(&self) -> Vec<(Steps, Json)> {
+        self.documents.values().flat_map(Naive::values).collect()
+    }
+
+    fn random_place(&mut self) -> (Steps, Json) {
+        let values = self.values();
+        if values.is_empty() || self.random.below(10) == 0 {
+            return (vec![Some("nowhere".to_owned())], scalar(&mut self.random));
+        }
+        let (steps, value) = self.random.pick(&values).clone();
+        if self.random.below(3) == 0 { (steps, scalar(&mut self.random)) } else { (steps, value) }
+    }
+
+    /// A lookup with the documents that it should find.
+    fn random_lookup(&mut self, levels: usize) -> (Lookup, BTreeSet<u64>) {
+        let kinds = if levels == 0 { 6 } else { 9 };
+        let all: BTreeSet<u64> = self.documents.keys().copied().collect();
+        match self.random.below(kinds) {
+            0 => (Lookup::All, all),
+            1 => {
+                let steps = self.random_place().0;
+                let expected = self.holders(&steps, |_| true);
+                (Lookup::Present(index_path(&steps)), expected)
+            }
+            2 => {
+                let (steps, value) = self.random_place();
+                let wanted = code(&value);
+                let expected = self.holders(&steps, |code| *code == wanted);
+                (Lookup::Term { path: index_path(&steps), code: wanted }, expected)
+            }
+            3 => {
+                let (steps, value) = self.random_place();
+                let low = self.random_bound(&value);
+                let high = scalar(&mut self.random);
+                let high = self.random_bound(&high);
+                let inside = |code: &Vec<u8>| {
+                    let after_low = match &low {
+                        Bound::Included(low) => code >= low,
+                        Bound::Excluded(low) => code > low,
+                        Bound::Unbounded => true,
+                    };
+                    let before_high = match &high {
+                        Bound::Included(high) => code <= high,
+                        Bound::Excluded(high) => code < high,
+                        Bound::Unbounded => true,
+                    };
+                    after_low && before_high
+                };
+                let expected = self.holders(&steps, inside);
+                (Lookup::Range { path: index_path(&steps), low: low.clone(), high: high.clone() }, expected)
+            }
+            4 => {
+                let wanted = u8::try_from(self.random.below(5)).unwrap();
+                let prefix = Naive { partition_key: wanted, ts: 0, body: Json::Null }.logical();
+                let with = self.documents.iter().filter(|(_, naive)| naive.partition_key == wanted);
+                let expected = with.map(|(number, _)| *number).collect();
+                (Lookup::Logical(prefix), expected)
+            }
+            5 => {
+                let min = EffectiveKey::from_bytes(&[u8::try_from(self.random.below(40)).unwrap()]);
+                let max = EffectiveKey::from_bytes(&[u8::try_from(self.random.below(40)).unwrap()]);
+                let range = EffectiveRange { min, max };
+                let inside = |naive: &Naive| {
+                    naive.logical()[..] >= *range.min.as_bytes()
+                        && naive.logical()[..] < *range.max.as_bytes()
+                };
+                let with = self.documents.iter().filter(|(_, naive)| inside(naive));
+                let expected = with.map(|(number, _)| *number).collect();
+                (Lookup::Effective(range), expected)
+            }
+            6 => {
+                let (part, expected) = self.random_lookup(levels - 1);
+                (Lookup::Without(Box::new(part)), &all - &expected)
+            }
+            kind => {
+                let parts: Vec<_> =
+                    (0..self.random.below(4)).map(|_| self.random_lookup(levels - 1)).collect();
+                let (lookups, sets): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+                if kind == 7 {
+                    let expected = sets.into_iter().fold(all, |left, right| &left & &right);
+                    (Lookup::And(lookups), expected)
+                } else {
+                    let expected = sets.into_iter().fold(BTreeSet::new(), |left, right| &left | &right);
+                    (Lookup::Or(lookups), expected)
+                }
+            }
+        }
+    }
+
+    fn random_bound(&mut self, value: &Json) -> Bound<Vec<u8>> {
+        let mut code = code(value);
+        match self.random.below(6) {
+            0 => Bound::Unbounded,
+            1 => Bound::Excluded(code),
+            2 => {
+                // As for "begins with".
+                code.truncate(1 + self.random.below(code.len()));
+                Bound::Included(code)
+            }
+            _ => Bound::Included(code),
+        }
+    }
+
+    /// Documents with a value at an indexed place whose whole code is wanted.
+    fn holders(&self, steps: &Steps, wanted: impl Fn(&Vec<u8>) -> bool) -> BTreeSet<u64> {
+        if !self.policy.is_indexed(steps) {
+            return BTreeSet::new();
+        }
+        let holds = |naive: &Naive| {
+            naive.values().iter().any(|(place, value)| place == steps && wanted(&code(value)))
+        };
+        self.documents.iter().filter(|(_, naive)| holds(naive)).map(|(number, _)| *number).collect()
+    }
+
+    async fn check_lookup(&mut self) {
+        let (lookup, expected) = self.random_lookup(3);
+        let reader = self.reader();
+        let found = reader.documents(&lookup).await.unwrap();
+        let numbers: Vec<u64> = found.iter().map(DocumentNumber::counter).collect();
+        assert!(numbers.is_sorted());
+        let set: BTreeSet<u64> = numbers.iter().copied().collect();
+        assert_eq!(set.len() as u64, found.count());
+        assert!(set.is_superset(&expected), "{lookup:?} misses {:?}", &expected - &set);
+        if found.is_exact() {
+            assert_eq!(set, expected, "{lookup:?}");
+        }
+        assert!(reader.estimate(&lookup).await.unwrap() >= found.count(), "{lookup:?}");
+        let middle = self.random.next() % (self.number_last + 2);
+        let from: Vec<u64> = found.iter_from(Some(number(middle))).map(DocumentNumber::counter).collect();
+        assert_eq!(from, numbers.iter().copied().filter(|number| *number >= middle).collect::<Vec<_>>());
+        let back: Vec<u64> =
+            found.iter_back_from(Some(number(middle))).map(DocumentNumber::counter).collect();
+        assert_eq!(
+            back,
+            numbers.iter().rev().copied().filter(|number| *number <= middle).collect::<Vec<_>>()
+        );
+        assert_eq!(found.contains(number(middle)), set.contains(&middle));
+    }
+
+    async fn check_walk(&mut self) {
+        let (steps, value) = self.random_place();
+        let direction = *self.random.pick(&[Direction::Forward, Direction::Backward]);
+        let from = (self.random.below(2) == 0).then(|| term_code(&value));
+        let within = (self.random.below(2) == 0).then(|| self.random_lookup(1).0);
+        let reader = self.reader();
+        let within = match &within {
+            Some(lookup) => Some(reader.documents(lookup).await.unwrap()),
+            None => None,
+        };
+        let mut expected: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
+        for (counter, naive) in &self.documents {
+            let is_within = within.as_ref().is_none_or(|within| within.contains(number(*counter)));
+            for (place, value) in naive.values() {
+                if place == steps && self.policy.is_indexed(&steps) && is_within {
+                    expected.entry(term_code(&value)).or_default().insert(*counter);
+                }
+            }
+        }
+        let mut expected: Vec<_> = expected.into_iter().collect();
+        if direction == Direction::Backward {
+            expected.reverse();
+        }
+        if let Some(from) = &from {
+            expected.retain(|(code, _)| match direction {
+                Direction::Forward => code >= from,
+                Direction::Backward => code <= from,
+            });
+        }
+        let mut walk = reader.walk(&index_path(&steps), direction, from, within.as_ref()).await.unwrap();
+        let mut found = Vec::new();
+        while let Some(step) = walk.next().await.unwrap() {
+            assert!(step.numbers.is_sorted());
+            assert_eq!(step.is_cut, step.code.len() > 200 || step.code.len() == 1 && step.code[0] >= 0x50);
+            found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
+        }
+        assert_eq!(found, expected, "{steps:?} {direction:?}");
+    }
+
+    async fn check(&mut self) {
+        let reader = self.reader();
+        assert_eq!(reader.document_count(), self.documents.len() as u64);
+        let steps = self.random_place().0;
+        let covers = reader.covers(&index_path(&steps)) == Coverage::Whole;
+        assert_eq!(covers, self.policy.is_indexed(&steps), "{steps:?}");
+        for _ in 0..4 {
+            self.check_lookup().await;
+            self.check_walk().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn lookups_and_walks_are_those_of_a_naive_model() {
+    for seed in 0..20 {
+        let mut case = Case::new(seed);
+        for _ in 0..40 {
+            case.write_batch().await;
+            case.check().await;
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The state that readers take: what the writer publishes after every commit.
+
+use crate::head::Head;
+use crate::index::IndexReader;
+use crate::partition::PartitionCounts;
+use kv::View;
+use model::Lsn;
+use std::sync::Arc;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct Published {
+    /// `None` while the partition rests.
+    pub(crate) view: Option<View>,
+    /// The index at the position of the view; `None` without a view or while the index is being made.
+    pub(crate) index: Option<Arc<IndexReader>>,
+    pub(crate) lsn: Lsn,
+    pub(crate) counts: PartitionCounts,
+}
+
+impl Published {
+    pub(crate) fn new(view: View, index: Option<IndexReader>, head: &Head) -> Published {
+        Published { view: Some(view), index: index.map(Arc::new), ..Published::resting(head) }
+    }
+
+    pub(crate) fn resting(head: &Head) -> Published {
+        let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
+        Published { view: None, index: None, lsn: head.lsn, counts }
+    }
+}

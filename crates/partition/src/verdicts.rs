@@ -1,0 +1,59 @@
+//! Transactions that were decided and wait for the disk: who is told what, and when.
+
+use crate::evaluate::Outcomes;
+use crate::partition::Executed;
+use crate::writer::Command;
+use kv::{Health, Store};
+use model::{Charge, Fault, Lsn, StorageFault};
+use plan::{Mutation, Operation, StepFault, Transaction};
+use std::collections::VecDeque;
+use tokio::sync::oneshot;
+
+/// A transaction that was decided and waits for the disk.
+pub(crate) struct Decided {
+    pub(crate) transaction: Transaction,
+    pub(crate) verdict: Result<Outcomes, StepFault>,
+    pub(crate) reply: oneshot::Sender<Result<Executed, StepFault>>,
+}
+
+/// Whether a transaction can only free space.
+pub(crate) fn is_shrinking(transaction: &Transaction) -> bool {
+    transaction.operations.iter().all(|operation| match operation {
+        Operation::Read { .. } => true,
+        Operation::Write(mutation) => match mutation {
+            Mutation::Delete { .. } | Mutation::Expire { .. } => true,
+            Mutation::Create { .. }
+            | Mutation::Upsert { .. }
+            | Mutation::Replace { .. }
+            | Mutation::Patch { .. }
+            | Mutation::Reschedule { .. } => false,
+        },
+    })
+}
+
+pub(crate) fn full_fault(store: &Store) -> Option<Fault> {
+    match store.health() {
+        Health::Full { free_bytes, reserve_bytes } => {
+            Some(StorageFault::Full { free_bytes, reserve_bytes }.into())
+        }
+        Health::Serving | Health::Poisoned { .. } | Health::Closed => None,
+    }
+}
+
+pub(crate) fn answer(decided: Vec<Decided>, lsn: Lsn) {
+    for one in decided {
+        let _ = one.reply.send(one.verdict.map(|outcomes| Executed { outcomes, lsn }));
+    }
+}
+
+/// Tells everybody in a failed batch. Those that only free space run again when the disk was too full for others.
+pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, was_full: bool, again: &mut VecDeque<Command>) {
+    for one in decided {
+        if was_full && is_shrinking(&one.transaction) {
+            again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
+        } else {
+            let refusal = StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE };
+            let _ = one.reply.send(Err(refusal));
+        }
+    }
+}
