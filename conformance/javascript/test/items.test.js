@@ -228,10 +228,5 @@ for (const scheme of SCHEMES) {
       const left = await all(server, scheme, container);
       assert.deepEqual(left.map((item) => item.id), ["other"]);
     });
-
-    it("says that queries are not supported", async () => {
-      const query = container.items.query("SELECT * FROM c WHERE c.n > 1", { partitionKey: "a" });
-      await assert.rejects(query.fetchAll(), (error) => Number(error.code) === 400 && /not supported/.test(error.message));
-    });
   });
 }

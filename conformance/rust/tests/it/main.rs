@@ -11,6 +11,7 @@ mod items;
 mod partition_keys;
 mod patch;
 mod policies;
+mod queries;
 mod restart;
 mod session;
 mod throughput;
