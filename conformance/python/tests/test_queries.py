@@ -273,7 +273,7 @@ def test_system_properties_can_be_queried(filled):
         assert found == ["item-09"], name
 
 
-def test_ranks_are_fused_by_the_client(make_container):
+def test_ranks_are_fused(make_container):
     container = make_container(
         offer_throughput=20000,
         full_text_policy={"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/text", "language": "en-US"}]},

@@ -12,6 +12,7 @@ use model::{Charge, Fault, SessionToken};
 use partition::keyspace;
 use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
+use std::borrow::Cow;
 use std::sync::Arc;
 use value::Value;
 
@@ -55,6 +56,7 @@ impl Engine {
     /// Answers a page of a query.
     pub async fn query(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
+        let request = &with_vectors(container, request);
         let mut program = Arc::new(program(container, request)?);
         let mut context = scope_context("query", container, &request.scope);
         context.extend_from_slice(program.digest());
@@ -162,6 +164,17 @@ impl Engine {
             parts.push(Part { partition, keys, is_whole, ancestors: entry.parents.clone() });
         }
         Ok(parts)
+    }
+}
+
+/// The request with the container's word on vectors in it.
+fn with_vectors<'r>(container: &Container, request: &'r QueryRequest) -> Cow<'r, QueryRequest> {
+    match &container.definition().policies.vectors {
+        Some(policy) if !policy.embeddings.is_empty() => {
+            let query = Arc::new(exec::with_policy(&request.query, &policy.embeddings));
+            Cow::Owned(QueryRequest { query, ..request.clone() })
+        }
+        Some(_) | None => Cow::Borrowed(request),
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
 //! | `page`, `assembly` | a page; offset, limit and size |
 //! | `rank` | ranked queries made ordered ones |
+//! | `vectors` | what near means, by the container's policy |
 //! | `resume` | what a continuation says |
 //! | `explain` | all that as text |
 
@@ -34,6 +35,7 @@ mod resume;
 mod select;
 mod stream;
 mod task;
+mod vectors;
 
 pub use computed::ComputedProperty;
 pub use explain::explain;
@@ -43,3 +45,4 @@ pub use page::{Page, PageRequest, page};
 pub use program::Program;
 pub use resume::Resume;
 pub use task::{Part, QueryBounds};
+pub use vectors::with_policy;

@@ -187,11 +187,6 @@ pub enum QueryFault {
          true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
     )]
     CrossPartitionDisabled,
-    /// Only the client can join what this query needs joined: it must ask for a plan.
-    #[error(
-        "The query needs a plan: its ranks must be fused by the client, which needs statistics of all partitions."
-    )]
-    PlanRequired,
     /// The client cannot merge what this query needs merged.
     #[error("the query needs features that the client does not support: {}", .missing.join(", "))]
     FeaturesMissing {

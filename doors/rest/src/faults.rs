@@ -17,8 +17,6 @@ pub(crate) struct Refusal {
     pub(crate) fault: Fault,
     /// What finding out cost.
     pub(crate) charge: Charge,
-    /// The plan by which the client can ask instead, as JSON.
-    pub(crate) plan: Option<String>,
 }
 
 impl<F: Into<Fault>> From<F> for Refusal {
@@ -36,7 +34,7 @@ impl<F: Into<Fault>> From<F> for Refusal {
             | Fault::Storage(_)
             | Fault::Internal(_) => Charge::MINIMUM,
         };
-        Refusal { fault, charge, plan: None }
+        Refusal { fault, charge }
     }
 }
 
@@ -52,8 +50,6 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
         Fault::Precondition(
             PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists | PreconditionFault::Absent,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
-        // Clients then ask for a plan.
-        Fault::Query(QueryFault::PlanRequired) => (StatusCode::BAD_REQUEST, 1004),
         Fault::Query(
             QueryFault::Text { .. }
             | QueryFault::CrossPartitionDisabled
@@ -220,10 +216,6 @@ pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     out.extend_from_slice(code.as_bytes());
     out.extend_from_slice(b"\",\"message\":");
     json::push_string(&message, &mut out);
-    if let Some(plan) = &refusal.plan {
-        out.extend_from_slice(b",\"additionalErrorInfo\":");
-        json::push_string(plan, &mut out);
-    }
     out.push(b'}');
     out
 }

@@ -3,7 +3,7 @@
 //! Whatever a query needs joined across partitions is joined here, so clients that ask without a plan get the final
 //! rows. Clients that join by themselves ask range after range, in the forms of `query_plan`.
 
-use super::{Call, query_plan, scope};
+use super::{Call, scope};
 use crate::faults::Refusal;
 use crate::lower::{QueryText, computed_properties, pinned_keys};
 use crate::route::ContainerPath;
@@ -13,8 +13,7 @@ use crate::wire::{headers, json, names};
 use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
 use http::StatusCode;
 use model::{Fault, QueryFault};
-use plan::query::{Order, Query};
-use std::sync::Arc;
+use plan::query::Query;
 use std::time::Duration;
 
 /// What clients must know to go on behind a row: rows with equal sort values come by document number, the other way
@@ -26,12 +25,11 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let page = call.page_request()?;
     let wants_metrics = headers::flag(call.headers(), &names::POPULATE_QUERY_METRICS)?;
     let session = headers::session(call.headers())?;
-    let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query()?;
+    let query = QueryText::read(call.headers(), &call.body)?.lower()?;
     let scope = scope_of(call, &container, &query)?;
     let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
-    refuse_ranks(&container, &scope, &tree, &query)?;
     let request = QueryRequest {
-        query: Arc::new(query),
+        query,
         computed: computed_properties(&container)?,
         scope,
         items_max: page.items_max,
@@ -50,22 +48,6 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     }
     reply.sessions(&container, &page.session);
     Ok(reply)
-}
-
-/// Refuses what only the client can join, with the plan by which it can.
-fn refuse_ranks(
-    container: &Container,
-    scope: &Scope,
-    tree: &sql::ast::Query,
-    query: &Query,
-) -> Result<(), Refusal> {
-    match query.order {
-        Order::None | Order::Keys(_) => Ok(()),
-        Order::Rank(_) => {
-            let (plan, _) = query_plan::document(container, scope, tree, query)?;
-            Err(Refusal { plan: Some(plan), ..QueryFault::PlanRequired.into() })
-        }
-    }
 }
 
 /// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.
