@@ -48,7 +48,10 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
             ConflictFault::Id | ConflictFault::Permission { .. } | ConflictFault::UniqueKey { .. },
         ) => (StatusCode::CONFLICT, 0),
         Fault::Precondition(
-            PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists | PreconditionFault::Absent,
+            PreconditionFault::EtagMismatch { .. }
+            | PreconditionFault::Exists
+            | PreconditionFault::Absent
+            | PreconditionFault::Filter,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
         Fault::Query(
             QueryFault::Text { .. }

@@ -11,6 +11,7 @@ mod cors;
 mod documents;
 mod feeds;
 mod offers;
+mod patch_conditions;
 mod policies;
 mod protocol;
 mod queries;
