@@ -1,10 +1,11 @@
 //! One connection from its first byte to its end: TLS or plain, HTTP/1.1 or HTTP/2.
 
 use crate::service::{Peer, Service};
+use crate::settings::Timeouts;
 use crate::watch::{Manner, Watch, Watched};
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::Watcher;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,6 +17,10 @@ use tokio_rustls::TlsAcceptor;
 
 /// The first byte of every TLS connection; no HTTP request begins with it.
 const TLS_HANDSHAKE_BYTE: u8 = 0x16;
+/// What every HTTP/2 connection without TLS begins with, as much of it as no other request begins with.
+const HTTP2_OPENING: &[u8] = b"PRI";
+/// How long to wait before looking again at an opening that came in pieces.
+const OPENING_LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Largest URL and headers that are read, with room for the door's own, smaller bound to answer.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// Streams of one HTTP/2 connection.
@@ -30,15 +35,52 @@ const HTTP2_SEND_BYTES: usize = 256 * 1024;
 const HTTP2_PING_EVERY: Duration = Duration::from_secs(60);
 const HTTP2_PING_ANSWER: Duration = Duration::from_secs(20);
 
+/// What a client wants to speak, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    Tls,
+    Http1,
+    Http2,
+}
+
+impl Opening {
+    /// `None` while more bytes are needed to tell.
+    fn of(first: &[u8]) -> Option<Opening> {
+        match first {
+            [] => None,
+            [TLS_HANDSHAKE_BYTE, ..] => Some(Opening::Tls),
+            _ if first.starts_with(HTTP2_OPENING) => Some(Opening::Http2),
+            _ if HTTP2_OPENING.starts_with(first) => None,
+            _ => Some(Opening::Http1),
+        }
+    }
+
+    /// Looks at the first bytes without taking them; `None` when the client has gone.
+    async fn await_of(stream: &TcpStream) -> Option<Opening> {
+        let mut first = [0; HTTP2_OPENING.len()];
+        loop {
+            match stream.peek(&mut first).await {
+                Ok(0) | Err(_) => return None,
+                Ok(count) => match Opening::of(&first[..count]) {
+                    Some(opening) => return Some(opening),
+                    // What has come is there at every look, so only time tells whether there is more.
+                    None => tokio::time::sleep(OPENING_LOOK_EVERY).await,
+                },
+            }
+        }
+    }
+}
+
 /// Serves a connection until either side ends it.
 pub(crate) async fn serve(stream: TcpStream, address: SocketAddr, service: Arc<Service>, watcher: Watcher) {
     let _ = stream.set_nodelay(true);
     let patience = service.timeouts.handshake;
-    let mut first = [0];
-    let Ok(Ok(1)) = tokio::time::timeout(patience, stream.peek(&mut first)).await else { return };
-    if first[0] != TLS_HANDSHAKE_BYTE {
-        let peer = Peer { address, secure: false };
-        return serve_http(stream, peer, Manner::Sequential, service, watcher).await;
+    let Ok(Some(opening)) = tokio::time::timeout(patience, Opening::await_of(&stream)).await else { return };
+    let plain = Peer { address, secure: false };
+    match opening {
+        Opening::Http1 => return serve_http(stream, plain, Manner::Sequential, service, watcher).await,
+        Opening::Http2 => return serve_http(stream, plain, Manner::Multiplexed, service, watcher).await,
+        Opening::Tls => {}
     }
     let acceptor = TlsAcceptor::from(service.tls.config.load_full());
     match tokio::time::timeout(patience, acceptor.accept(stream)).await {
@@ -58,21 +100,54 @@ where
 {
     let watch = Watch::new(manner);
     let timeouts = service.timeouts;
-    let answering = service_fn(|request: http::Request<_>| {
+    let requests = Arc::clone(&watch);
+    let answering = service_fn(move |request: http::Request<_>| {
         let service = Arc::clone(&service);
-        let serving = watch.begin(request.version());
+        let serving = requests.begin();
         async move {
             let response = service.handle(request, peer).await;
             drop(serving);
             Ok::<_, Infallible>(response)
         }
     });
-    let mut builder = Builder::new(TokioExecutor::new());
-    // Slow headers are the watch's business; a timer for each request would cost more than all else here. One
-    // buffer for head and body is a copy of a kilobyte and spares the system the work of a list of buffers.
-    builder.http1().header_read_timeout(None).writev(false).max_buf_size(HEADER_BYTES_MAX);
+    let io = TokioIo::new(Watched { stream, watch: Arc::clone(&watch) });
+    match manner {
+        Manner::Sequential => {
+            let connection = http1_builder().serve_connection(io, answering);
+            watched(watcher.watch(connection), &watch, timeouts, peer).await;
+        }
+        Manner::Multiplexed => {
+            let connection = http2_builder().serve_connection(io, answering);
+            watched(watcher.watch(connection), &watch, timeouts, peer).await;
+        }
+    }
+}
+
+/// Carries a connection on until it ends or its watch loses patience.
+async fn watched<C, E>(connection: C, watch: &Watch, timeouts: Timeouts, peer: Peer)
+where
+    C: Future<Output = Result<(), E>>,
+    E: std::fmt::Display,
+{
+    tokio::select! {
+        result = connection => if let Err(cause) = result {
+            tracing::debug!(address = %peer.address, %cause, "connection ended");
+        },
+        () = watch.expired(timeouts) => tracing::debug!(address = %peer.address, "connection was cut off for silence"),
+    }
+}
+
+/// Slow headers are the watch's business; a timer for each request would cost more than all else here. One buffer for
+/// head and body is a copy of a kilobyte and spares the system the work of a list of buffers.
+fn http1_builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder.header_read_timeout(None).writev(false).max_buf_size(HEADER_BYTES_MAX);
     builder
-        .http2()
+}
+
+fn http2_builder() -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(HTTP2_STREAMS_MAX)
         .max_pending_accept_reset_streams(HTTP2_RESETS_MAX)
@@ -83,12 +158,20 @@ where
         .max_send_buf_size(HTTP2_SEND_BYTES)
         .keep_alive_interval(Some(HTTP2_PING_EVERY))
         .keep_alive_timeout(HTTP2_PING_ANSWER);
-    let io = TokioIo::new(Watched { stream, watch: Arc::clone(&watch) });
-    let connection = watcher.watch(builder.serve_connection(io, answering).into_owned());
-    tokio::select! {
-        result = connection => if let Err(cause) = result {
-            tracing::debug!(address = %peer.address, %cause, "connection ended");
-        },
-        () = watch.expired(timeouts) => tracing::debug!(address = %peer.address, "connection was cut off for silence"),
+    builder
+}
+
+#[test]
+fn first_bytes_tell_what_is_spoken() {
+    for (first, opening) in [
+        (&b"\x16"[..], Some(Opening::Tls)),
+        (b"GET /", Some(Opening::Http1)),
+        (b"PO", Some(Opening::Http1)),
+        (b"PRI", Some(Opening::Http2)),
+        (b"PR", None),
+        (b"P", None),
+        (b"", None),
+    ] {
+        assert_eq!(Opening::of(first), opening, "{first:?}");
     }
 }

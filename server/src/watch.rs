@@ -6,12 +6,10 @@
 //! answers to our own questions), so there only the rest is bounded.
 
 use crate::settings::Timeouts;
-use http::Version;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -23,7 +21,7 @@ const LOOK_EVERY_MIN: Duration = Duration::from_millis(10);
 /// How requests follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// One after the other: HTTP/1.1, or not known yet.
+    /// One after the other: HTTP/1.1.
     Sequential,
     /// Several at once: HTTP/2.
     Multiplexed,
@@ -44,22 +42,16 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct Watch {
     phase: Mutex<Phase>,
-    multiplexed: AtomicBool,
+    manner: Manner,
 }
 
 impl Watch {
     pub(crate) fn new(manner: Manner) -> Arc<Watch> {
-        Arc::new(Watch {
-            phase: Mutex::new(Phase::Idle { since: Instant::now() }),
-            multiplexed: AtomicBool::new(manner == Manner::Multiplexed),
-        })
+        Arc::new(Watch { phase: Mutex::new(Phase::Idle { since: Instant::now() }), manner })
     }
 
     /// A request has arrived; its body and its answer are bounded elsewhere.
-    pub(crate) fn begin(self: &Arc<Watch>, version: Version) -> Serving {
-        if version == Version::HTTP_2 {
-            self.multiplexed.store(true, Ordering::Relaxed);
-        }
+    pub(crate) fn begin(self: &Arc<Watch>) -> Serving {
         self.change(|phase| match phase {
             Phase::Serving { requests } => Phase::Serving { requests: requests + 1 },
             Phase::Idle { .. } | Phase::Arriving { .. } => Phase::Serving { requests: 1 },
@@ -84,7 +76,7 @@ impl Watch {
     }
 
     fn arrived(&self) {
-        if self.multiplexed.load(Ordering::Relaxed) {
+        if self.manner == Manner::Multiplexed {
             return;
         }
         self.change(|phase| match phase {

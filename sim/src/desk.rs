@@ -7,8 +7,8 @@ use crate::naive::{Aim, Body, Demand, Edit, Step};
 use crate::scenario::Scope;
 use crate::world::{Complaint, partition_key};
 use engine::{
-    Action, Container, DocumentAddress, Engine, FeedPage, FeedRequest, FeedScope, Keyed, Principal, Reach,
-    ReadOptions, ReadPass, WritePass,
+    Action, Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, Reach, ReadOptions,
+    ReadPass, WritePass,
 };
 use model::{AccessFault, DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
 use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
@@ -253,9 +253,9 @@ impl Desk {
         let record = self.invoke(lane, self.event(), call);
         let request = FeedRequest {
             scope: match scope {
-                Scope::Container => FeedScope::Container,
-                Scope::Partition(ordinal) => FeedScope::Range(PartitionOrdinal(ordinal), None),
-                Scope::Key(key) => FeedScope::Key(partition_key(&self.container, key)),
+                Scope::Container => engine::Scope::Container,
+                Scope::Partition(ordinal) => engine::Scope::Range(PartitionOrdinal(ordinal), None),
+                Scope::Key(key) => engine::Scope::Key(partition_key(&self.container, key)),
             },
             items_max,
             continuation,
@@ -298,7 +298,8 @@ fn operation(step: &Step) -> Result<Operation, Fault> {
             Mutation::Replace { target: target(aim)?, item: item(body)?, condition: condition(demand) }
         }
         Step::Patch { aim, edits, demand } => {
-            Mutation::Patch { target: target(aim)?, operations: patch(edits)?, condition: condition(demand) }
+            let (target, operations) = (target(aim)?, patch(edits)?);
+            Mutation::Patch { target, operations, condition: condition(demand), filter: None }
         }
         Step::Delete { aim, demand } => {
             Mutation::Delete { target: target(aim)?, condition: condition(demand) }

@@ -13,6 +13,7 @@ pub mod feeds;
 pub mod history;
 pub mod identity;
 pub mod naive;
+pub mod queries;
 pub mod random;
 pub mod recorded;
 pub mod scenario;

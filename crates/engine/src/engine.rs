@@ -3,6 +3,7 @@
 use crate::access::{Access, AccountKey};
 use crate::catalog::Catalog;
 use crate::jobs::Jobs;
+use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{IndexMemory, IndexOptions};
@@ -26,6 +27,8 @@ pub struct EngineOptions {
     pub durability: Durability,
     /// Memory for documents that were read lately.
     pub record_cache_bytes: usize,
+    /// What a page of a query may take.
+    pub query_bounds: QueryBounds,
     /// Sizes of the index.
     pub index: IndexOptions,
 }
@@ -37,6 +40,7 @@ impl Default for EngineOptions {
             partition_throughput_max: 10_000,
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
+            query_bounds: QueryBounds::default(),
             index: IndexOptions::default(),
         }
     }

@@ -22,11 +22,13 @@ const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 
 /// Which documents are wanted.
 #[derive(Clone, Debug)]
-pub enum FeedScope {
+pub enum Scope {
     /// All of the container.
     Container,
     /// Those of one partition key range, or of a part of it.
     Range(PartitionOrdinal, Option<EffectiveRange>),
+    /// Those of a stretch of the hash space, whatever ranges it is cut into.
+    Hashes(EffectiveRange),
     /// Those of a partition key, or of the beginning of a hierarchical one.
     Key(PartitionKey),
 }
@@ -35,7 +37,7 @@ pub enum FeedScope {
 #[derive(Clone, Debug)]
 pub struct FeedRequest {
     /// Which documents.
-    pub scope: FeedScope,
+    pub scope: Scope,
     /// Most documents of the page.
     pub items_max: usize,
     /// Where to go on.
@@ -62,7 +64,7 @@ impl Engine {
     pub async fn feed(&self, pass: ReadPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
         let container = pass.container;
         let (hashes, mut keys) = bounds(container, &request.scope)?;
-        let context = feed_context(container, &request.scope);
+        let context = scope_context("feed", container, &request.scope);
         if let Some(text) = &request.continuation {
             keys = resumed(&keys, &self.continuation_key.open(&context, text)?)?;
         }
@@ -75,7 +77,7 @@ impl Engine {
         let mut bytes = 0;
         for entry in container.map.owners(&hashes) {
             let owned = keyspace::effective_range(container.number(), &entry.range);
-            let Some(range) = intersection(&keys, &owned) else {
+            let Some(range) = keys.intersection(&owned) else {
                 continue;
             };
             let resume_after =
@@ -130,35 +132,43 @@ impl Engine {
 }
 
 /// The hashes and keys that a scope covers.
-fn bounds(container: &Container, scope: &FeedScope) -> Result<(EffectiveRange, KeyRange), Fault> {
+pub(crate) fn bounds(container: &Container, scope: &Scope) -> Result<(EffectiveRange, KeyRange), Fault> {
     let definition = &container.definition().partition_key;
     let hashes = match scope {
-        FeedScope::Container => EffectiveRange::full(),
-        FeedScope::Range(ordinal, part) => {
-            let entry = container.map.by_ordinal(*ordinal);
-            let entry = entry.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })?;
-            part.as_ref().map_or_else(|| entry.range.clone(), |part| entry.range.intersect(part))
+        Scope::Container => EffectiveRange::full(),
+        Scope::Range(ordinal, part) => {
+            let range = range_of(container, *ordinal)?;
+            part.as_ref().map_or_else(|| range.clone(), |part| range.intersect(part))
         }
-        FeedScope::Key(key) if definition.is_complete(key) => {
+        Scope::Hashes(range) => EffectiveRange::full().intersect(range),
+        Scope::Key(key) if definition.is_complete(key) => {
             let effective = definition.effective_key(key);
             let logical = LogicalKey { partition_key: key.clone(), effective };
             let keys = keyspace::logical_range(&keyspace::logical_prefix(container.number(), &logical));
             return Ok((EffectiveRange::point(logical.effective), keys));
         }
-        FeedScope::Key(prefix) => definition.effective_range(prefix),
+        Scope::Key(prefix) => definition.effective_range(prefix),
     };
     let keys = keyspace::effective_range(container.number(), &hashes);
     Ok((hashes, keys))
 }
 
-/// Binds a continuation to its container and scope.
-fn feed_context(container: &Container, scope: &FeedScope) -> Vec<u8> {
-    let mut context = format!("feed {} ", container.number().0).into_bytes();
+/// The hashes behind the id of a range.
+fn range_of(container: &Container, ordinal: PartitionOrdinal) -> Result<&EffectiveRange, Fault> {
+    let entry = container.map.by_ordinal(ordinal);
+    let entry = entry.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })?;
+    Ok(&entry.range)
+}
+
+/// Binds a continuation to its kind of request, its container and its scope.
+pub(crate) fn scope_context(kind: &str, container: &Container, scope: &Scope) -> Vec<u8> {
+    let mut context = format!("{kind} {} ", container.number().0).into_bytes();
     match scope {
-        FeedScope::Container => context.push(b'a'),
-        // A range id of old stays valid after a split, so a position in it is bound to the container only.
-        FeedScope::Range(..) => context.push(b'r'),
-        FeedScope::Key(key) => {
+        Scope::Container => context.push(b'a'),
+        // A range id of old stays valid after a split, so a position in it is bound to the container only; clients
+        // cut their stretches anew as well.
+        Scope::Range(..) | Scope::Hashes(_) => context.push(b'r'),
+        Scope::Key(key) => {
             context.push(b'k');
             key.encode_key(&mut context);
         }
@@ -175,29 +185,12 @@ fn resumed(keys: &KeyRange, start: &[u8]) -> Result<KeyRange, RequestFault> {
     Ok(KeyRange { start: Bytes::copy_from_slice(start), end: keys.end.clone() })
 }
 
-fn intersection(one: &KeyRange, other: &KeyRange) -> Option<KeyRange> {
-    let start = one.start.clone().max(other.start.clone());
-    let end = match (&one.end, &other.end) {
-        (Some(one), Some(other)) => Some(one.min(other).clone()),
-        (Some(end), None) | (None, Some(end)) => Some(end.clone()),
-        (None, None) => None,
-    };
-    let empty = end.as_ref().is_some_and(|end| *end <= start);
-    (!empty).then_some(KeyRange { start, end })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn range(start: &'static [u8], end: &'static [u8]) -> KeyRange {
         KeyRange { start: Bytes::from_static(start), end: Some(Bytes::from_static(end)) }
-    }
-
-    #[test]
-    fn key_ranges_intersect() {
-        assert_eq!(intersection(&range(b"a", b"c"), &range(b"b", b"d")), Some(range(b"b", b"c")));
-        assert_eq!(intersection(&range(b"a", b"b"), &range(b"b", b"c")), None);
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
 };
 pub use engine::{Engine, EngineOptions, STORE_SPACES};
-pub use feed::{FeedPage, FeedRequest, FeedScope};
-pub use query::{QueryMetrics, QueryPage, QueryRequest, QueryRow};
+pub use exec::{ComputedProperty, QueryBounds, QueryMetrics, QueryRow};
+pub use feed::{FeedPage, FeedRequest, Scope};
+pub use query::{QueryPage, QueryRequest};
 pub use resource_query::ResourceQuery;
 pub use verify::{Verification, VerifiedContainer, verify};

@@ -3,37 +3,38 @@
 //! Knows nothing of query text: a door lowers its language to [`plan::query::Query`].
 
 use crate::access::ReadPass;
+use crate::catalog::Container;
 use crate::engine::Engine;
-use crate::feed::FeedScope;
-use model::{Charge, Fault, RequestFault, SessionToken};
-use plan::StoredDocument;
-use plan::query::Query;
+use crate::feed::{Scope, bounds, scope_context};
+use crate::router::check_session;
+use exec::{ComputedProperty, PageRequest, Part, Program, QueryMetrics, QueryRow, Resume, rank};
+use model::{Charge, Fault, SessionToken};
+use partition::keyspace;
+use plan::SystemProperties;
+use plan::query::{Order, Query, Ranking};
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 use value::Value;
+
+/// Bytes of rows after which a page takes no further one. The text of a document can be somewhat longer than its
+/// encoding, and the last row may have its full two megabytes: so far below the four that a page may have.
+const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 
 /// Which rows are wanted.
 #[derive(Clone, Debug)]
 pub struct QueryRequest {
     /// What to compute.
     pub query: Arc<Query>,
+    /// The computed properties of the container, lowered by the door.
+    pub computed: Arc<[ComputedProperty]>,
     /// Over which documents.
-    pub scope: FeedScope,
+    pub scope: Scope,
     /// Most rows of the page.
     pub items_max: usize,
     /// Where to go on.
     pub continuation: Option<String>,
     /// What the client has seen.
     pub session: Vec<SessionToken>,
-}
-
-/// A row of a result.
-#[derive(Clone, Debug)]
-pub enum QueryRow {
-    /// A document as it is stored; the door adds the system properties when it writes it.
-    Document(StoredDocument),
-    /// A computed value.
-    Value(Value),
 }
 
 /// A page of rows.
@@ -51,32 +52,133 @@ pub struct QueryPage {
     pub metrics: QueryMetrics,
 }
 
-/// What was done for a page. Counts are exact, times are measured.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QueryMetrics {
-    /// Documents that were read.
-    pub documents_read: u64,
-    /// Their bytes.
-    pub bytes_read: u64,
-    /// Rows that were given.
-    pub rows: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Of the documents read, those that an index had named.
-    pub documents_by_index: u64,
-    /// Time in the index.
-    pub index_time: Duration,
-    /// Time to read documents.
-    pub read_time: Duration,
-    /// Time to evaluate.
-    pub evaluation_time: Duration,
-    /// Time altogether.
-    pub total_time: Duration,
-}
-
 impl Engine {
     /// Answers a page of a query.
-    pub async fn query(&self, _pass: ReadPass<'_>, _request: &QueryRequest) -> Result<QueryPage, Fault> {
-        Err(RequestFault::NotSupported { feature: "a query other than SELECT * FROM c".to_owned() }.into())
+    pub async fn query(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
+        let container = pass.container;
+        let request = &with_vectors(container, request);
+        let mut program = Arc::new(program(container, request)?);
+        let mut context = scope_context("query", container, &request.scope);
+        context.extend_from_slice(program.digest());
+        let mut spent = QueryMetrics::default();
+        if let Order::Rank(ranking) = &request.query.order {
+            program = Arc::new(self.ranked(container, request, ranking, &mut spent).await?);
+        }
+        let resume = match &request.continuation {
+            Some(text) => Some(Resume::decode(&self.continuation_key.open(&context, text)?)?),
+            None => None,
+        };
+        let parts = self.parts(container, &request.scope).await?;
+        for part in &parts {
+            check_session(&part.partition, &request.session)?;
+        }
+        let page = PageRequest {
+            program,
+            items_max: request.items_max,
+            bytes_max: PAGE_BYTES_STOP,
+            resume,
+            bounds: self.options.query_bounds,
+        };
+        let page = Box::pin(exec::page(page, parts, Arc::clone(&self.ambient))).await?;
+        spent.add(&page.metrics);
+        let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
+        let seal = |resume: Resume| self.continuation_key.seal(&context, &resume.encode());
+        let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
+        Ok(QueryPage {
+            rows: page.rows,
+            continuation: page.resume.map(seal),
+            session: page.seen.into_iter().map(token).collect(),
+            charge: Charge::query(metrics.documents_read, metrics.bytes_read),
+            metrics,
+        })
     }
+
+    /// A ranked query in an ordinary order, by what other queries say of all documents and all scores.
+    async fn ranked(
+        &self,
+        container: &Container,
+        request: &QueryRequest,
+        ranking: &Ranking,
+        spent: &mut QueryMetrics,
+    ) -> Result<Program, Fault> {
+        let query = &request.query;
+        let statistics = match rank::statistics_query(query, ranking) {
+            Some(statistics) => {
+                self.one_value(container, request, &Scope::Container, statistics, spent).await?
+            }
+            None => None,
+        };
+        let scores = rank::scores(ranking, statistics.as_ref().map(Value::as_ref));
+        let rows = match rank::scores_query(query, &scores) {
+            Some(rows) => self.one_value(container, request, &request.scope, rows, spent).await?,
+            None => None,
+        };
+        let query = rank::ordered(query, ranking, scores, rows.as_ref().map(Value::as_ref));
+        program(container, &QueryRequest { query: Arc::new(query), ..request.clone() })
+    }
+
+    /// The one value that a query over `scope` gives.
+    async fn one_value(
+        &self,
+        container: &Container,
+        request: &QueryRequest,
+        scope: &Scope,
+        query: Query,
+        spent: &mut QueryMetrics,
+    ) -> Result<Option<Value>, Fault> {
+        let request = QueryRequest { query: Arc::new(query), ..request.clone() };
+        let page = PageRequest {
+            program: Arc::new(program(container, &request)?),
+            items_max: 1,
+            bytes_max: usize::MAX,
+            resume: None,
+            bounds: self.options.query_bounds,
+        };
+        let parts = self.parts(container, scope).await?;
+        let page = Box::pin(exec::page(page, parts, Arc::clone(&self.ambient))).await?;
+        spent.add(&page.metrics);
+        Ok(page.rows.into_iter().next().and_then(|row| match row {
+            QueryRow::Value(value) => Some(value),
+            QueryRow::Document(_) => None,
+        }))
+    }
+
+    /// How a query is carried out, as text.
+    pub async fn explain(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
+        let program = program(pass.container, request)?;
+        let parts = self.parts(pass.container, &request.scope).await?;
+        Ok(exec::explain(&program, parts.iter().all(|part| part.is_whole)))
+    }
+
+    /// The partitions of a scope, and what is asked of each.
+    async fn parts(&self, container: &Container, scope: &Scope) -> Result<Vec<Part>, Fault> {
+        let (hashes, keys) = bounds(container, scope)?;
+        let mut parts = Vec::new();
+        for entry in container.map.owners(&hashes) {
+            let owned = keyspace::effective_range(container.number(), &entry.range);
+            let Some(keys) = keys.intersection(&owned) else {
+                continue;
+            };
+            let partition = self.opened(container, entry).await?;
+            let is_whole = keys == owned;
+            parts.push(Part { partition, keys, is_whole, ancestors: entry.parents.clone() });
+        }
+        Ok(parts)
+    }
+}
+
+/// The request with the container's word on vectors in it.
+fn with_vectors<'r>(container: &Container, request: &'r QueryRequest) -> Cow<'r, QueryRequest> {
+    match &container.definition().policies.vectors {
+        Some(policy) if !policy.embeddings.is_empty() => {
+            let query = Arc::new(exec::with_policy(&request.query, &policy.embeddings));
+            Cow::Owned(QueryRequest { query, ..request.clone() })
+        }
+        Some(_) | None => Cow::Borrowed(request),
+    }
+}
+
+fn program(container: &Container, request: &QueryRequest) -> Result<Program, Fault> {
+    let system = SystemProperties { database: container.database().number(), container: container.number() };
+    Program::new(&request.query, &request.computed, system)
 }

@@ -6,8 +6,9 @@
 
 use crate::catalog::{Page, PageRequest};
 use crate::engine::Engine;
-use eval::{Budget, Context, DocumentRow, EvalFault};
-use model::{Fault, QueryFault, RequestFault};
+use eval::{Budget, Context, DocumentRow};
+use exec::query_fault;
+use model::{Fault, RequestFault};
 use plan::query::Query;
 use std::sync::Arc;
 use value::Value;
@@ -64,20 +65,5 @@ impl Engine {
             .is_some()
             .then(|| self.continuation_key.seal(context.as_bytes(), &next.to_be_bytes()));
         Ok(Page { items, continuation })
-    }
-}
-
-fn query_fault(fault: EvalFault) -> QueryFault {
-    match fault {
-        EvalFault::MemoryExceeded { bytes_max } => QueryFault::MemoryExceeded { bytes_max },
-        EvalFault::RowsExceeded { rows_max } => QueryFault::RowsExceeded { rows_max },
-        EvalFault::ScalarSubqueryRows
-        | EvalFault::TooDeep { .. }
-        | EvalFault::ValueTooLarge { .. }
-        | EvalFault::PatternTooLarge { .. }
-        | EvalFault::UserFunction { .. }
-        | EvalFault::ScoreOutsideRank { .. }
-        | EvalFault::RankWithoutStatistics
-        | EvalFault::OutsideGroup { .. } => QueryFault::Evaluation { reason: fault.to_string() },
     }
 }

@@ -3,6 +3,7 @@
 //! A text of half a megabyte can name a document 100,000 times in an array, or join an array ten times with itself;
 //! so what is built is weighed before it is built, and rows of sources are counted.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use value::{Decoded, ValueRef, WALK_DEPTH_MAX};
@@ -35,30 +36,34 @@ impl Budget {
         self.bytes_held.load(Ordering::Relaxed)
     }
 
-    /// Counts a row that a source gave.
-    pub(crate) fn count_row(&self) -> Result<(), EvalFault> {
-        if self.rows_seen.fetch_add(1, Ordering::Relaxed) >= self.rows_max {
+    /// Counts a row that a source gave, and tells how many were counted before.
+    pub(crate) fn count_row(&self) -> Result<u64, EvalFault> {
+        let seen = self.rows_seen.fetch_add(1, Ordering::Relaxed);
+        if seen >= self.rows_max {
             return Err(EvalFault::RowsExceeded { rows_max: self.rows_max });
         }
-        Ok(())
+        Ok(seen)
     }
 
     /// A holding of nothing yet.
-    pub(crate) fn holding(&self) -> Holding<'_> {
-        Holding { budget: self, bytes: 0 }
+    pub fn holding(self: &Arc<Budget>) -> Holding {
+        Holding { budget: Arc::clone(self), bytes: 0 }
     }
 }
 
 /// Bytes of a budget that are given back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Holding<'a> {
-    budget: &'a Budget,
+pub struct Holding {
+    budget: Arc<Budget>,
     bytes: usize,
 }
 
-impl Holding<'_> {
+impl Holding {
     /// Takes more bytes.
-    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), EvalFault> {
+    pub fn add(&mut self, bytes: usize) -> Result<(), EvalFault> {
+        if bytes == 0 {
+            return Ok(());
+        }
         self.bytes = self.bytes.saturating_add(bytes);
         let held = self.budget.bytes_held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if held > self.budget.bytes_max {
@@ -68,12 +73,24 @@ impl Holding<'_> {
     }
 
     /// Takes what a value weighs.
-    pub(crate) fn add_value(&mut self, value: ValueRef<'_>) -> Result<(), EvalFault> {
+    pub fn add_value(&mut self, value: ValueRef<'_>) -> Result<(), EvalFault> {
         self.add(weigh(value)?)
+    }
+
+    /// Gives bytes back that were taken.
+    pub fn give_back(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.budget.bytes_held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes over what another one of the same budget holds.
+    pub fn absorb(&mut self, mut other: Holding) {
+        self.bytes = self.bytes.saturating_add(std::mem::take(&mut other.bytes));
     }
 }
 
-impl Drop for Holding<'_> {
+impl Drop for Holding {
     fn drop(&mut self) {
         self.budget.bytes_held.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -129,7 +146,7 @@ impl Scale {
 }
 
 /// What a value weighs, or that it is too large.
-pub(crate) fn weigh(value: ValueRef<'_>) -> Result<usize, EvalFault> {
+pub fn weigh(value: ValueRef<'_>) -> Result<usize, EvalFault> {
     let mut scale = Scale::default();
     scale.add_value(value)?;
     Ok(scale.weight)
@@ -142,12 +159,16 @@ mod tests {
 
     #[test]
     fn what_is_dropped_is_given_back() {
-        let budget = Budget::new(100, 2);
+        let budget = Arc::new(Budget::new(100, 2));
         let mut holding = budget.holding();
         holding.add(60).unwrap();
         assert_eq!(budget.holding().add(50), Err(EvalFault::MemoryExceeded { bytes_max: 100 }));
         assert_eq!(budget.bytes_held(), 60);
-        drop(holding);
+        holding.give_back(20);
+        let mut all = budget.holding();
+        all.absorb(holding);
+        assert_eq!(budget.bytes_held(), 40);
+        drop(all);
         assert_eq!(budget.bytes_held(), 0);
     }
 

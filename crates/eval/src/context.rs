@@ -1,13 +1,25 @@
 //! What an evaluation needs beside its row: time, chance, functions of the user's, a budget.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use model::Ambient;
 use thiserror::Error;
 use value::Value;
 
-use crate::Budget;
 use crate::functions::PatternCache;
+use crate::{Budget, EvalFault};
+
+/// Rows between two looks at the clock.
+const ROWS_BETWEEN_LOOKS: u64 = 4096;
+
+/// When an evaluation must be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    /// The time, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What was granted, for the fault.
+    pub granted_ms: u64,
+}
 
 /// One per query: what is fixed for it and what it shares between rows.
 #[derive(Debug)]
@@ -19,18 +31,21 @@ pub struct Context<'a> {
     /// The functions behind `udf.`.
     pub user_functions: &'a dyn UserFunctions,
     /// What the query may hold and look at.
-    pub budget: Budget,
+    pub budget: Arc<Budget>,
+    /// When it must be done, if there is such a time.
+    pub deadline: Option<Deadline>,
     pub(crate) patterns: Mutex<PatternCache>,
 }
 
 impl<'a> Context<'a> {
     /// A context without functions of the user's, whose fixed time is now.
-    pub fn new(ambient: &'a dyn Ambient, budget: Budget) -> Context<'a> {
+    pub fn new(ambient: &'a dyn Ambient, budget: impl Into<Arc<Budget>>) -> Context<'a> {
         Context {
             ambient,
             now_static_ms: ambient.now_ms(),
             user_functions: &NoUserFunctions,
-            budget,
+            budget: budget.into(),
+            deadline: None,
             patterns: Mutex::default(),
         }
     }
@@ -38,6 +53,22 @@ impl<'a> Context<'a> {
     /// The same with functions of the user's.
     pub fn with_user_functions(self, user_functions: &'a dyn UserFunctions) -> Context<'a> {
         Context { user_functions, ..self }
+    }
+
+    /// Counts a row that a source gave, and looks at the clock now and then.
+    pub(crate) fn count_row(&self) -> Result<(), EvalFault> {
+        let seen = self.budget.count_row()?;
+        if seen % ROWS_BETWEEN_LOOKS == ROWS_BETWEEN_LOOKS - 1 { self.check_time() } else { Ok(()) }
+    }
+
+    /// Whether there is time left.
+    pub fn check_time(&self) -> Result<(), EvalFault> {
+        match self.deadline {
+            Some(deadline) if self.ambient.now_ms() >= deadline.at_ms => {
+                Err(EvalFault::TimeExceeded { milliseconds_max: deadline.granted_ms })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 }
 

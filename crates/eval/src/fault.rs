@@ -40,6 +40,12 @@ pub enum EvalFault {
         /// Rows that were granted.
         rows_max: u64,
     },
+    /// More time than was granted.
+    #[error("query runs for more than {milliseconds_max} ms")]
+    TimeExceeded {
+        /// Milliseconds that were granted.
+        milliseconds_max: u64,
+    },
     /// A function of the user's failed.
     #[error("user function '{name}': {fault}")]
     UserFunction {

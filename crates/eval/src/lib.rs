@@ -29,13 +29,13 @@ mod row;
 mod text_analysis;
 
 pub use aggregate::{Accumulator, DamagedState};
-pub use budget::{Budget, VALUE_WEIGHT_MAX};
+pub use budget::{Budget, Holding, VALUE_WEIGHT_MAX, weigh};
 pub use computed::Computed;
-pub use context::{Context, NoUserFunctions, UserFunctionFault, UserFunctions};
+pub use context::{Context, Deadline, NoUserFunctions, UserFunctionFault, UserFunctions};
 pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
 pub use fault::EvalFault;
 pub use functions::PATTERN_SIZE_MAX;
 pub use like::LIKE_PIECE_MAX;
-pub use query::{DocumentRow, run};
+pub use query::{DocumentRow, Groups, KeptGroups, KeyHash, MatchedRow, for_each_match, hash_of, run};
 pub use row::{GroupRow, Row};
 pub use text_analysis::{ANALYSIS_VERSION, Language, Terms, analyse};

@@ -1,3 +1,48 @@
 //! Queries on partitions: how rows are reached, what is made of them, how answers of several partitions are joined.
 //!
 //! Knows nothing of query text, HTTP, catalogs or access rights.
+//!
+//! Every result has a *position*, a byte string whose order is the order of the results, and a page is the first so
+//! many results behind a position: for one partition, and by merging for all. So the order of a result never depends
+//! on how it was found.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `position` | where a result stands |
+//! | `program` | a query made ready: layers, shapes, what it needs of documents (`needs`, `computed`) |
+//! | `access` | ways to a partition's documents, and the choice between them |
+//! | `stream` | rows in the order of numbers, no further than they are wanted |
+//! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
+//! | `page`, `assembly` | a page; offset, limit and size |
+//! | `rank` | ranked queries made ordered ones |
+//! | `vectors` | what near means, by the container's policy |
+//! | `resume` | what a continuation says |
+//! | `explain` | all that as text |
+
+mod access;
+mod assembly;
+mod collect;
+mod computed;
+mod explain;
+mod fault;
+mod found;
+mod needs;
+mod page;
+mod position;
+mod program;
+pub mod rank;
+mod resume;
+mod select;
+mod stream;
+mod task;
+mod vectors;
+
+pub use computed::ComputedProperty;
+pub use explain::explain;
+pub use fault::query_fault;
+pub use found::{QueryMetrics, QueryRow};
+pub use page::{Page, PageRequest, page};
+pub use program::Program;
+pub use resume::Resume;
+pub use task::{Part, QueryBounds};
+pub use vectors::with_policy;

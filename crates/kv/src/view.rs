@@ -32,6 +32,23 @@ impl KeyRange {
         KeyRange { start, end }
     }
 
+    /// Whether `key` is in the range.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        *key >= self.start[..] && self.end.as_ref().is_none_or(|end| *key < end[..])
+    }
+
+    /// What both ranges have in common, if that is not empty.
+    pub fn intersection(&self, other: &KeyRange) -> Option<KeyRange> {
+        let start = self.start.clone().max(other.start.clone());
+        let end = match (&self.end, &other.end) {
+            (Some(one), Some(other)) => Some(one.min(other).clone()),
+            (Some(end), None) | (None, Some(end)) => Some(end.clone()),
+            (None, None) => None,
+        };
+        let range = KeyRange { start, end };
+        (!range.is_empty()).then_some(range)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.end.as_ref().is_some_and(|end| *end <= self.start)
     }
@@ -163,4 +180,14 @@ fn a_prefix_ends_before_its_successor() {
     assert_eq!(KeyRange::prefix(vec![1, 255]).end, Some(Bytes::from(vec![2])));
     assert_eq!(KeyRange::prefix(vec![255, 255]).end, None);
     assert_eq!(KeyRange::prefix("").end, None);
+}
+
+#[test]
+fn ranges_intersect() {
+    let range =
+        |start: &'static str, end: &'static str| KeyRange { start: start.into(), end: Some(end.into()) };
+    assert_eq!(range("a", "c").intersection(&range("b", "d")), Some(range("b", "c")));
+    assert_eq!(range("a", "b").intersection(&range("b", "c")), None);
+    assert_eq!(KeyRange::all().intersection(&range("b", "c")), Some(range("b", "c")));
+    assert!(range("b", "c").contains(b"b") && !range("b", "c").contains(b"c"));
 }

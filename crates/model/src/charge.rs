@@ -14,6 +14,10 @@ pub struct Charge(u64);
 const READ_SLOPE: u64 = 900;
 /// The same for a write: 5 RU at 1 KB, 50 RU at 100 KB.
 const WRITE_SLOPE: u64 = 4500;
+/// Hundredths that a page of a query costs before anything is read: a small result was seen at 2.3 to 2.9 RU.
+const QUERY_BASE: u64 = 230;
+/// Hundredths that each document adds that a query reads, beside its bytes.
+const QUERY_DOCUMENT: u64 = 3;
 /// Distance of the two published points in KB.
 const SLOPE_KB: u64 = 99;
 
@@ -31,6 +35,12 @@ impl Charge {
     /// Price of reading one document of `size_bytes`.
     pub fn read(size_bytes: usize) -> Charge {
         Charge(100 + line(size_bytes, READ_SLOPE))
+    }
+
+    /// Price of a page of a query that read so many documents of so many bytes altogether.
+    pub fn query(documents: u64, size_bytes: u64) -> Charge {
+        let by_bytes = size_bytes.saturating_mul(READ_SLOPE) / SLOPE_KB / 1024;
+        Charge(QUERY_BASE.saturating_add(documents.saturating_mul(QUERY_DOCUMENT)).saturating_add(by_bytes))
     }
 
     /// Price of creating one document of `size_bytes` with the default index.
@@ -95,6 +105,14 @@ mod tests {
         assert_eq!(Charge::read(100 * 1024).to_string(), "10.00");
         assert_eq!(Charge::create(1024).to_string(), "5.29");
         assert_eq!(Charge::create(100 * 1024).hundredths() - Charge::create(1024).hundredths(), 4500);
+    }
+
+    #[test]
+    fn a_small_query_costs_what_was_seen() {
+        assert_eq!(Charge::query(0, 0).to_string(), "2.30");
+        assert_eq!(Charge::query(1, 1024).to_string(), "2.42");
+        assert!(Charge::query(1000, 1 << 20) > Charge::query(100, 100 << 10));
+        assert!(Charge::query(u64::MAX, u64::MAX) > Charge::NONE);
     }
 
     #[test]

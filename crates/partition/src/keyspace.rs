@@ -119,6 +119,19 @@ pub fn number_key(container: ContainerNumber, number: DocumentNumber) -> Bytes {
     join(&[&container.0.to_be_bytes(), &number.raw().to_be_bytes()])
 }
 
+/// The numbers from `first` up to and including `last`.
+pub fn number_range(container: ContainerNumber, first: DocumentNumber, last: DocumentNumber) -> KeyRange {
+    // Numbers have 60 bits, so there is always one behind.
+    let behind = join(&[&container.0.to_be_bytes(), &(last.raw() + 1).to_be_bytes()]);
+    KeyRange { start: number_key(container, first), end: Some(behind) }
+}
+
+/// The number of a number key.
+pub fn parse_number_key(key: &[u8]) -> Option<DocumentNumber> {
+    let number = u64::from_be_bytes(key.get(4..12)?.try_into().ok()?);
+    if key.len() == 12 { DocumentNumber::from_raw(number) } else { None }
+}
+
 /// The holder of a combination of values under a constraint.
 pub fn unique_key(logical_prefix: &[u8], constraint: u8, code: &[u8]) -> Bytes {
     join(&[logical_prefix, &[constraint], code])
@@ -362,5 +375,11 @@ mod tests {
         assert_eq!(parse_dead_run(&dead_key(partition, 8, 9)), Some(8));
         let key = record_key(b"logical", "id");
         assert_eq!(logical_of_record(&key, "id").unwrap(), logical_key(&Bytes::from_static(b"logical")));
+        assert_eq!(parse_number_key(&number_key(container, number)), Some(number));
+        assert_eq!(parse_number_key(b"short"), None);
+        let last = DocumentNumber::from_raw((1 << 60) - 1).unwrap();
+        let range = number_range(container, number, last);
+        assert!(range.start <= number_key(container, number));
+        assert!(range.end.unwrap() > number_key(container, last));
     }
 }

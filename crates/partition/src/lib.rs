@@ -6,6 +6,7 @@ mod audit;
 mod cache;
 mod evaluate;
 mod expiry;
+mod filter;
 mod head;
 pub mod index;
 pub mod keyspace;
@@ -31,4 +32,4 @@ pub use partition::{
 pub use record::stored_document;
 pub use shape::ContainerShape;
 pub use storage::{commit_fault, read_fault};
-pub use view::{PartitionView, RecordPage, RecordScan};
+pub use view::{NumberPage, NumberScan, PartitionView, RecordPage, RecordScan};

@@ -21,6 +21,9 @@ const LOG_ROWS_MAX: usize = 1024;
 /// Bytes that a log scan reads at a time.
 const LOG_BYTES_MAX: usize = 256 * 1024;
 
+/// Records that are fetched by key at a time.
+const FETCH_AT_A_TIME: usize = 16;
+
 /// One consistent state of a partition.
 #[derive(Clone, Debug)]
 pub struct PartitionView {
@@ -52,7 +55,37 @@ pub struct RecordPage {
     pub resume_after: Option<Bytes>,
 }
 
+/// Which documents are wanted in the order of their numbers.
+#[derive(Clone, Debug)]
+pub struct NumberScan {
+    /// The first number.
+    pub first: DocumentNumber,
+    /// The last number.
+    pub last: DocumentNumber,
+    /// The keys of the documents; those of other partitions that share the numbers are passed over.
+    pub keys: KeyRange,
+    /// Most numbers that are looked at.
+    pub items_max: usize,
+    /// Bytes after which no further document is fetched.
+    pub bytes_max: usize,
+}
+
+/// Documents in the order of their numbers.
+#[derive(Debug)]
+pub struct NumberPage {
+    /// The documents.
+    pub documents: Vec<StoredDocument>,
+    /// The last number looked at, if there may be more behind it.
+    pub resume_after: Option<DocumentNumber>,
+}
+
 impl PartitionView {
+    /// The same state as it is at another time: what has expired depends on it.
+    #[must_use]
+    pub fn at_seconds(self, now: u64) -> PartitionView {
+        PartitionView { now, ..self }
+    }
+
     /// The position of this state in the partition's history.
     pub fn lsn(&self) -> Lsn {
         self.lsn
@@ -148,6 +181,53 @@ impl PartitionView {
             }
         }
         Ok(RecordPage { documents, resume_after })
+    }
+
+    /// Reads documents in the order of their numbers; expired ones are passed over.
+    pub async fn numbered(&self, scan: &NumberScan) -> Result<NumberPage, Fault> {
+        let range = keyspace::number_range(self.partition.container, scan.first, scan.last);
+        let limit = ScanLimit { rows: scan.items_max, bytes: usize::MAX };
+        let chunk = self.view.scan(NUMBERS, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let mut documents = Vec::new();
+        let mut bytes = 0;
+        let mut looked_at = 0;
+        for rows in chunk.rows.chunks(FETCH_AT_A_TIME) {
+            if bytes >= scan.bytes_max {
+                break;
+            }
+            looked_at += rows.len();
+            let keys: Vec<Bytes> =
+                rows.iter().map(|(_, key)| key.clone()).filter(|key| scan.keys.contains(key)).collect();
+            let records = self.view.get_many(RECORDS, &keys).await.map_err(read_fault)?;
+            for row in records.iter().flatten() {
+                bytes += row.len();
+                let record = Record::decode(row)?;
+                if !self.is_expired(&record) {
+                    documents.push(record.into_stored());
+                }
+            }
+        }
+        let is_all = !chunk.more && looked_at == chunk.rows.len();
+        let last = chunk.rows.get(..looked_at).and_then(<[_]>::last).filter(|_| !is_all);
+        let number = |key: &Bytes| keyspace::parse_number_key(key).ok_or_else(|| damaged("number key"));
+        let resume_after = last.map(|(key, _)| number(key)).transpose()?;
+        Ok(NumberPage { documents, resume_after })
+    }
+
+    /// Reads a document by its number, if it is there, is not expired and has a key among `keys`.
+    pub async fn by_number(
+        &self,
+        number: DocumentNumber,
+        keys: &KeyRange,
+    ) -> Result<Option<StoredDocument>, Fault> {
+        let scan = NumberScan {
+            first: number,
+            last: number,
+            keys: keys.clone(),
+            items_max: 1,
+            bytes_max: usize::MAX,
+        };
+        Ok(self.numbered(&scan).await?.documents.pop())
     }
 
     /// Reads log entries from `first` on, at most a bounded number; empty at the end.

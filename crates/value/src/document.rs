@@ -136,6 +136,19 @@ impl Document {
         builder.finish().unwrap_or_else(|_| self.clone())
     }
 
+    /// A copy with further members behind its own. A name that is there already keeps its place and takes the new
+    /// value.
+    pub fn extended(&self, members: &[(&str, ValueRef<'_>)]) -> Result<Document, DocumentError> {
+        let mut builder = DocumentBuilder::with_capacity(self.bytes.len() + 64 * members.len());
+        for (name, value) in self.root().members() {
+            builder.member_encoded(name, value);
+        }
+        for (name, value) in members {
+            builder.member(name, *value);
+        }
+        builder.finish()
+    }
+
     /// Appends the JSON text of the document.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         self.root().write_json(out);
@@ -256,6 +269,15 @@ mod tests {
         document.validate().unwrap();
         assert_eq!(Document::from_stored(document.bytes().clone()).unwrap(), document);
         document
+    }
+
+    #[test]
+    fn further_members_come_behind() {
+        let more = [("b", Value::Int64(2)), ("c", Value::from("x"))];
+        let more = [("b", more[0].1.as_ref()), ("c", more[1].1.as_ref())];
+        let extended = document(r#"{"a":[1],"b":1}"#).extended(&more).unwrap();
+        extended.validate().unwrap();
+        assert_eq!(extended.to_value().to_json(), r#"{"a":[1],"b":2,"c":"x"}"#);
     }
 
     #[track_caller]

@@ -29,9 +29,17 @@ pub(super) fn run(
     let settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
     logs::start(&settings)?;
     handles::raise_limit(settings.connections_max);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
+    let runtime = runtime().map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(serve(mode, settings))
+}
+
+/// Workers on all cores; on a single one, the main thread alone, which spares the hand-over between threads.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = match std::thread::available_parallelism() {
+        Ok(cores) if cores.get() == 1 => tokio::runtime::Builder::new_current_thread(),
+        Ok(_) | Err(_) => tokio::runtime::Builder::new_multi_thread(),
+    };
+    builder.enable_all().build()
 }
 
 async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
@@ -57,6 +65,7 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
         durability: settings.durability,
         record_cache_bytes: usize::try_from(settings.cache_bytes - block_cache_bytes(&settings))
             .unwrap_or(usize::MAX),
+        ..EngineOptions::default()
     };
     let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await;
     let engine = engine.map_err(|fault| Failure::Io {

@@ -4,6 +4,7 @@
 
 mod planted_histories;
 mod planted_rows;
+mod queries;
 mod recorded_histories;
 mod seeds;
 mod sweep;

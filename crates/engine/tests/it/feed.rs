@@ -1,12 +1,12 @@
 //! The read feed: every document once, in one order, page by page.
 
 use crate::harness::{Harness, key};
-use engine::{Container, FeedRequest, FeedScope};
+use engine::{Container, FeedRequest, Scope};
 use model::{Fault, PartitionOrdinal};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-async fn drain(harness: &Harness, container: &Container, scope: FeedScope, items_max: usize) -> Vec<String> {
+async fn drain(harness: &Harness, container: &Container, scope: Scope, items_max: usize) -> Vec<String> {
     let mut ids = Vec::new();
     let mut continuation = None;
     loop {
@@ -32,18 +32,17 @@ async fn every_document_comes_once_whatever_the_page_size() {
     for number in 0..60 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"{}"}}"#, number % 7)).await.unwrap();
     }
-    let all = drain(&harness, &container, FeedScope::Container, 1000).await;
+    let all = drain(&harness, &container, Scope::Container, 1000).await;
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 60);
     for items_max in [1, 2, 7, 59, 60, 61] {
-        assert_eq!(drain(&harness, &container, FeedScope::Container, items_max).await, all, "{items_max}");
+        assert_eq!(drain(&harness, &container, Scope::Container, items_max).await, all, "{items_max}");
     }
     let mut by_range = Vec::new();
     for ordinal in 0..3 {
-        by_range
-            .extend(drain(&harness, &container, FeedScope::Range(PartitionOrdinal(ordinal), None), 4).await);
+        by_range.extend(drain(&harness, &container, Scope::Range(PartitionOrdinal(ordinal), None), 4).await);
     }
     assert_eq!(by_range, all);
-    let of_key = drain(&harness, &container, FeedScope::Key(key(&container, r#"["3"]"#)), 4).await;
+    let of_key = drain(&harness, &container, Scope::Key(key(&container, r#"["3"]"#)), 4).await;
     assert_eq!(of_key.len(), (0..60).filter(|number| number % 7 == 3).count());
 }
 
@@ -56,9 +55,9 @@ async fn a_prefix_of_a_hierarchical_key_covers_its_documents() {
         let json = format!(r#"{{"id":"{number}","t":"{tenant}","u":"{user}"}}"#);
         harness.create(&container, &json).await.unwrap();
     }
-    let prefix = FeedScope::Key(key(&container, r#"["a"]"#));
+    let prefix = Scope::Key(key(&container, r#"["a"]"#));
     assert_eq!(drain(&harness, &container, prefix, 1).await.len(), 2);
-    let whole = FeedScope::Key(key(&container, r#"["b","1"]"#));
+    let whole = Scope::Key(key(&container, r#"["b","1"]"#));
     assert_eq!(drain(&harness, &container, whole, 10).await, ["2"]);
 }
 
@@ -75,12 +74,12 @@ async fn a_continuation_of_another_request_is_refused() {
         let engine = &harness.engine;
         async move { engine.feed(pass, &request).await }
     };
-    let first = feed(FeedScope::Container, None).await.unwrap();
-    let other = feed(FeedScope::Key(key(&container, r#"["a"]"#)), first.continuation.clone()).await;
+    let first = feed(Scope::Container, None).await.unwrap();
+    let other = feed(Scope::Key(key(&container, r#"["a"]"#)), first.continuation.clone()).await;
     assert!(matches!(other.unwrap_err(), Fault::Request(_)));
     let mut forged = first.continuation.unwrap();
     forged.pop();
-    assert!(matches!(feed(FeedScope::Container, Some(forged)).await.unwrap_err(), Fault::Request(_)));
-    let absent = feed(FeedScope::Range(PartitionOrdinal(77), None), None).await;
+    assert!(matches!(feed(Scope::Container, Some(forged)).await.unwrap_err(), Fault::Request(_)));
+    let absent = feed(Scope::Range(PartitionOrdinal(77), None), None).await;
     assert!(matches!(absent.unwrap_err(), Fault::Missing(_)));
 }

@@ -8,4 +8,6 @@ mod doubt;
 mod expiry;
 mod feed;
 mod harness;
+mod query;
+mod rank;
 mod small_resources;

@@ -1,94 +1,209 @@
 //! Rows folded into groups.
+//!
+//! What comes out does not depend on the order in which rows come nor on how they were spread over several of these
+//! that are merged: aggregates are exact, and of keys that are equal but differ in kind, such as 1 and 1.0, those of
+//! the first row by origin are kept.
 
-use std::collections::HashMap;
+use std::collections::{BinaryHeap, HashMap};
 
 use plan::query::Grouping;
-use value::{encode_key, encode_undefined};
+use value::{Value, encode_key, encode_undefined};
 
+use super::hash::{KeyHash, hash_of};
+use super::rows::MatchedRow;
 use crate::budget::Holding;
-use crate::expression::Frame;
 use crate::{Accumulator, Computed, Context, EvalFault, GroupRow};
 
-/// Groups by the key code of their keys, in the order of their first rows.
-pub(super) struct Groups<'a> {
-    grouping: &'a Grouping,
-    holding: Holding<'a>,
-    places: HashMap<Vec<u8>, usize>,
-    groups: Vec<Group>,
+/// Which groups are wanted: the first by hash, behind one that was given before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptGroups {
+    /// Groups up to this one are not wanted.
+    pub after: Option<KeyHash>,
+    /// Most groups.
+    pub count: usize,
 }
 
+/// Groups by the key code of their keys.
+#[derive(Debug)]
+pub struct Groups {
+    holding: Holding,
+    groups: HashMap<Vec<u8>, Group>,
+    kept: Option<KeptGroups>,
+    /// The hashes of the groups, the largest on top; only where not all groups are kept.
+    largest: BinaryHeap<(KeyHash, Vec<u8>)>,
+    has_left_out: bool,
+    code: Vec<u8>,
+}
+
+#[derive(Debug)]
 struct Group {
-    keys: Vec<Option<value::Value>>,
+    keys: Vec<Option<Value>>,
     accumulators: Vec<Accumulator>,
+    /// Where the first row came from.
+    origin: Vec<u8>,
+    /// What it takes of the budget.
+    weight: usize,
 }
 
-impl<'a> Groups<'a> {
-    pub(super) fn new(grouping: &'a Grouping, context: &'a Context<'_>) -> Groups<'a> {
+impl Groups {
+    /// No groups yet. Without `kept` all that come are kept.
+    pub fn new(grouping: &Grouping, context: &Context<'_>, kept: Option<KeptGroups>) -> Groups {
         let mut groups = Groups {
-            grouping,
             holding: context.budget.holding(),
-            places: HashMap::new(),
-            groups: Vec::new(),
+            groups: HashMap::new(),
+            kept: kept.filter(|_| !grouping.keys.is_empty()),
+            largest: BinaryHeap::new(),
+            has_left_out: false,
+            code: Vec::new(),
         };
         if grouping.keys.is_empty() {
             // Aggregates over everything have a result also when there is nothing.
-            groups.places.insert(Vec::new(), 0);
-            groups.groups.push(groups.empty(Vec::new()));
+            let accumulators = fresh(grouping);
+            let group = Group { keys: Vec::new(), accumulators, origin: Vec::new(), weight: 0 };
+            groups.groups.insert(Vec::new(), group);
         }
         groups
     }
 
-    fn empty(&self, keys: Vec<Option<value::Value>>) -> Group {
-        let accumulators = self.grouping.aggregates.iter().map(|aggregate| Accumulator::new(aggregate.kind));
-        Group { keys, accumulators: accumulators.collect() }
-    }
-
-    /// Folds a row into its group.
-    pub(super) fn add(&mut self, frame: Frame<'_>) -> Result<(), EvalFault> {
-        let place = self.place(frame)?;
-        let Some(group) = self.groups.get_mut(place) else {
+    /// Folds a row into its group. `origin` says where the row stands among all rows.
+    pub fn add(&mut self, grouping: &Grouping, row: MatchedRow<'_>, origin: &[u8]) -> Result<(), EvalFault> {
+        let mut keys = Vec::with_capacity(grouping.keys.len());
+        self.code.clear();
+        for key in &grouping.keys {
+            let key = row.evaluate(key)?;
+            match &key {
+                Some(key) => encode_key(key.as_ref(), &mut self.code),
+                None => encode_undefined(&mut self.code),
+            }
+            keys.push(key);
+        }
+        if !self.groups.contains_key(&self.code[..]) && !self.begin(grouping, &keys, origin)? {
+            return Ok(());
+        }
+        let Some(group) = self.groups.get_mut(&self.code[..]) else {
             return Ok(());
         };
-        for (accumulator, aggregate) in group.accumulators.iter_mut().zip(&self.grouping.aggregates) {
-            let argument = frame.evaluate(&aggregate.argument)?;
+        if origin < &group.origin[..] {
+            group.keys = keys.into_iter().map(|key| key.map(Computed::into_value)).collect();
+            group.origin = origin.to_vec();
+        }
+        for (accumulator, aggregate) in group.accumulators.iter_mut().zip(&grouping.aggregates) {
+            let argument = row.evaluate(&aggregate.argument)?;
             let before = accumulator.weight();
             accumulator.add(argument.as_ref().map(Computed::as_ref));
-            self.holding.add(accumulator.weight().saturating_sub(before))?;
+            let more = accumulator.weight().saturating_sub(before);
+            group.weight += more;
+            self.holding.add(more)?;
         }
         Ok(())
     }
 
-    /// Where the group of a row stands; it is made if it is new.
-    fn place(&mut self, frame: Frame<'_>) -> Result<usize, EvalFault> {
-        let mut code = Vec::new();
-        let mut keys = Vec::with_capacity(self.grouping.keys.len());
-        for key in &self.grouping.keys {
-            let key = frame.evaluate(key)?;
-            match &key {
-                Some(key) => encode_key(key.as_ref(), &mut code),
-                None => encode_undefined(&mut code),
-            }
-            keys.push(key);
+    /// Makes the group of the code at hand, if it is wanted.
+    fn begin(
+        &mut self,
+        grouping: &Grouping,
+        keys: &[Option<Computed<'_>>],
+        origin: &[u8],
+    ) -> Result<bool, EvalFault> {
+        if !self.makes_room() {
+            return Ok(false);
         }
-        if let Some(place) = self.places.get(&code) {
-            return Ok(*place);
-        }
+        let mut weight = 2 * self.code.len() + origin.len();
         for key in keys.iter().flatten() {
-            self.holding.add_value(key.as_ref())?;
+            weight += crate::budget::weigh(key.as_ref())?;
         }
-        let group = self.empty(keys.into_iter().map(|key| key.map(Computed::into_value)).collect());
-        let weight: usize = group.accumulators.iter().map(Accumulator::weight).sum();
-        self.holding.add(code.len() + weight)?;
-        self.places.insert(code, self.groups.len());
-        self.groups.push(group);
-        Ok(self.groups.len() - 1)
+        let accumulators = fresh(grouping);
+        weight += accumulators.iter().map(Accumulator::weight).sum::<usize>();
+        self.holding.add(weight)?;
+        let keys = keys.iter().map(|key| key.as_ref().map(|key| key.as_ref().to_value())).collect();
+        let group = Group { keys, accumulators, origin: origin.to_vec(), weight };
+        self.groups.insert(self.code.clone(), group);
+        Ok(true)
     }
 
-    /// What the groups came to.
-    pub(super) fn finish(self) -> impl Iterator<Item = GroupRow> {
-        self.groups.into_iter().map(|group| GroupRow {
-            keys: group.keys,
-            aggregates: group.accumulators.iter().map(Accumulator::finish).collect(),
-        })
+    /// Whether the group of the code at hand is among those kept; if so, one beyond the count leaves for it.
+    ///
+    /// A group that leaves is never missed: so many smaller hashes are there already, and they stay wanted.
+    fn makes_room(&mut self) -> bool {
+        let Some(kept) = self.kept else {
+            return true;
+        };
+        let hash = hash_of(&self.code);
+        if kept.after.is_some_and(|after| hash <= after) {
+            return false;
+        }
+        if self.largest.len() >= kept.count {
+            self.has_left_out = true;
+            if self.largest.peek().is_none_or(|(largest, _)| *largest < hash) {
+                return false;
+            }
+            if let Some((_, code)) = self.largest.pop()
+                && let Some(group) = self.groups.remove(&code)
+            {
+                self.holding.give_back(group.weight);
+            }
+        }
+        self.largest.push((hash, self.code.clone()));
+        true
     }
+
+    /// Adds all that another one of the same query and the same wish has seen.
+    pub fn merge(&mut self, other: Groups) {
+        let Groups { holding, groups, has_left_out, .. } = other;
+        self.has_left_out |= has_left_out;
+        self.holding.absorb(holding);
+        for (code, group) in groups {
+            self.code = code;
+            if let Some(known) = self.groups.get_mut(&self.code[..]) {
+                // That of aggregates over everything is empty on both sides, and there are no keys to choose.
+                if group.origin < known.origin {
+                    known.keys = group.keys;
+                    known.origin = group.origin;
+                }
+                let before: usize = known.accumulators.iter().map(Accumulator::weight).sum();
+                for (accumulator, more) in known.accumulators.iter_mut().zip(group.accumulators) {
+                    accumulator.merge(more);
+                }
+                let after: usize = known.accumulators.iter().map(Accumulator::weight).sum();
+                let growth = after.saturating_sub(before).min(group.weight);
+                known.weight += growth;
+                self.holding.give_back(group.weight - growth);
+            } else if self.makes_room() {
+                self.groups.insert(self.code.clone(), group);
+            } else {
+                self.holding.give_back(group.weight);
+            }
+        }
+    }
+
+    /// Whether groups behind those kept were left out.
+    pub fn has_left_out(&self) -> bool {
+        self.has_left_out
+    }
+
+    /// What the groups came to, in the order of their hashes.
+    pub fn finish_by_hash(self) -> Vec<(KeyHash, GroupRow)> {
+        let hashed = self.groups.into_iter().map(|(code, group)| (hash_of(&code), group.finish()));
+        let mut rows: Vec<_> = hashed.collect();
+        rows.sort_by_key(|(hash, _)| *hash);
+        rows
+    }
+
+    /// What the groups came to, in the order of their first rows.
+    pub(super) fn finish_as_seen(self) -> Vec<GroupRow> {
+        let mut groups: Vec<Group> = self.groups.into_values().collect();
+        groups.sort_by(|left, right| left.origin.cmp(&right.origin));
+        groups.into_iter().map(Group::finish).collect()
+    }
+}
+
+impl Group {
+    fn finish(self) -> GroupRow {
+        let aggregates = self.accumulators.iter().map(Accumulator::finish).collect();
+        GroupRow { keys: self.keys, aggregates }
+    }
+}
+
+fn fresh(grouping: &Grouping) -> Vec<Accumulator> {
+    grouping.aggregates.iter().map(|aggregate| Accumulator::new(aggregate.kind)).collect()
 }

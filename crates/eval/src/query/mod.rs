@@ -1,25 +1,34 @@
 //! A whole query over documents in memory: the obvious way, without an index.
 //!
 //! Used for subqueries inside expressions and as the measure that cleverer ways are compared with. All rows of the
-//! result are held in memory, within the budget of the context.
+//! result are held in memory, within the budget of the context. [`for_each_match`] and [`Groups`] are the parts that
+//! those cleverer ways share.
 //!
-//! Groups come in the order of their first rows; so do distinct results.
+//! Groups and distinct results of a whole query come in the order of their key hashes, whatever way they were found.
+//! A subquery inside an expression is never paged nor spread, so its groups come in the order of their first rows.
 
 mod grouping;
+mod hash;
 mod order;
+mod rows;
 mod sources;
+
+pub use grouping::{Groups, KeptGroups};
+pub use hash::{KeyHash, hash_of};
+pub use rows::{MatchedRow, for_each_match};
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use plan::query::{Order, Projection, Query, SubqueryKind};
+use plan::query::{Grouping, Order, Query, SubqueryKind};
 use value::{Value, ValueRef, encode_key};
 
 use crate::budget::{Holding, Scale};
 use crate::expression::Frame;
-use crate::{Computed, Context, EvalFault, Row};
-use grouping::Groups;
+use crate::{Computed, Context, EvalFault, GroupRow, Row};
 use order::Ordered;
+use rows::matches;
+use sources::Origin;
 
 /// A document and its number.
 #[derive(Debug, Clone, Copy)]
@@ -36,10 +45,11 @@ pub fn run<'a>(
     query: &'a Query,
     documents: impl IntoIterator<Item = DocumentRow<'a>>,
 ) -> Result<Vec<Value>, EvalFault> {
-    let mut documents: Vec<_> = documents.into_iter().collect();
+    let origin = |document: DocumentRow<'a>| Origin { number: Some(document.number), root: document.root };
+    let mut documents: Vec<_> = documents.into_iter().map(origin).collect();
     documents.sort_by_key(|document| document.number);
     let frame = Frame::new(context, Row::default());
-    results(frame, query, &documents, None)
+    results(frame, query, Some(&documents), None)
 }
 
 /// What a subquery makes of its rows. The documents of the container are out of its sight.
@@ -50,21 +60,21 @@ pub(crate) fn subquery(
 ) -> Result<Option<Value>, EvalFault> {
     match kind {
         SubqueryKind::Scalar => {
-            let mut results = results(frame, query, &[], Some(2))?;
+            let mut results = results(frame, query, None, Some(2))?;
             if results.len() > 1 {
                 return Err(EvalFault::ScalarSubqueryRows);
             }
             Ok(results.pop())
         }
-        SubqueryKind::Exists => Ok(Some(Value::Bool(!results(frame, query, &[], Some(1))?.is_empty()))),
+        SubqueryKind::Exists => Ok(Some(Value::Bool(!results(frame, query, None, Some(1))?.is_empty()))),
         SubqueryKind::Array => {
-            let results = results(frame, query, &[], None)?;
+            let results = results(frame, query, None, None)?;
             let mut scale = Scale::default();
             results.iter().try_for_each(|result| scale.add_value(result.as_ref()))?;
             Ok(Some(Value::Array(results)))
         }
-        SubqueryKind::First => Ok(results(frame, query, &[], Some(1))?.into_iter().next()),
-        SubqueryKind::Last => Ok(results(frame, query, &[], None)?.pop()),
+        SubqueryKind::First => Ok(results(frame, query, None, Some(1))?.into_iter().next()),
+        SubqueryKind::Last => Ok(results(frame, query, None, None)?.pop()),
         SubqueryKind::All => all_pass(frame, query).map(|all| Some(Value::Bool(all))),
     }
 }
@@ -75,37 +85,35 @@ fn all_pass(frame: Frame<'_>, query: &Query) -> Result<bool, EvalFault> {
         return Ok(true);
     };
     let mut all = true;
-    let _ = sources::for_each_row(frame, &query.sources, &[], &mut |frame| {
+    let _ = sources::for_each_row(frame, &query.sources, None, &mut |frame| {
         all = frame.truth(filter)? == Some(true);
         Ok(if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
     Ok(all)
 }
 
-/// The results of a query on top of an outer row; no more than `wanted`, if that is given.
+/// The results of a query on top of an outer row; no more than `wanted`, if that is given. Only a whole query, or the
+/// one in its first source, sees documents.
 fn results<'a>(
     frame: Frame<'a>,
     query: &'a Query,
-    documents: &'a [DocumentRow<'a>],
+    documents: Option<&'a [Origin<'a>]>,
     wanted: Option<u64>,
 ) -> Result<Vec<Value>, EvalFault> {
-    let mut results = Results::new(frame, query, wanted);
+    let mut results = Results::new(frame, query, documents.is_some(), wanted);
     if results.is_full() {
         return Ok(Vec::new());
     }
     match &query.grouping {
         None => {
-            let _ = for_each_match(frame, query, documents, &mut |frame| results.add(frame))?;
+            let _ = matches(frame, query, documents, &mut |row| results.add(row))?;
         }
         Some(grouping) => {
-            let mut groups = Groups::new(grouping, frame.context);
-            let _ = for_each_match(frame, query, documents, &mut |frame| {
-                groups.add(frame)?;
-                Ok(ControlFlow::Continue(()))
-            })?;
-            for group in groups.finish() {
-                let row = Row { group: Some(&group), ..frame.row };
-                if results.add(frame.with_row(row))?.is_break() {
+            let groups = groups(frame, query, grouping, documents)?;
+            for group in &groups {
+                let row = Row { group: Some(group), ..frame.row };
+                let row = MatchedRow { frame: frame.with_row(row), index: 0 };
+                if results.add(row)?.is_break() {
                     break;
                 }
             }
@@ -114,48 +122,58 @@ fn results<'a>(
     Ok(results.finish())
 }
 
-/// Calls `visit` for every row of the sources that the filter lets pass.
-fn for_each_match<'a>(
+/// The groups of a query in their order.
+fn groups<'a>(
     frame: Frame<'a>,
     query: &'a Query,
-    documents: &'a [DocumentRow<'a>],
-    visit: &mut dyn FnMut(Frame<'_>) -> Result<ControlFlow<()>, EvalFault>,
-) -> Result<ControlFlow<()>, EvalFault> {
-    sources::for_each_row(frame, &query.sources, documents, &mut |frame| {
-        let passes = match &query.filter {
-            Some(filter) => frame.truth(filter)? == Some(true),
-            None => true,
-        };
-        if passes { visit(frame) } else { Ok(ControlFlow::Continue(())) }
+    grouping: &'a Grouping,
+    documents: Option<&'a [Origin<'a>]>,
+) -> Result<Vec<GroupRow>, EvalFault> {
+    let mut groups = Groups::new(grouping, frame.context, None);
+    let mut seen = 0u64;
+    let _ = matches(frame, query, documents, &mut |row| {
+        groups.add(grouping, row, &seen.to_be_bytes())?;
+        seen += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(match documents {
+        Some(_) => groups.finish_by_hash().into_iter().map(|(_, row)| row).collect(),
+        None => groups.finish_as_seen(),
     })
 }
 
 /// Projected rows on their way out: ordered, each once if that is asked for, cut at both ends.
 struct Results<'a> {
     query: &'a Query,
-    holding: Holding<'a>,
+    holding: Holding,
     rows: Vec<Ordered>,
     seen: HashSet<Vec<u8>>,
+    /// Whether results are ordered by their hashes.
+    by_hash: bool,
     /// How many rows are enough; nothing where all must be seen to know the first.
     enough: Option<usize>,
     wanted: Option<u64>,
 }
 
 impl<'a> Results<'a> {
-    fn new(frame: Frame<'a>, query: &'a Query, wanted: Option<u64>) -> Results<'a> {
+    fn new(frame: Frame<'a>, query: &'a Query, is_whole: bool, wanted: Option<u64>) -> Results<'a> {
         let last = match (query.limit, wanted) {
             (Some(limit), Some(wanted)) => Some(limit.min(wanted)),
             (limit, wanted) => limit.or(wanted),
         };
+        let by_hash = is_whole && query.distinct && matches!(query.order, Order::None);
         let enough = match &query.order {
-            Order::None => last.and_then(|last| usize::try_from(query.offset.saturating_add(last)).ok()),
-            Order::Keys(_) | Order::Rank(_) => None,
+            Order::None if !by_hash => {
+                last.and_then(|last| usize::try_from(query.offset.saturating_add(last)).ok())
+            }
+            Order::None | Order::Keys(_) | Order::Rank(_) => None,
         };
         Results {
             query,
             holding: frame.context.budget.holding(),
             rows: Vec::new(),
             seen: HashSet::new(),
+            by_hash,
             enough,
             wanted,
         }
@@ -165,41 +183,36 @@ impl<'a> Results<'a> {
         self.enough.is_some_and(|enough| self.rows.len() >= enough)
     }
 
-    fn add(&mut self, frame: Frame<'_>) -> Result<ControlFlow<()>, EvalFault> {
-        let projected = match &self.query.projection {
-            Projection::Row(slot) => {
-                frame.row.slots.get(usize::from(slot.0)).copied().map(Computed::Borrowed)
+    fn add(&mut self, row: MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault> {
+        let Some(projected) = row.project(&self.query.projection)? else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let keys = order::keys(row.frame, &self.query.order)?;
+        let mut hash = None;
+        if self.query.distinct && keys.is_empty() {
+            let mut code = Vec::new();
+            encode_key(projected.as_ref(), &mut code);
+            self.holding.add(code.len())?;
+            hash = self.by_hash.then(|| hash_of(&code));
+            if !self.seen.insert(code) {
+                return Ok(ControlFlow::Continue(()));
             }
-            Projection::Value(expression) => frame.evaluate(expression)?,
-            Projection::Object(members) => frame.object(members)?,
-        };
-        let Some(projected) = projected else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        let keys = order::keys(frame, &self.query.order)?;
-        if self.query.distinct && keys.is_empty() && !self.is_new(projected.as_ref())? {
-            return Ok(ControlFlow::Continue(()));
         }
         self.holding.add_value(projected.as_ref())?;
         for key in keys.iter().flatten() {
             self.holding.add_value(key.as_ref())?;
         }
-        let number = frame.row.document_number;
-        self.rows.push(Ordered { result: projected.into_value(), keys, number });
+        let number = row.frame.row.document_number;
+        self.rows.push(Ordered { result: Computed::into_value(projected), keys, number, hash });
         Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Whether a result has not been seen before.
-    fn is_new(&mut self, result: ValueRef<'_>) -> Result<bool, EvalFault> {
-        let mut code = Vec::new();
-        encode_key(result, &mut code);
-        self.holding.add(code.len())?;
-        Ok(self.seen.insert(code))
-    }
-
     fn finish(mut self) -> Vec<Value> {
-        order::sort(&mut self.rows, &self.query.order);
         let mut rows = std::mem::take(&mut self.rows);
+        if self.by_hash {
+            rows.sort_by_key(|row| row.hash);
+        }
+        order::sort(&mut rows, &self.query.order);
         if self.query.distinct && !matches!(self.query.order, Order::None) {
             // Of equal results the first in the order counts.
             rows.retain(|row| {

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use plan::query::{Order, SortKey};
 use value::{Value, compare};
 
+use super::hash::KeyHash;
 use crate::expression::Frame;
 use crate::{Computed, EvalFault};
 
@@ -13,6 +14,7 @@ pub(super) struct Ordered {
     pub(super) result: Value,
     pub(super) keys: Vec<Option<Value>>,
     pub(super) number: Option<u64>,
+    pub(super) hash: Option<KeyHash>,
 }
 
 /// The values of a row that it is ordered by.
@@ -31,7 +33,7 @@ pub(super) fn keys(frame: Frame<'_>, order: &Order) -> Result<Vec<Option<Value>>
 pub(super) fn sort(rows: &mut [Ordered], order: &Order) {
     match order {
         Order::Keys(keys) => {
-            let is_backwards = keys.first().is_some_and(|key| key.descending);
+            let is_backwards = keys.first().is_some_and(SortKey::is_backwards);
             rows.sort_by(|left, right| {
                 compare_keys(keys, left, right)
                     .then_with(|| directed(left.number.cmp(&right.number), is_backwards))
@@ -44,7 +46,9 @@ pub(super) fn sort(rows: &mut [Ordered], order: &Order) {
 fn compare_keys(keys: &[SortKey], left: &Ordered, right: &Ordered) -> Ordering {
     let pairs = keys.iter().zip(left.keys.iter().zip(&right.keys));
     pairs
-        .map(|(key, (left, right))| directed(compare_optional(left.as_ref(), right.as_ref()), key.descending))
+        .map(|(key, (left, right))| {
+            directed(compare_optional(left.as_ref(), right.as_ref()), key.is_backwards())
+        })
         .find(|found| found.is_ne())
         .unwrap_or(Ordering::Equal)
 }

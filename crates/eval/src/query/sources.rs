@@ -5,18 +5,26 @@ use std::ops::ControlFlow;
 use plan::query::{PathStep, Source};
 use value::ValueRef;
 
-use super::{DocumentRow, results};
+use super::results;
 use crate::expression::Frame;
 use crate::{EvalFault, Row};
+
+/// A document, or what stands for one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin<'a> {
+    pub(super) number: Option<u64>,
+    pub(super) root: ValueRef<'a>,
+}
 
 /// What is done with a row, and whether more are wanted.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(Frame<'_>) -> Result<ControlFlow<()>, EvalFault>;
 
-/// Calls `visit` for every row that the sources make on top of the row of the frame.
+/// Calls `visit` for every row that the sources make on top of the row of the frame. The first source alone sees the
+/// documents.
 pub(super) fn for_each_row<'a>(
     frame: Frame<'a>,
     sources: &'a [Source],
-    documents: &'a [DocumentRow<'a>],
+    documents: Option<&'a [Origin<'a>]>,
     visit: Visit<'_>,
 ) -> Result<ControlFlow<()>, EvalFault> {
     let Some((source, rest)) = sources.split_first() else {
@@ -25,28 +33,33 @@ pub(super) fn for_each_row<'a>(
     let frame = frame.deeper()?;
     // Fills the next slot with one value after the other.
     let mut bind = |value: ValueRef<'_>, number: Option<u64>| {
-        frame.context.budget.count_row()?;
+        frame.context.count_row()?;
+        let document_number = number.or(frame.row.document_number);
+        if frame.row.slots.is_empty() {
+            // The document itself, once for every document of a scan: without an allocation.
+            let row = Row { slots: &[value], document_number, ..frame.row };
+            return for_each_row(frame.with_row(row), rest, None, visit);
+        }
         let mut slots: Vec<ValueRef<'_>> = frame.row.slots.to_vec();
         slots.push(value);
-        let document_number = number.or(frame.row.document_number);
         let row = Row { slots: &slots, document_number, ..frame.row };
-        for_each_row(frame.with_row(row), rest, documents, visit)
+        for_each_row(frame.with_row(row), rest, None, visit)
     };
     match source {
         Source::Container { path } => {
-            for document in documents {
+            for document in documents.unwrap_or_default() {
                 if let Some(value) = follow(document.root, path)
-                    && bind(value, Some(document.number))?.is_break()
+                    && bind(value, document.number)?.is_break()
                 {
                     return Ok(ControlFlow::Break(()));
                 }
             }
         }
         Source::ContainerElements { path } => {
-            for document in documents {
+            for document in documents.unwrap_or_default() {
                 let array = follow(document.root, path);
                 for element in array.into_iter().flat_map(ValueRef::elements) {
-                    if bind(element, Some(document.number))?.is_break() {
+                    if bind(element, document.number)?.is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
                 }

@@ -7,6 +7,8 @@
 //! query SELECT VALUE c.a FROM c
 //! 1                  rows up to an empty line, or one line `fault: text`
 //! ```
+//!
+//! `UPDATE_EXPECTED=1` writes the rows that come into the files, for a look at the difference.
 
 use std::path::Path;
 
@@ -31,7 +33,9 @@ fn every_case_of_every_file() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let blocks = std::fs::read_to_string(&path).unwrap();
         let mut documents = Vec::new();
-        for block in blocks.split("\n\n") {
+        let mut written: Vec<String> = Vec::new();
+        for block in blocks.trim_end().split("\n\n") {
+            written.push(block.to_owned());
             let lines: Vec<&str> =
                 block.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
             match lines.as_slice() {
@@ -44,11 +48,18 @@ fn every_case_of_every_file() {
                     count += 1;
                     let query = query.strip_prefix("query ").unwrap_or_else(|| panic!("{name}: {query}"));
                     let found = rows_of(&text::query(query), &documents);
-                    if found != rows {
+                    if found != rows && std::env::var_os("UPDATE_EXPECTED").is_some() {
+                        let notes = block.lines().filter(|line| line.starts_with('#')).map(str::to_owned);
+                        let lines = notes.chain([format!("query {query}")]).chain(found);
+                        *written.last_mut().unwrap() = lines.collect::<Vec<_>>().join("\n");
+                    } else if found != rows {
                         failures.push(format!("{name}: {query}\n    gives {}", found.join("\n          ")));
                     }
                 }
             }
+        }
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            std::fs::write(&path, written.join("\n\n") + "\n").unwrap();
         }
     }
     assert!(failures.is_empty(), "{} of {count} fail\n{}", failures.len(), failures.join("\n"));

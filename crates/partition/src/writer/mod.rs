@@ -287,6 +287,7 @@ impl Writer {
                         now,
                         ts: now.max(self.state.head.ts),
                         lsn_consumed: self.lsn_consumed(),
+                        ambient: &*self.ambient,
                     };
                     evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
                         batch_bytes += rows_bytes(&accepted.rows);

@@ -6,6 +6,7 @@
 mod expression;
 mod function;
 mod show;
+mod walk;
 
 pub use expression::{BinaryOperator, Expression, LikePattern, SlotId, SubqueryKind, UnaryOperator};
 pub use function::{Family, Function, Signature};
@@ -129,6 +130,21 @@ pub struct SortKey {
     pub path: Option<PropertyPath>,
     /// Whether the largest comes first.
     pub descending: bool,
+}
+
+impl SortKey {
+    /// Whether the largest value comes first, the nearest of vectors considered: cosine and dot product grow with
+    /// nearness, the Euclidean distance shrinks.
+    pub fn is_backwards(&self) -> bool {
+        let Expression::Call(Function::VectorDistance, arguments) = &self.expression else {
+            return self.descending;
+        };
+        let Some(Expression::Constant(options)) = arguments.get(3) else {
+            return true;
+        };
+        let function = options.member("distanceFunction").and_then(|function| function.as_ref().as_str());
+        !function.is_some_and(|function| function.eq_ignore_ascii_case("euclidean"))
+    }
 }
 
 /// What is made of a row.

@@ -5,12 +5,12 @@
 
 use super::{Call, scope};
 use crate::faults::Refusal;
-use crate::lower::{QueryText, pinned_keys};
+use crate::lower::{QueryText, computed_properties, pinned_keys};
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
-use engine::{Action, Container, FeedScope, QueryMetrics, QueryRequest, QueryRow};
+use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
 use http::StatusCode;
 use model::{Fault, QueryFault};
 use plan::query::Query;
@@ -28,8 +28,14 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let query = QueryText::read(call.headers(), &call.body)?.lower()?;
     let scope = scope_of(call, &container, &query)?;
     let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
-    let request =
-        QueryRequest { query, scope, items_max: page.items_max, continuation: page.continuation, session };
+    let request = QueryRequest {
+        query,
+        computed: computed_properties(&container)?,
+        scope,
+        items_max: page.items_max,
+        continuation: page.continuation,
+        session,
+    };
     let page = call.engine.query(pass, &request).await?;
     let mut reply = Reply::json(StatusCode::OK, page.charge, body(&container, &page.rows));
     reply.number(&names::ITEM_COUNT, page.rows.len());
@@ -45,20 +51,20 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
 }
 
 /// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.
-fn scope_of(call: &Call<'_>, container: &Container, query: &Query) -> Result<FeedScope, Fault> {
+fn scope_of(call: &Call<'_>, container: &Container, query: &Query) -> Result<Scope, Fault> {
     if let Some(scope) = scope::of_headers(call, container)? {
         return Ok(scope);
     }
     let definition = &container.definition().partition_key;
     if let Some([key]) = pinned_keys(query, definition).as_deref() {
-        return Ok(FeedScope::Key(key.clone()));
+        return Ok(Scope::Key(key.clone()));
     }
     let is_everywhere = headers::flag(call.headers(), &names::ENABLE_CROSS_PARTITION)?;
     // Containers of old clients have one key, and those clients know of no other.
     if !is_everywhere && !definition.is_system_key() {
         return Err(QueryFault::CrossPartitionDisabled.into());
     }
-    Ok(FeedScope::Container)
+    Ok(Scope::Container)
 }
 
 fn body(container: &Container, rows: &[QueryRow]) -> Vec<u8> {

@@ -3,28 +3,28 @@
 use super::Call;
 use super::document::header_key;
 use crate::wire::{headers, names};
-use engine::{Container, FeedScope, Reach};
+use engine::{Container, Reach, Scope};
 use http::HeaderMap;
 use model::{EffectiveKey, EffectiveRange, PartitionOrdinal, RequestFault};
 
 /// Those of the key, else of the range or a part of it; nothing if the headers leave it open.
-pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Option<FeedScope>, RequestFault> {
+pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Option<Scope>, RequestFault> {
     if let Some(key) = header_key(call, container)? {
-        return Ok(Some(FeedScope::Key(key)));
+        return Ok(Some(Scope::Key(key)));
     }
     let hashes = hashes(call.headers())?;
     match (range_id(call.headers())?, hashes) {
-        (Some(ordinal), part) => Ok(Some(FeedScope::Range(ordinal, part))),
+        (Some(ordinal), part) => Ok(Some(Scope::Range(ordinal, part))),
         (None, None) => Ok(None),
-        (None, Some(_)) => Err(headers::bad(&names::START_EPK, "", "it needs the id of a range beside it")),
+        (None, Some(hashes)) => Ok(Some(Scope::Hashes(hashes))),
     }
 }
 
 /// What a caller must be allowed to see.
-pub(super) fn reach(scope: &FeedScope) -> Reach<'_> {
+pub(super) fn reach(scope: &Scope) -> Reach<'_> {
     match scope {
-        FeedScope::Key(key) => Reach::LogicalPartition(key),
-        FeedScope::Container | FeedScope::Range(..) => Reach::Whole,
+        Scope::Key(key) => Reach::LogicalPartition(key),
+        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => Reach::Whole,
     }
 }
 

@@ -75,11 +75,7 @@ async fn what_is_not_built_says_so() {
     let client = Client::with_container().await;
     client.create("/dbs/d/colls/c/sprocs", json!({ "id": "s", "body": "function () {}" })).await;
     let query = json!({ "query": "SELECT VALUE 1 FROM c" });
-    let docs = || Call::post(DOCS).json(&query);
     for call in [
-        docs()
-            .header("x-ms-documentdb-isquery", "True")
-            .header("x-ms-documentdb-query-enablecrosspartition", "True"),
         Call::post("/offers").json(&json!({ "id": "x" })),
         Call::post("/dbs/d/colls/c/conflicts").json(&json!({ "id": "x" })),
         Call::post("/dbs").header("x-ms-cosmos-is-query-plan-request", "True").json(&query),
@@ -95,23 +91,6 @@ async fn what_is_not_built_says_so() {
         assert_eq!(answer.code(), (400, 0), "{path}");
         assert!(answer.message().contains("is not supported"), "{path}: {answer:?}");
     }
-}
-
-#[tokio::test]
-async fn the_query_for_everything_is_a_list() {
-    let client = Client::with_container().await;
-    for id in ["1", "2", "3"] {
-        client.send(Call::post(DOCS).json(&json!({ "id": id, "pk": "a" }))).await;
-    }
-    let query = |body: &serde_json::Value| {
-        Call::post(DOCS)
-            .header("content-type", "application/query+json")
-            .header("x-ms-max-item-count", "2")
-            .json(body)
-    };
-    let answer = client.send(query(&json!({ "query": "SELECT * from c", "parameters": [] }))).await;
-    assert_eq!((answer.code(), answer.json()["_count"].as_u64()), ((200, 0), Some(2)));
-    assert_eq!(client.send(query(&json!({ "query": 7 }))).await.code(), (400, 0));
 }
 
 #[tokio::test]

@@ -1,0 +1,215 @@
+//! Queries through the engine: scopes, continuations, sessions and charges. What queries compute is tested below.
+
+use crate::harness::{Harness, TestAmbient, item, key, text};
+use engine::{Container, QueryPage, QueryRequest, QueryRow, Scope};
+use kv::{CommitMode, Store};
+use model::{
+    EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
+};
+use partition::keyspace::SPACES;
+use plan::{Condition, Mutation, Target};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+fn request(sql: &str, scope: Scope, items_max: usize, continuation: Option<String>) -> QueryRequest {
+    let query = sql::lower(&sql::parse(sql).unwrap(), &sql::Parameters::none()).unwrap();
+    let computed = Arc::from([]);
+    QueryRequest { query: Arc::new(query), computed, scope, items_max, continuation, session: Vec::new() }
+}
+
+async fn ask(harness: &Harness, container: &Container, request: &QueryRequest) -> Result<QueryPage, Fault> {
+    harness.engine.query(harness.read_pass(container), request).await
+}
+
+fn row(row: &QueryRow) -> String {
+    match row {
+        QueryRow::Document(stored) => text(stored),
+        QueryRow::Value(value) => value.to_json(),
+    }
+}
+
+pub(crate) async fn drain(
+    harness: &Harness,
+    container: &Container,
+    sql: &str,
+    scope: Scope,
+    items_max: usize,
+) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut continuation = None;
+    loop {
+        let request = request(sql, scope.clone(), items_max, continuation);
+        let page = ask(harness, container, &request).await.unwrap();
+        rows.extend(page.rows.iter().map(row));
+        continuation = page.continuation;
+        match &continuation {
+            Some(text) => assert!(text.len() <= 1024, "a continuation of {} characters", text.len()),
+            None => return rows,
+        }
+    }
+}
+
+/// Sixty documents of seven keys over three partitions.
+async fn filled(harness: &Harness) -> Arc<Container> {
+    let container = harness.container(json!({}), 30_000).await;
+    for number in 0..60 {
+        let json = format!(r#"{{"id":"{number}","pk":"{}","n":{}}}"#, number % 7, number % 10);
+        harness.create(&container, &json).await.unwrap();
+    }
+    container
+}
+
+#[tokio::test]
+async fn scopes_divide_the_documents() {
+    let harness = Harness::new().await;
+    let container = filled(&harness).await;
+    let ids = "SELECT VALUE c.id FROM c";
+    let all = drain(&harness, &container, ids, Scope::Container, 7).await;
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 60);
+    let mut by_range = Vec::new();
+    for ordinal in 0..3 {
+        let scope = Scope::Range(PartitionOrdinal(ordinal), None);
+        by_range.extend(drain(&harness, &container, ids, scope, 7).await);
+    }
+    assert_eq!(by_range, all);
+    let middle = EffectiveKey::from_hex("15").unwrap();
+    let mut by_hash = Vec::new();
+    for range in [
+        EffectiveRange { min: EffectiveKey::MIN, max: middle.clone() },
+        EffectiveRange { min: middle, max: EffectiveKey::max() },
+    ] {
+        by_hash.extend(drain(&harness, &container, ids, Scope::Hashes(range), 4).await);
+    }
+    assert_eq!(by_hash.iter().collect::<BTreeSet<_>>(), all.iter().collect::<BTreeSet<_>>());
+    assert_eq!(by_hash.len(), 60);
+    let scope = Scope::Key(key(&container, r#"["3"]"#));
+    assert_eq!(drain(&harness, &container, "SELECT VALUE COUNT(1) FROM c", scope, 1).await, ["9"]);
+}
+
+#[tokio::test]
+async fn results_are_the_same_for_all_page_sizes() {
+    let harness = Harness::new().await;
+    let container = filled(&harness).await;
+    for sql in [
+        "SELECT * FROM c",
+        "SELECT * FROM c ORDER BY c.n DESC",
+        "SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n",
+        "SELECT DISTINCT VALUE c.n FROM c",
+        "SELECT VALUE c.id FROM c WHERE c.n > 4 OFFSET 3 LIMIT 11",
+    ] {
+        let all = drain(&harness, &container, sql, Scope::Container, 1000).await;
+        assert!(!all.is_empty());
+        for items_max in [1, 4, 60] {
+            assert_eq!(drain(&harness, &container, sql, Scope::Container, items_max).await, all, "{sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_continuation_survives_a_restart_and_changes() {
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let ambient = TestAmbient::new();
+    let (first, continuation) = {
+        let harness = Harness::on(store.clone(), Arc::clone(&ambient)).await;
+        let container = filled(&harness).await;
+        let asked = request("SELECT VALUE c.id FROM c ORDER BY c.n", Scope::Container, 25, None);
+        let page = ask(&harness, &container, &asked).await.unwrap();
+        let last = page.rows.last().map(row).unwrap();
+        let id = last.trim_matches('"').to_owned();
+        let number: u32 = id.parse().unwrap();
+        let delete = Mutation::Delete { target: Target::Id(id), condition: Condition::None };
+        let header = key(&container, &format!(r#"["{}"]"#, number % 7));
+        let keyed = engine::Keyed::new(&container, Some(header), plan::Operation::Write(delete)).unwrap();
+        harness.engine.write(harness.write_pass(&container), keyed).await.unwrap();
+        (page.rows.iter().map(row).collect::<Vec<_>>(), page.continuation)
+    };
+    let harness = Harness::on(store, ambient).await;
+    let container = harness.engine.find_container("d", "c").unwrap().resource;
+    let asked = request("SELECT VALUE c.id FROM c ORDER BY c.n", Scope::Container, 100, continuation);
+    let rest = ask(&harness, &container, &asked).await.unwrap();
+    assert!(rest.continuation.is_none());
+    let all: BTreeSet<String> = first.into_iter().chain(rest.rows.iter().map(row)).collect();
+    assert_eq!(all.len(), 60);
+}
+
+#[tokio::test]
+async fn a_continuation_of_another_request_is_refused() {
+    let harness = Harness::new().await;
+    let container = filled(&harness).await;
+    let sql = "SELECT * FROM c";
+    let page = ask(&harness, &container, &request(sql, Scope::Container, 5, None)).await.unwrap();
+    let token = page.continuation.unwrap();
+    let mut forged = token.clone();
+    forged.pop();
+    for bad in [
+        request(sql, Scope::Container, 5, Some(forged)),
+        request("SELECT * FROM c ", Scope::Key(key(&container, r#"["3"]"#)), 5, Some(token.clone())),
+        request("SELECT * FROM c WHERE c.n = 1", Scope::Container, 5, Some(token.clone())),
+        request(sql, Scope::Container, 5, Some("null".to_owned())),
+        request(sql, Scope::Range(PartitionOrdinal(0), None), 5, Some(token.clone())),
+    ] {
+        let fault = ask(&harness, &container, &bad).await.unwrap_err();
+        assert!(matches!(fault, Fault::Request(RequestFault::BadContinuation { .. })), "{fault}");
+    }
+    // The same query in other words is the same query.
+    let same = request("select *  from   x", Scope::Container, 5, Some(token));
+    assert_eq!(ask(&harness, &container, &same).await.unwrap().rows.len(), 5);
+    let absent = request(sql, Scope::Range(PartitionOrdinal(77), None), 5, None);
+    assert!(matches!(ask(&harness, &container, &absent).await.unwrap_err(), Fault::Missing(_)));
+}
+
+#[tokio::test]
+async fn sessions_charges_and_metrics_are_told() {
+    let harness = Harness::new().await;
+    let container = filled(&harness).await;
+    let count = request("SELECT VALUE COUNT(1) FROM c", Scope::Container, 10, None);
+    let page = ask(&harness, &container, &count).await.unwrap();
+    assert_eq!(page.session.len(), 3);
+    assert_eq!((page.metrics.documents_read, page.metrics.rows), (60, 1));
+    let again = ask(&harness, &container, &count).await.unwrap();
+    assert_eq!(page.charge, again.charge);
+    let ahead = SessionToken { ordinal: PartitionOrdinal(0), lsn: Lsn(u64::MAX) };
+    let ahead = QueryRequest { session: vec![ahead], ..count };
+    let fault = ask(&harness, &container, &ahead).await.unwrap_err();
+    assert!(matches!(fault, Fault::Missing(MissingFault::Session)));
+}
+
+#[tokio::test]
+async fn an_explanation_names_the_way() {
+    let harness = Harness::new().await;
+    let container = filled(&harness).await;
+    let explain = |sql: &str, scope| {
+        let request = request(sql, scope, 10, None);
+        let (engine, pass) = (&harness.engine, harness.read_pass(&container));
+        async move { engine.explain(pass, &request).await.unwrap() }
+    };
+    let text = explain("SELECT * FROM c WHERE c.n = 1", Scope::Container).await;
+    assert_eq!(
+        text,
+        "read documents by number, until the page is full\nevaluate on documents as stored\nfrom container\n\
+         where ($0.n = 1)\nselect row $0\nmerge rows by number\n"
+    );
+    let text = explain("SELECT * FROM c", Scope::Key(key(&container, r#"["3"]"#))).await;
+    assert!(text.starts_with("read all records\n"), "{text}");
+}
+
+#[tokio::test]
+async fn documents_come_as_they_are_stored() {
+    let harness = Harness::new().await;
+    let container = harness.container(json!({}), 400).await;
+    harness
+        .write(
+            &container,
+            Mutation::Upsert { item: item(r#"{"id":"1","pk":"a"}"#), condition: Condition::None },
+        )
+        .await
+        .unwrap();
+    let page =
+        ask(&harness, &container, &request("SELECT * FROM c", Scope::Container, 5, None)).await.unwrap();
+    assert!(matches!(&page.rows[..], [QueryRow::Document(_)]));
+    let parts = "SELECT c.id, c._ts, c._etag FROM c";
+    let page = ask(&harness, &container, &request(parts, Scope::Container, 5, None)).await.unwrap();
+    let found = row(&page.rows[0]);
+    assert!(found.contains("\"_ts\":1700000000") && found.contains("_etag"), "{found}");
+}

@@ -1,0 +1,80 @@
+//! Rows of a query: those that its sources make and its filter lets pass.
+//!
+//! The way in for whoever has documents and does its own ordering, grouping and paging.
+
+use std::ops::ControlFlow;
+
+use plan::query::{Expression, Projection, Query};
+use value::ValueRef;
+
+use super::sources::{self, Origin, Visit};
+use crate::expression::{Frame, Outcome};
+use crate::{Computed, Context, EvalFault, GroupRow, Row};
+
+/// A row that passed the filter.
+#[derive(Clone, Copy)]
+pub struct MatchedRow<'a> {
+    pub(super) frame: Frame<'a>,
+    /// Which of the rows of its document it is, those included that did not pass.
+    pub index: u32,
+}
+
+impl<'a> MatchedRow<'a> {
+    /// The row that stands for a group.
+    pub fn of_group(context: &'a Context<'_>, group: &'a GroupRow) -> MatchedRow<'a> {
+        let row = Row { group: Some(group), ..Row::default() };
+        MatchedRow { frame: Frame::new(context, row), index: 0 }
+    }
+
+    /// The value of an expression; `None` is undefined.
+    pub fn evaluate(&self, expression: &'a Expression) -> Outcome<'a> {
+        self.frame.evaluate(expression)
+    }
+
+    /// What a projection makes of the row; `None` where the row vanishes.
+    pub fn project(&self, projection: &'a Projection) -> Outcome<'a> {
+        match projection {
+            Projection::Row(slot) => {
+                let slot = self.frame.row.slots.get(usize::from(slot.0));
+                Ok(slot.copied().map(Computed::Borrowed))
+            }
+            Projection::Value(expression) => self.frame.evaluate(expression),
+            Projection::Object(members) => self.frame.object(members),
+        }
+    }
+}
+
+/// Calls `visit` for every row that a query makes of one document and that its filter lets pass.
+///
+/// Without a document the sources must not be of the container; a query without sources has one row.
+pub fn for_each_match<'a>(
+    context: &'a Context<'_>,
+    query: &'a Query,
+    root: Option<ValueRef<'a>>,
+    number: Option<u64>,
+    visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
+) -> Result<ControlFlow<()>, EvalFault> {
+    let origin = root.map(|root| Origin { number, root });
+    let frame = Frame::new(context, Row::default());
+    matches(frame, query, Some(origin.as_slice()), visit)
+}
+
+/// The same on top of an outer row, over any number of documents.
+pub(super) fn matches<'a>(
+    frame: Frame<'a>,
+    query: &'a Query,
+    documents: Option<&'a [Origin<'a>]>,
+    visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
+) -> Result<ControlFlow<()>, EvalFault> {
+    let mut index = 0u32;
+    let filtered: Visit<'_> = &mut |frame| {
+        let row = MatchedRow { frame, index };
+        index = index.saturating_add(1);
+        let passes = match &query.filter {
+            Some(filter) => frame.truth(filter)? == Some(true),
+            None => true,
+        };
+        if passes { visit(row) } else { Ok(ControlFlow::Continue(())) }
+    };
+    sources::for_each_row(frame, &query.sources, documents, filtered)
+}

@@ -1,0 +1,96 @@
+//! A page as it is put together: what is left out, what is given, where the next page goes on.
+
+use crate::found::{FoundRow, QueryRow};
+use crate::resume::{ANCHORS_MAX, After, Resume};
+
+/// See the file's head.
+pub(crate) struct Assembly {
+    pub(crate) rows: Vec<QueryRow>,
+    /// Bytes of the rows.
+    pub(crate) size: usize,
+    items_max: usize,
+    bytes_max: usize,
+    resume: Resume,
+    /// The last positions that were given or left out, oldest first.
+    last: Vec<Vec<u8>>,
+    has_more: bool,
+}
+
+impl Assembly {
+    pub(crate) fn new(resume: Resume, items_max: usize, bytes_max: usize) -> Assembly {
+        // A page without room would never end.
+        let items_max = items_max.max(1);
+        Assembly { rows: Vec::new(), size: 0, items_max, bytes_max, resume, last: Vec::new(), has_more: true }
+    }
+
+    /// Results still to be left out.
+    pub(crate) fn offset(&self) -> u64 {
+        self.resume.offset
+    }
+
+    /// Results that the page still takes.
+    pub(crate) fn room(&self) -> usize {
+        let limit = self.resume.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        self.items_max.saturating_sub(self.rows.len()).min(limit)
+    }
+
+    /// Bytes that the page still takes before its last row.
+    pub(crate) fn room_bytes(&self) -> usize {
+        self.bytes_max.saturating_sub(self.size).max(1)
+    }
+
+    /// Whether no further result is wanted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.room() == 0 || self.size >= self.bytes_max
+    }
+
+    /// Behind which position results are wanted; cut only as long as the page has not begun.
+    pub(crate) fn after(&self) -> After {
+        match self.last.last() {
+            Some(last) => After::Position(last.clone()),
+            None => self.resume.after.clone(),
+        }
+    }
+
+    /// The position behind which results are wanted has become known.
+    pub(crate) fn settle(&mut self, position: Vec<u8>) {
+        self.resume.after = After::Position(position);
+    }
+
+    /// Takes the next result.
+    pub(crate) fn push(&mut self, found: FoundRow) {
+        self.reach(found.position);
+        if self.resume.offset > 0 {
+            self.resume.offset -= 1;
+            return;
+        }
+        if let Some(limit) = &mut self.resume.limit {
+            *limit -= 1;
+        }
+        self.size = self.size.saturating_add(found.size);
+        self.rows.push(found.row);
+    }
+
+    /// Nothing up to this position is missing.
+    pub(crate) fn reach(&mut self, position: Vec<u8>) {
+        if self.last.last().is_some_and(|last| *last >= position) {
+            return;
+        }
+        if self.last.len() >= ANCHORS_MAX {
+            self.last.remove(0);
+        }
+        self.last.push(position);
+    }
+
+    /// There are no further results.
+    pub(crate) fn end(&mut self) {
+        self.has_more = false;
+    }
+
+    /// The rows, and where to go on.
+    pub(crate) fn finish(self) -> (Vec<QueryRow>, Option<Resume>) {
+        let is_done = !self.has_more || self.resume.limit == Some(0);
+        let after = if self.last.is_empty() { self.resume.after } else { After::last_of(&self.last) };
+        (self.rows, (!is_done).then_some(Resume { after, ..self.resume }))
+    }
+}

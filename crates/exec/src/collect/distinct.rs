@@ -1,0 +1,221 @@
+//! Different results, each once.
+//!
+//! Without an order the first by hash are kept, and no more memory is taken than the page needs. With an order a
+//! result stands where the first row stands that has it, and that row may come last: so all results are kept, within
+//! the budget. Results that are equal but differ in kind, such as 1 and 1.0, are shown as the first row by origin, or
+//! by order, has them.
+
+use eval::{Context, EvalFault, Holding, KeyHash, MatchedRow, hash_of};
+use std::collections::btree_map::Entry as TreeEntry;
+use std::collections::hash_map::Entry as MapEntry;
+use std::collections::{BTreeMap, HashMap};
+use value::{Value, encode_key};
+
+use super::Wish;
+use crate::found::{Found, FoundRow, QueryRow, value_size};
+use crate::position::{self, Item};
+use crate::program::Layer;
+
+/// What a hash and its place in a map take, roughly.
+const ENTRY_BYTES: usize = 64;
+
+/// A result that is kept.
+#[derive(Debug)]
+struct Held {
+    /// Where the row comes from, or stands in the order.
+    place: Vec<u8>,
+    value: Value,
+    size: usize,
+    weight: usize,
+}
+
+impl Held {
+    fn new(place: Vec<u8>, value: Value) -> Result<Held, EvalFault> {
+        let weight = eval::weigh(value.as_ref())? + place.len() + ENTRY_BYTES;
+        Ok(Held { place, size: value_size(&value), value, weight })
+    }
+}
+
+/// The first results by hash.
+#[derive(Debug)]
+pub(crate) struct Distinct {
+    wish: Wish,
+    results: BTreeMap<KeyHash, Held>,
+    size: usize,
+    has_left_out: bool,
+    holding: Holding,
+    code: Vec<u8>,
+}
+
+impl Distinct {
+    pub(super) fn new(context: &Context<'_>, wish: Wish) -> Distinct {
+        Distinct {
+            wish,
+            results: BTreeMap::new(),
+            size: 0,
+            has_left_out: false,
+            holding: context.budget.holding(),
+            code: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+    ) -> Result<(), EvalFault> {
+        let Some(result) = row.project(&layer.query.projection)? else {
+            return Ok(());
+        };
+        self.code.clear();
+        encode_key(result.as_ref(), &mut self.code);
+        let hash = hash_of(&self.code);
+        if !self.wants(&hash) {
+            return Ok(());
+        }
+        let mut origin = Vec::new();
+        position::write_origin(row, item, &mut origin);
+        if self.results.get(&hash).is_some_and(|known| known.place <= origin) {
+            return Ok(());
+        }
+        let held = Held::new(origin, result.into_value())?;
+        self.holding.add(held.weight)?;
+        self.keep(hash, held);
+        Ok(())
+    }
+
+    fn wants(&mut self, hash: &KeyHash) -> bool {
+        if &hash[..] <= self.wish.position() {
+            return false;
+        }
+        let is_full = self.results.len() >= self.wish.count || self.size >= self.wish.bytes;
+        let is_behind = is_full && self.results.last_key_value().is_none_or(|(last, _)| last < hash);
+        self.has_left_out |= is_behind;
+        !is_behind
+    }
+
+    fn keep(&mut self, hash: KeyHash, held: Held) {
+        self.size = self.size.saturating_add(held.size);
+        match self.results.entry(hash) {
+            TreeEntry::Vacant(place) => {
+                place.insert(held);
+            }
+            TreeEntry::Occupied(mut place) => {
+                let loser = if held.place < place.get().place { place.insert(held) } else { held };
+                self.size -= loser.size;
+                self.holding.give_back(loser.weight);
+            }
+        }
+        loop {
+            let is_over = self.results.len() > self.wish.count;
+            let Some((_, last)) = self.results.last_key_value() else {
+                return;
+            };
+            if !is_over && self.size - last.size < self.wish.bytes {
+                return;
+            }
+            if let Some((_, last)) = self.results.pop_last() {
+                self.size -= last.size;
+                self.holding.give_back(last.weight);
+                self.has_left_out = true;
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Distinct) {
+        self.has_left_out |= other.has_left_out;
+        self.holding.absorb(other.holding);
+        for (hash, held) in other.results {
+            if self.wants(&hash) {
+                self.keep(hash, held);
+            } else {
+                self.holding.give_back(held.weight);
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Found {
+        let row = |(hash, held): (KeyHash, Held)| FoundRow {
+            position: hash.to_vec(),
+            row: QueryRow::Value(held.value),
+            size: held.size,
+        };
+        let rows: Vec<FoundRow> = self.results.into_iter().map(row).collect();
+        let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
+        Found { rows, has_more: self.has_left_out, reached, holding: self.holding }
+    }
+}
+
+/// All results with the positions of their first rows.
+#[derive(Debug)]
+pub(crate) struct DistinctOrdered {
+    wish: Wish,
+    results: HashMap<KeyHash, Held>,
+    holding: Holding,
+    code: Vec<u8>,
+}
+
+impl DistinctOrdered {
+    pub(super) fn new(context: &Context<'_>, wish: Wish) -> DistinctOrdered {
+        DistinctOrdered { wish, results: HashMap::new(), holding: context.budget.holding(), code: Vec::new() }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+    ) -> Result<(), EvalFault> {
+        let Some(result) = row.project(&layer.query.projection)? else {
+            return Ok(());
+        };
+        self.code.clear();
+        encode_key(result.as_ref(), &mut self.code);
+        let hash = hash_of(&self.code);
+        let mut place = Vec::new();
+        position::write_row(&layer.query.order, row, item, &mut place)?;
+        if self.results.get(&hash).is_some_and(|known| known.place <= place) {
+            return Ok(());
+        }
+        // Of what was given on an earlier page only the place must be known.
+        let is_given = &place[..] <= self.wish.position();
+        let value = if is_given { Value::Null } else { result.into_value() };
+        let held = Held::new(place, value)?;
+        self.holding.add(held.weight)?;
+        self.keep(hash, held);
+        Ok(())
+    }
+
+    fn keep(&mut self, hash: KeyHash, held: Held) {
+        match self.results.entry(hash) {
+            MapEntry::Vacant(place) => {
+                place.insert(held);
+            }
+            MapEntry::Occupied(mut place) => {
+                let loser = if held.place < place.get().place { place.insert(held) } else { held };
+                self.holding.give_back(loser.weight);
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: DistinctOrdered) {
+        self.holding.absorb(other.holding);
+        for (hash, held) in other.results {
+            self.keep(hash, held);
+        }
+    }
+
+    pub(super) fn finish(self) -> Found {
+        let after = self.wish.position();
+        let wanted = self.results.into_values().filter(|held| &held.place[..] > after);
+        let row =
+            |held: Held| FoundRow { position: held.place, row: QueryRow::Value(held.value), size: held.size };
+        let mut rows: Vec<FoundRow> = wanted.map(row).collect();
+        rows.sort_by(|left, right| left.position.cmp(&right.position));
+        let has_more = rows.len() > self.wish.count;
+        rows.truncate(self.wish.count);
+        let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
+        Found { rows, has_more, reached, holding: self.holding }
+    }
+}

@@ -1,0 +1,130 @@
+//! Groups, and what is made of them once all rows were seen.
+//!
+//! Groups that come by hash are limited to those of the page as they are collected. Where groups are ordered by what
+//! they came to, or their results shall differ, all of them are kept, within the budget.
+
+use eval::{Context, EvalFault, GroupRow, Groups, KeptGroups, KeyHash, MatchedRow, hash_of};
+use plan::query::{Grouping, Order};
+use std::collections::HashMap;
+use value::encode_key;
+
+use super::Wish;
+use crate::found::{Found, FoundRow, QueryRow};
+use crate::position::{self, Item};
+use crate::program::{Layer, Shape};
+use crate::resume::Anchor;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct CollectedGroups {
+    wish: Wish,
+    groups: Groups,
+    origin: Vec<u8>,
+}
+
+/// A layer of groups has a grouping; without one there is nothing to fold.
+const NO_GROUPING: &Grouping = &Grouping { keys: Vec::new(), aggregates: Vec::new() };
+
+impl CollectedGroups {
+    pub(super) fn new(layer: &Layer, context: &Context<'_>, wish: Wish) -> CollectedGroups {
+        let kept = (layer.shape == Shape::Groups).then(|| {
+            let after: Option<KeyHash> = wish.position().try_into().ok();
+            KeptGroups { after, count: wish.count }
+        });
+        let grouping = layer.query.grouping.as_ref().unwrap_or(NO_GROUPING);
+        CollectedGroups { wish, groups: Groups::new(grouping, context, kept), origin: Vec::new() }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+    ) -> Result<(), EvalFault> {
+        let Some(grouping) = &layer.query.grouping else {
+            return Ok(());
+        };
+        position::write_origin(row, item, &mut self.origin);
+        self.groups.add(grouping, row, &self.origin)
+    }
+
+    pub(super) fn merge(&mut self, other: CollectedGroups) {
+        self.groups.merge(other.groups);
+    }
+
+    pub(super) fn finish(self, layer: &Layer, context: &Context<'_>) -> Result<Found, EvalFault> {
+        let has_left_out = self.groups.has_left_out();
+        let groups = self.groups.finish_by_hash();
+        let mut holding = context.budget.holding();
+        let last = groups.last().map(|(hash, _)| hash.to_vec()).unwrap_or_default();
+        let mut rows = Vec::new();
+        let mut first_with: HashMap<KeyHash, usize> = HashMap::new();
+        for (hash, group) in &groups {
+            let Some(row) = result(layer, context, hash, group)? else {
+                continue;
+            };
+            holding.add(row.row.weight()? + row.position.len())?;
+            if !layer.query.distinct {
+                rows.push(row);
+                continue;
+            }
+            let known = *first_with.entry(hash_of_result(&row)).or_insert(rows.len());
+            match rows.get_mut(known) {
+                None => rows.push(row),
+                Some(known) if row.position < known.position => *known = row,
+                Some(_) => {}
+            }
+        }
+        if layer.shape == Shape::Groups {
+            return Ok(Found { rows, has_more: has_left_out, reached: last, holding });
+        }
+        rows.sort_by(|left, right| left.position.cmp(&right.position));
+        let after = self.wish.after.settled(|anchor| {
+            let row = rows.iter().find(|row| Anchor::of(&row.position) == *anchor);
+            row.map(|row| row.position.clone())
+        });
+        rows.retain(|row| row.position > after);
+        let has_more = rows.len() > self.wish.count;
+        rows.truncate(self.wish.count);
+        let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
+        Ok(Found { rows, has_more, reached, holding })
+    }
+}
+
+/// What is made of a group, and where it stands.
+fn result(
+    layer: &Layer,
+    context: &Context<'_>,
+    hash: &KeyHash,
+    group: &GroupRow,
+) -> Result<Option<FoundRow>, EvalFault> {
+    let row = MatchedRow::of_group(context, group);
+    let Some(value) = row.project(&layer.query.projection)? else {
+        return Ok(None);
+    };
+    let mut position = Vec::new();
+    match &layer.query.order {
+        Order::None if layer.query.distinct => {
+            let mut code = Vec::new();
+            encode_key(value.as_ref(), &mut code);
+            position.extend_from_slice(&hash_of(&code));
+        }
+        Order::None => position.extend_from_slice(hash),
+        Order::Keys(keys) => {
+            position::write_keys(keys, row, &mut position)?;
+            position.extend_from_slice(hash);
+        }
+        Order::Rank(_) => return Err(EvalFault::RankWithoutStatistics),
+    }
+    let row = QueryRow::Value(value.into_value());
+    let size = row.size();
+    Ok(Some(FoundRow { position, row, size }))
+}
+
+fn hash_of_result(row: &FoundRow) -> KeyHash {
+    let mut code = Vec::new();
+    if let QueryRow::Value(value) = &row.row {
+        encode_key(value.as_ref(), &mut code);
+    }
+    hash_of(&code)
+}

@@ -1,0 +1,127 @@
+//! Results on their way to a page.
+
+use eval::Holding;
+use plan::StoredDocument;
+use std::time::Duration;
+use value::{Decoded, Value, ValueRef, WALK_DEPTH_MAX};
+
+/// A row of a result.
+#[derive(Clone, Debug)]
+pub enum QueryRow {
+    /// A document as it is stored; the door adds the system properties when it writes it.
+    Document(StoredDocument),
+    /// A computed value.
+    Value(Value),
+}
+
+/// Bytes of a number, roughly, where its digits are not counted.
+const NUMBER_BYTES: usize = 8;
+/// What a stored document takes beside its bytes.
+const DOCUMENT_BYTES: usize = 128;
+
+impl QueryRow {
+    /// Bytes of its text, roughly.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            QueryRow::Document(stored) => stored.document.bytes().len(),
+            QueryRow::Value(value) => value_size(value),
+        }
+    }
+
+    /// Bytes it holds, roughly, or that it is too large.
+    pub(crate) fn weight(&self) -> Result<usize, eval::EvalFault> {
+        match self {
+            QueryRow::Document(stored) => Ok(stored.document.bytes().len() + DOCUMENT_BYTES),
+            QueryRow::Value(value) => eval::weigh(value.as_ref()),
+        }
+    }
+}
+
+/// Bytes of the text of a value, roughly.
+pub(crate) fn value_size(value: &Value) -> usize {
+    text_size(value.as_ref(), WALK_DEPTH_MAX)
+}
+
+fn text_size(value: ValueRef<'_>, levels_left: usize) -> usize {
+    let Some(levels_left) = levels_left.checked_sub(1) else {
+        return 0;
+    };
+    match value.decode() {
+        Decoded::Null | Decoded::Bool(_) => 5,
+        Decoded::Int32(_) | Decoded::Int64(_) | Decoded::Double(_) => NUMBER_BYTES,
+        Decoded::Decimal(_) | Decoded::Date(_) | Decoded::Guid(_) | Decoded::ObjectId(_) => 40,
+        Decoded::String(text) => text.len() + 3,
+        Decoded::Binary { bytes, .. } => bytes.len() * 4 / 3 + 5,
+        Decoded::Array(elements) => {
+            2 + elements.map(|element| text_size(element, levels_left) + 1).sum::<usize>()
+        }
+        Decoded::Object(members) => {
+            2 + members.map(|(name, member)| name.len() + 4 + text_size(member, levels_left)).sum::<usize>()
+        }
+    }
+}
+
+/// A result and where it stands.
+#[derive(Debug)]
+pub(crate) struct FoundRow {
+    pub(crate) position: Vec<u8>,
+    pub(crate) row: QueryRow,
+    /// Bytes of its text, roughly.
+    pub(crate) size: usize,
+}
+
+/// Results in their order.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) rows: Vec<FoundRow>,
+    /// Whether there may be more behind.
+    pub(crate) has_more: bool,
+    /// How far was looked: nothing up to here is missing.
+    pub(crate) reached: Vec<u8>,
+    /// The memory that the rows take.
+    pub(crate) holding: Holding,
+}
+
+/// What was done for a page. Counts are exact, times are measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueryMetrics {
+    /// Documents that were read.
+    pub documents_read: u64,
+    /// Their bytes.
+    pub bytes_read: u64,
+    /// Rows that were given.
+    pub rows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Of the documents read, those that an index had named.
+    pub documents_by_index: u64,
+    /// Time in the index.
+    pub index_time: Duration,
+    /// Time to read documents.
+    pub read_time: Duration,
+    /// Time to evaluate.
+    pub evaluation_time: Duration,
+    /// Time altogether.
+    pub total_time: Duration,
+}
+
+impl QueryMetrics {
+    /// Adds what was done elsewhere for the same page. Times of partitions that work at once add up too.
+    pub fn add(&mut self, other: &QueryMetrics) {
+        self.documents_read += other.documents_read;
+        self.bytes_read += other.bytes_read;
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.documents_by_index += other.documents_by_index;
+        self.index_time += other.index_time;
+        self.read_time += other.read_time;
+        self.evaluation_time += other.evaluation_time;
+    }
+
+    /// Counts documents that were read.
+    pub(crate) fn count_read(&mut self, documents: &[StoredDocument], time: Duration) {
+        self.documents_read += documents.len() as u64;
+        self.bytes_read += documents.iter().map(|stored| stored.document.bytes().len() as u64).sum::<u64>();
+        self.read_time += time;
+    }
+}

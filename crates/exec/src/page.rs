@@ -1,0 +1,273 @@
+//! A page of a query: streamed where the order of numbers is asked for, selected otherwise.
+
+use model::{Ambient, DocumentNumber, Fault, Lsn, PartitionOrdinal};
+use plan::query::{Order, SortKey};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::access::{self, AccessPath};
+use crate::assembly::Assembly;
+use crate::collect::Wish;
+use crate::fault::query_fault;
+use crate::found::{Found, QueryMetrics, QueryRow};
+use crate::position::{self, Item};
+use crate::program::{Input, Layer, Program, Shape};
+use crate::resume::{After, Anchor, Resume};
+use crate::select::{self, LayerRow};
+use crate::stream::{Stream, Wanted};
+use crate::task::{OpenPart, Part, QueryBounds, Task};
+
+/// Results to be left out that are collected together with those of the page; more are passed over by themselves,
+/// which holds their positions alone.
+const OFFSET_HELD_MAX: u64 = 1000;
+/// Results that are passed over at a time.
+const OFFSET_STEP_MAX: u64 = 100_000;
+
+/// What a page is wanted of.
+#[derive(Clone, Debug)]
+pub struct PageRequest {
+    /// The query.
+    pub program: Arc<Program>,
+    /// Most rows of the page.
+    pub items_max: usize,
+    /// Bytes of rows after which the page ends.
+    pub bytes_max: usize,
+    /// Where to go on; nothing for the first page.
+    pub resume: Option<Resume>,
+    /// Bounds of the work.
+    pub bounds: QueryBounds,
+}
+
+/// A page.
+#[derive(Debug)]
+pub struct Page {
+    /// The rows.
+    pub rows: Vec<QueryRow>,
+    /// Where to go on, if there may be more.
+    pub resume: Option<Resume>,
+    /// The partitions that were read, and their states.
+    pub seen: Vec<(PartitionOrdinal, Lsn)>,
+    /// What was done.
+    pub metrics: QueryMetrics,
+}
+
+/// Makes a page of a query over parts of partitions.
+pub async fn page(request: PageRequest, parts: Vec<Part>, ambient: Arc<dyn Ambient>) -> Result<Page, Fault> {
+    let begun = Instant::now();
+    let no_layer = || Fault::Internal("a program without layers".to_owned());
+    let query = &request.program.last().ok_or_else(no_layer)?.query;
+    let resume = request.resume.unwrap_or_else(|| Resume {
+        now_static_ms: ambient.now_ms(),
+        offset: query.offset,
+        limit: query.limit,
+        after: After::Position(Vec::new()),
+    });
+    let task = Task::new(Arc::clone(&request.program), ambient, request.bounds, resume.now_static_ms);
+    let assembly = Assembly::new(resume, request.items_max, request.bytes_max);
+    let mut work =
+        Work { task: Arc::new(task), assembly, seen: Vec::new(), metrics: QueryMetrics::default() };
+    if !work.assembly.is_full() {
+        work.run(parts).await?;
+    }
+    let Work { assembly, seen, mut metrics, .. } = work;
+    metrics.rows = assembly.rows.len() as u64;
+    metrics.bytes = assembly.size as u64;
+    metrics.total_time = begun.elapsed();
+    let (rows, resume) = assembly.finish();
+    Ok(Page { rows, resume, seen, metrics })
+}
+
+/// A page that is being made.
+struct Work {
+    task: Arc<Task>,
+    assembly: Assembly,
+    seen: Vec<(PartitionOrdinal, Lsn)>,
+    metrics: QueryMetrics,
+}
+
+/// What the outermost layer reads.
+enum Feed {
+    Partitions(Vec<OpenPart>),
+    Rows(Vec<LayerRow>),
+}
+
+impl Work {
+    async fn run(&mut self, parts: Vec<Part>) -> Result<(), Fault> {
+        let program = Arc::clone(&self.task.program);
+        let [inner @ .., last] = &program.layers[..] else {
+            return Ok(());
+        };
+        let is_whole = parts.iter().all(|part| part.is_whole);
+        if access::choose(last, inner.is_empty(), is_whole) == AccessPath::Numbers {
+            return self.stream(last, parts).await;
+        }
+        let mut open = Vec::new();
+        if program.layers.first().is_some_and(|layer| layer.input == Input::Documents) {
+            for part in parts {
+                let part = self.task.open(part).await?;
+                self.seen.push(part.seen());
+                open.push(part);
+            }
+        }
+        // Held until the page is made: the rows of the layer below count as memory all the time.
+        let mut holding = self.task.budget.holding();
+        let mut feed = Feed::Partitions(open);
+        for layer in inner {
+            let found = self.found(layer, &feed, &Wish::all()).await?;
+            holding.absorb(found.holding);
+            let offset = usize::try_from(layer.query.offset).unwrap_or(usize::MAX);
+            let limit = layer.query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+            let rows = found.rows.into_iter().skip(offset).take(limit);
+            let value = |row: QueryRow| match row {
+                QueryRow::Value(value) => value,
+                QueryRow::Document(stored) => stored.document.to_value(),
+            };
+            feed = Feed::Rows(rows.map(|row| (row.position, value(row.row))).collect());
+        }
+        self.settle(last, &feed).await?;
+        self.select(last, &feed).await
+    }
+
+    async fn found(&mut self, layer: &Layer, feed: &Feed, wish: &Wish) -> Result<Found, Fault> {
+        match feed {
+            Feed::Partitions(parts) if layer.input == Input::Documents => {
+                select::over_partitions(&self.task, parts, wish, &mut self.metrics).await
+            }
+            Feed::Partitions(_) => select::over_rows(&self.task, layer, &[], wish, &mut self.metrics).await,
+            Feed::Rows(rows) => select::over_rows(&self.task, layer, rows, wish, &mut self.metrics).await,
+        }
+    }
+
+    /// Fills the page by selection.
+    async fn select(&mut self, layer: &Layer, feed: &Feed) -> Result<(), Fault> {
+        loop {
+            let offset = self.assembly.offset();
+            let is_passing_over = offset > OFFSET_HELD_MAX;
+            let count = if is_passing_over {
+                usize::try_from(offset.min(OFFSET_STEP_MAX)).unwrap_or(usize::MAX)
+            } else {
+                self.assembly.room().saturating_add(usize::try_from(offset).unwrap_or(usize::MAX))
+            };
+            let bytes = if offset == 0 { self.assembly.room_bytes() } else { usize::MAX };
+            let after = self.assembly.after();
+            let wish = Wish { after, count, bytes, with_results: !is_passing_over };
+            let found = self.found(layer, feed, &wish).await?;
+            let mut rows = found.rows.into_iter();
+            while !self.assembly.is_full()
+                && let Some(row) = rows.next()
+            {
+                self.assembly.push(row);
+            }
+            let is_cut_short = rows.next().is_some();
+            if !is_cut_short && !found.has_more {
+                self.assembly.end();
+                return Ok(());
+            }
+            if !is_cut_short {
+                self.assembly.reach(found.reached);
+            }
+            if !self.assembly.rows.is_empty() || self.assembly.is_full() || self.task.is_late() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Fills the page from streams, always from the one whose next row comes first.
+    async fn stream(&mut self, layer: &Layer, parts: Vec<Part>) -> Result<(), Fault> {
+        // Positions of unordered rows are short, so they are never cut.
+        let after = self.assembly.after().settled(|_| None);
+        let mut streams: Vec<Stream> =
+            parts.into_iter().map(|part| Stream::new(&self.task, part, &after)).collect();
+        loop {
+            let first = streams.iter_mut().filter(|stream| stream.next_place().is_some());
+            let first = first.min_by(|left, right| left.next_place().cmp(&right.next_place()));
+            let Some(stream) = first else {
+                self.assembly.end();
+                return Ok(());
+            };
+            if self.assembly.is_full() {
+                return Ok(());
+            }
+            if let Some(row) = stream.pop() {
+                self.assembly.push(row);
+                continue;
+            }
+            if self.task.is_late() {
+                if let Some(place) = stream.next_place() {
+                    self.assembly.reach(place.to_vec());
+                }
+                return Ok(());
+            }
+            let offset = self.assembly.offset().min(OFFSET_HELD_MAX);
+            let wanted = Wanted {
+                rows: self.assembly.room().saturating_add(usize::try_from(offset).unwrap_or(usize::MAX)),
+                bytes: self.assembly.room_bytes(),
+            };
+            if let Some(open) = stream.fill(&self.task, layer, wanted, &mut self.metrics).await? {
+                self.seen.push(open.seen());
+            }
+        }
+    }
+
+    /// Finds the whole of a position that was cut, by the documents that are still there.
+    async fn settle(&mut self, layer: &Layer, feed: &Feed) -> Result<(), Fault> {
+        let After::Cut { anchors, .. } = self.assembly.after() else {
+            return Ok(());
+        };
+        if layer.shape == Shape::AllGroups {
+            return Ok(()); // Settled when the groups are known.
+        }
+        let mut positions = Vec::new();
+        match feed {
+            Feed::Partitions(parts) => {
+                for anchor in &anchors {
+                    positions.extend(self.positions_at(layer, parts, anchor).await?);
+                }
+            }
+            Feed::Rows(_) => {
+                let found = self.found(layer, feed, &Wish::all()).await?;
+                positions.extend(found.rows.into_iter().map(|row| row.position));
+            }
+        }
+        let after = self
+            .assembly
+            .after()
+            .settled(|anchor| positions.iter().find(|position| Anchor::of(position) == *anchor).cloned());
+        self.assembly.settle(after);
+        Ok(())
+    }
+
+    /// Positions of the rows of the document that an anchor names.
+    async fn positions_at(
+        &self,
+        layer: &Layer,
+        parts: &[OpenPart],
+        anchor: &Anchor,
+    ) -> Result<Vec<Vec<u8>>, Fault> {
+        let is_backwards = match &layer.query.order {
+            Order::Keys(keys) => keys.first().is_some_and(SortKey::is_backwards),
+            Order::None | Order::Rank(_) => false,
+        };
+        let Some(number) = DocumentNumber::from_raw(anchor.number(is_backwards)) else {
+            return Ok(Vec::new());
+        };
+        let context = self.task.context();
+        let mut positions = Vec::new();
+        for open in parts {
+            let Some(stored) = open.view.by_number(number, &open.part.keys).await? else {
+                continue;
+            };
+            let tie = stored.number.raw().to_be_bytes();
+            let item = Item { tie: &tie, stored: Some(&stored) };
+            layer.for_each_match(&context, &self.task.program.system, &stored, &mut |row| {
+                let mut position = Vec::new();
+                position::write_row(&layer.query.order, row, item, &mut position)?;
+                positions.push(position);
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        context.check_time().map_err(query_fault)?;
+        Ok(positions)
+    }
+}

@@ -1,0 +1,76 @@
+//! Positions: byte strings whose order is the order of a result, whatever the access path or the partitions.
+//!
+//! ```text
+//! rows                number:8 · row:4
+//! ordered rows        code of each key (complemented where it descends) · number:8 (complemented where the first
+//!                     key descends) · row:4
+//! distinct results    hash of the result's key code:16
+//! the same, ordered   position of the first row that has the result
+//! groups              hash of the keys' code:16
+//! the same, ordered   code of each key · hash of the keys' code:16
+//! ```
+//!
+//! Numbers are big-endian; `row` counts the rows of one document. Where rows come from another query instead of
+//! documents, their positions there stand in the place of the number, never complemented. No key code is the beginning
+//! of another, so codes can be joined.
+
+use eval::{EvalFault, MatchedRow};
+use plan::StoredDocument;
+use plan::query::{Order, SortKey};
+use value::{encode_key, encode_key_descending, encode_undefined};
+
+/// What a row was made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Item<'a> {
+    /// Where it stands among its like; all of one query have the same length.
+    pub(crate) tie: &'a [u8],
+    /// The document, if it is one.
+    pub(crate) stored: Option<&'a StoredDocument>,
+}
+
+/// Writes the position of a row.
+pub(crate) fn write_row(
+    order: &Order,
+    row: MatchedRow<'_>,
+    item: Item<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), EvalFault> {
+    out.clear();
+    let mut is_backwards = false;
+    match order {
+        Order::None => {}
+        Order::Keys(keys) => {
+            write_keys(keys, row, out)?;
+            is_backwards = keys.first().is_some_and(SortKey::is_backwards);
+        }
+        Order::Rank(_) => return Err(EvalFault::RankWithoutStatistics),
+    }
+    if is_backwards && item.stored.is_some() {
+        out.extend(item.tie.iter().map(|byte| !byte));
+    } else {
+        out.extend_from_slice(item.tie);
+    }
+    out.extend_from_slice(&row.index.to_be_bytes());
+    Ok(())
+}
+
+/// Writes where a row comes from: its place without regard to any order.
+pub(crate) fn write_origin(row: MatchedRow<'_>, item: Item<'_>, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(item.tie);
+    out.extend_from_slice(&row.index.to_be_bytes());
+}
+
+/// Appends the codes of sort keys.
+pub(crate) fn write_keys(keys: &[SortKey], row: MatchedRow<'_>, out: &mut Vec<u8>) -> Result<(), EvalFault> {
+    for key in keys {
+        let value = row.evaluate(&key.expression)?;
+        let value = value.as_ref().map(eval::Computed::as_ref);
+        match (value, key.is_backwards()) {
+            (value, true) => encode_key_descending(value, out),
+            (Some(value), false) => encode_key(value, out),
+            (None, false) => encode_undefined(out),
+        }
+    }
+    Ok(())
+}

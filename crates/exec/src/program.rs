@@ -1,0 +1,232 @@
+//! A query made ready: computed properties in their places, layers apart, each layer's way of working decided.
+//!
+//! `FROM (SELECT … FROM c)` makes two layers: the innermost reads documents, each other one reads the results of the
+//! one below it. Knows nothing of partitions.
+
+use eval::{Context, EvalFault, MatchedRow, for_each_match};
+use model::Fault;
+use plan::query::{Order, Projection, Query, Source};
+use plan::{StoredDocument, SystemProperties};
+use sha2::{Digest, Sha256};
+use std::ops::ControlFlow;
+use value::ValueRef;
+
+use crate::computed::{self, ComputedProperty};
+use crate::fault::{query_fault, refused};
+use crate::found::QueryRow;
+use crate::needs::{Needs, gives_documents};
+
+/// Most layers of queries in the first source of each other.
+const LAYERS_MAX: usize = 64;
+
+/// A query made ready.
+#[derive(Debug)]
+pub struct Program {
+    /// The innermost one first; at least one.
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) system: SystemProperties,
+    digest: [u8; 32],
+}
+
+/// One query of a chain.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    /// Its first source, if it has one, is what the layer reads.
+    pub(crate) query: Query,
+    pub(crate) input: Input,
+    pub(crate) shape: Shape,
+    pub(crate) needs: Needs,
+    /// Whether results are documents as they are stored.
+    pub(crate) gives_documents: bool,
+}
+
+/// What a layer reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// Documents of the container.
+    Documents,
+    /// Results of the layer below.
+    Rows,
+    /// Nothing: its sources, if any, make their rows by themselves.
+    Nothing,
+}
+
+/// What results are, which decides how they are kept apart and in which order they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Rows, by number or by keys.
+    Rows,
+    /// Different results, by hash.
+    Distinct,
+    /// Different results, by the keys of their first rows.
+    DistinctOrdered,
+    /// Groups by hash, of which a page needs no others than its own.
+    Groups,
+    /// Groups that must all be known before the first can be given.
+    AllGroups,
+}
+
+impl Program {
+    /// Makes a query ready.
+    pub fn new(
+        query: &Query,
+        computed: &[ComputedProperty],
+        system: SystemProperties,
+    ) -> Result<Program, Fault> {
+        let mut digest = Sha256::new_with_prefix(query.to_string());
+        for (name, query) in computed {
+            digest.update(format!("\n{name:?}: {query}"));
+        }
+        let mut queries = Vec::new();
+        let mut rest = query.clone();
+        loop {
+            if queries.len() >= LAYERS_MAX {
+                return Err(refused(format!("more than {LAYERS_MAX} queries in each other")));
+            }
+            let below = take_first_query(&mut rest);
+            let input = match (&below, rest.sources.first()) {
+                (Some(_), _) => Input::Rows,
+                (None, Some(Source::Container { .. } | Source::ContainerElements { .. })) => Input::Documents,
+                (None, _) => Input::Nothing,
+            };
+            queries.push((rest, input));
+            match below {
+                Some(below) => rest = below,
+                None => break,
+            }
+        }
+        let mut layers = Vec::with_capacity(queries.len());
+        for (index, (query, input)) in queries.into_iter().enumerate().rev() {
+            layers.push(Layer::new(query, input, index == 0, computed)?);
+        }
+        Ok(Program { layers, system, digest: digest.finalize().into() })
+    }
+
+    /// A digest of what is wanted: the same for the same query.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    /// The outermost query.
+    pub(crate) fn last(&self) -> Option<&Layer> {
+        self.layers.last()
+    }
+}
+
+/// Takes the query out of the first source, which then reads what that query gives.
+fn take_first_query(query: &mut Query) -> Option<Query> {
+    let first = query.sources.first_mut()?;
+    let (replacement, below) = match std::mem::replace(first, Source::Container { path: Vec::new() }) {
+        Source::Rows(below) => (Source::Container { path: Vec::new() }, Some(*below)),
+        Source::RowElements(below) => (Source::ContainerElements { path: Vec::new() }, Some(*below)),
+        other @ (Source::Container { .. }
+        | Source::ContainerElements { .. }
+        | Source::Value(_)
+        | Source::Elements(_)) => (other, None),
+    };
+    *first = replacement;
+    below
+}
+
+impl Layer {
+    fn new(
+        mut query: Query,
+        input: Input,
+        is_last: bool,
+        computed: &[ComputedProperty],
+    ) -> Result<Layer, Fault> {
+        let reads_again = query
+            .sources
+            .iter()
+            .skip(1)
+            .any(|source| matches!(source, Source::Container { .. } | Source::ContainerElements { .. }));
+        if reads_again {
+            return Err(refused("the container can only be the first source"));
+        }
+        if input == Input::Documents {
+            computed::insert(&mut query, computed)?;
+        }
+        let gives_documents = is_last && input == Input::Documents && gives_documents(&query);
+        let needs = match input {
+            Input::Documents => Needs::of(&query, gives_documents),
+            Input::Rows | Input::Nothing => Needs { to_filter: false, to_finish: false },
+        };
+        Ok(Layer { shape: shape(&query), query, input, needs, gives_documents })
+    }
+
+    /// Calls `visit` for every row that a stored document gives and that passes the filter.
+    pub(crate) fn for_each_match(
+        &self,
+        context: &Context<'_>,
+        system: &SystemProperties,
+        stored: &StoredDocument,
+        visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
+    ) -> Result<(), Fault> {
+        let number = Some(stored.number.raw());
+        if !self.needs.to_filter && !self.needs.to_finish {
+            return self.for_each_row(context, stored.document.root(), number, visit);
+        }
+        if !self.needs.to_filter && self.query.filter.is_some() {
+            let mut has_match = false;
+            self.for_each_row(context, stored.document.root(), number, &mut |_| {
+                has_match = true;
+                Ok(ControlFlow::Break(()))
+            })?;
+            if !has_match {
+                return Ok(());
+            }
+        }
+        let extended = system.extend(stored).map_err(|error| Fault::Internal(error.to_string()))?;
+        self.for_each_row(context, extended.root(), number, visit)
+    }
+
+    /// The same for a value that stands in the place of a document.
+    pub(crate) fn for_each_row(
+        &self,
+        context: &Context<'_>,
+        root: ValueRef<'_>,
+        number: Option<u64>,
+        visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
+    ) -> Result<(), Fault> {
+        let root = (self.input != Input::Nothing).then_some(root);
+        for_each_match(context, &self.query, root, number, visit).map(|_| ()).map_err(query_fault)
+    }
+
+    /// What is made of a row; nothing if it vanishes.
+    pub(crate) fn result(
+        &self,
+        row: MatchedRow<'_>,
+        stored: Option<&StoredDocument>,
+    ) -> Result<Option<QueryRow>, EvalFault> {
+        match stored {
+            Some(stored) if self.gives_documents => Ok(Some(QueryRow::Document(stored.clone()))),
+            Some(_) | None => {
+                let value = row.project(&self.query.projection)?;
+                Ok(value.map(|value| QueryRow::Value(value.into_value())))
+            }
+        }
+    }
+
+    /// Whether a document gives one row at most.
+    pub(crate) fn has_one_row(&self) -> bool {
+        matches!(self.query.sources[..], [Source::Container { .. }])
+    }
+
+    /// Whether every row has a result.
+    pub(crate) fn always_has_result(&self) -> bool {
+        match &self.query.projection {
+            Projection::Object(_) => true,
+            Projection::Row(_) | Projection::Value(_) => self.gives_documents,
+        }
+    }
+}
+
+fn shape(query: &Query) -> Shape {
+    match (&query.grouping, query.distinct, &query.order) {
+        (Some(_), false, Order::None) => Shape::Groups,
+        (Some(_), ..) => Shape::AllGroups,
+        (None, false, _) => Shape::Rows,
+        (None, true, Order::None) => Shape::Distinct,
+        (None, true, Order::Keys(_) | Order::Rank(_)) => Shape::DistinctOrdered,
+    }
+}

@@ -1,0 +1,219 @@
+//! Where a query goes on: what a continuation says.
+//!
+//! ```text
+//! version:1 = 1 · fixed time:8 · results to leave out:8 · results to give:8 (all bits set for no limit)
+//!   · kind:1 · position                       kind 0: rows behind this position
+//!   · kind:1 · anchors:1 · anchor:20 … · cut  kind 1: the position was too long; `cut` is its beginning
+//! anchor = end of a position:12 · digest of the position:8
+//! ```
+//!
+//! The fixed time is that of the `…Static` functions, the same for all pages of a query. Positions are drawn in
+//! `position`; they name no access path, no partition and no state of one, so a continuation survives restarts,
+//! splits and writes.
+//!
+//! A position holds sort keys, which can be as large as a document, and a continuation must be small. So a long one is
+//! cut, and its whole is found again by its last bytes: the number and row of a document, or the hash of a group. A
+//! document may change or go between two pages; therefore the last few rows of the page are named, the last one first,
+//! and the query goes on behind the first of them that is still as it was. The rows between that one and the end of
+//! the page are those that have changed, so no other comes again. Only when all of them have changed does the query go
+//! on at the beginning of what shares the cut: then still no row is lost, but some may come again.
+
+use model::RequestFault;
+use sha2::{Digest, Sha256};
+
+const VERSION: u8 = 1;
+/// Longest position that is kept whole. A continuation has 1 KB of text, which is 760 bytes before its encoding.
+pub(crate) const POSITION_BYTES_MAX: usize = 400;
+/// Most rows that are named beside a cut position.
+pub(crate) const ANCHORS_MAX: usize = 8;
+const TAIL_BYTES: usize = 12;
+const DIGEST_BYTES: usize = 8;
+const NO_LIMIT: u64 = u64::MAX;
+
+/// Where a query goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// Milliseconds since 1970 that the `…Static` functions see.
+    pub(crate) now_static_ms: u64,
+    /// Results still to be left out.
+    pub(crate) offset: u64,
+    /// Results still to be given.
+    pub(crate) limit: Option<u64>,
+    pub(crate) after: After,
+}
+
+/// Behind which row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// The one at this position; an empty one is before all.
+    Position(Vec<u8>),
+    /// One whose position began like this.
+    Cut { beginning: Vec<u8>, anchors: Vec<Anchor> },
+}
+
+/// A row that was given, by the end of its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    tail: [u8; TAIL_BYTES],
+    digest: [u8; DIGEST_BYTES],
+}
+
+impl Anchor {
+    pub(crate) fn of(position: &[u8]) -> Anchor {
+        let mut anchor = Anchor { tail: [0; TAIL_BYTES], digest: [0; DIGEST_BYTES] };
+        let tail = &position[position.len().saturating_sub(TAIL_BYTES)..];
+        anchor.tail[TAIL_BYTES - tail.len()..].copy_from_slice(tail);
+        anchor.digest.copy_from_slice(&Sha256::digest(position)[..DIGEST_BYTES]);
+        anchor
+    }
+
+    /// The number of the document, of a position in the order of rows.
+    pub(crate) fn number(&self, is_backwards: bool) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.tail[..8]);
+        let number = u64::from_be_bytes(bytes);
+        if is_backwards { !number } else { number }
+    }
+}
+
+impl After {
+    /// Behind the last of some positions that were given, in their order.
+    pub(crate) fn last_of(positions: &[Vec<u8>]) -> After {
+        match positions.last() {
+            None => After::Position(Vec::new()),
+            Some(last) if last.len() <= POSITION_BYTES_MAX => After::Position(last.clone()),
+            Some(last) => {
+                let beginning = last[..POSITION_BYTES_MAX].to_vec();
+                let sharing = positions.iter().rev().take_while(|position| position.starts_with(&beginning));
+                let anchors = sharing.take(ANCHORS_MAX).map(|position| Anchor::of(position)).collect();
+                After::Cut { beginning, anchors }
+            }
+        }
+    }
+
+    /// The exact position, once it is known which of the named rows are still there; `found` tells the positions that
+    /// were found again.
+    pub(crate) fn settled(self, found: impl Fn(&Anchor) -> Option<Vec<u8>>) -> Vec<u8> {
+        match self {
+            After::Position(position) => position,
+            After::Cut { beginning, anchors } => {
+                let whole = anchors
+                    .iter()
+                    .find_map(|anchor| found(anchor).filter(|position| Anchor::of(position) == *anchor));
+                whole.unwrap_or(beginning)
+            }
+        }
+    }
+}
+
+impl Resume {
+    pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
+        out.push(VERSION);
+        out.extend_from_slice(&self.now_static_ms.to_be_bytes());
+        out.extend_from_slice(&self.offset.to_be_bytes());
+        out.extend_from_slice(&self.limit.unwrap_or(NO_LIMIT).to_be_bytes());
+        match &self.after {
+            After::Position(position) => {
+                out.push(0);
+                out.extend_from_slice(position);
+            }
+            After::Cut { beginning, anchors } => {
+                out.push(1);
+                out.push(u8::try_from(anchors.len()).unwrap_or(u8::MAX));
+                for anchor in anchors {
+                    out.extend_from_slice(&anchor.tail);
+                    out.extend_from_slice(&anchor.digest);
+                }
+                out.extend_from_slice(beginning);
+            }
+        }
+    }
+
+    /// The bytes that a continuation carries.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode_into(&mut bytes);
+        bytes
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Resume, RequestFault> {
+        read(bytes).ok_or(RequestFault::BadContinuation { reason: "it is of another form" })
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<Resume> {
+    let (version, bytes) = bytes.split_first()?;
+    if *version != VERSION {
+        return None;
+    }
+    let (now_static_ms, bytes) = read_number(bytes)?;
+    let (offset, bytes) = read_number(bytes)?;
+    let (limit, bytes) = read_number(bytes)?;
+    let (kind, bytes) = bytes.split_first()?;
+    let after = match kind {
+        0 => After::Position(bytes.to_vec()),
+        1 => {
+            let (count, mut bytes) = bytes.split_first()?;
+            let mut anchors = Vec::new();
+            for _ in 0..*count {
+                let (tail, rest) = bytes.split_first_chunk::<TAIL_BYTES>()?;
+                let (digest, rest) = rest.split_first_chunk::<DIGEST_BYTES>()?;
+                anchors.push(Anchor { tail: *tail, digest: *digest });
+                bytes = rest;
+            }
+            After::Cut { beginning: bytes.to_vec(), anchors }
+        }
+        _ => return None,
+    };
+    Some(Resume { now_static_ms, offset, limit: (limit != NO_LIMIT).then_some(limit), after })
+}
+
+fn read_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*number), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resume(after: After, limit: Option<u64>) -> Resume {
+        Resume { now_static_ms: 7, offset: 3, limit, after }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let long = vec![7; 5000];
+        let positions: Vec<Vec<u8>> = (0..20u8).map(|last| [&long[..], &[last; 12]].concat()).collect();
+        for after in [After::last_of(&[]), After::last_of(&[vec![1, 2]]), After::last_of(&positions)] {
+            for limit in [None, Some(0), Some(9)] {
+                let resume = resume(after.clone(), limit);
+                let bytes = resume.encode();
+                assert!(bytes.len() <= 700, "{} bytes", bytes.len());
+                assert_eq!(Resume::decode(&bytes).unwrap(), resume);
+            }
+        }
+        for length in 0..26 {
+            assert!(Resume::decode(&resume(After::last_of(&[]), None).encode()[..length.min(25)]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_cut_position_is_settled_by_the_last_row_that_is_still_there() {
+        let positions: Vec<Vec<u8>> = (0..20u8).map(|last| [&[7; 5000][..], &[last; 12]].concat()).collect();
+        let after = After::last_of(&positions);
+        let find = |lost: &[usize]| {
+            let there: Vec<_> = positions.iter().enumerate().filter(|(at, _)| !lost.contains(at)).collect();
+            after.clone().settled(|anchor| {
+                there
+                    .iter()
+                    .find(|(_, position)| Anchor::of(position) == *anchor)
+                    .map(|(_, one)| (*one).clone())
+            })
+        };
+        assert_eq!(find(&[]), positions[19]);
+        assert_eq!(find(&[19, 18]), positions[17]);
+        assert_eq!(find(&(12..20).collect::<Vec<_>>()), vec![7; POSITION_BYTES_MAX]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Selection: all documents are looked at, in any order, and the first results by position are kept.
+//!
+//! Partitions work at the same time, a bounded number of them; what they collect is merged as it comes, which gives
+//! the same as one after the other.
+
+use model::Fault;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::task::JoinSet;
+use value::{Value, ValueRef};
+
+use crate::access::RecordWalk;
+use crate::collect::{Collector, Wish};
+use crate::fault::query_fault;
+use crate::found::{Found, QueryMetrics};
+use crate::position::Item;
+use crate::program::{Input, Layer};
+use crate::task::{OpenPart, Task};
+
+/// Partitions that work for one query at the same time.
+const PARTITIONS_AT_ONCE: usize = 8;
+/// Rows of a layer between two looks at the clock and at other tasks.
+const ROWS_AT_A_TIME: usize = 1024;
+
+/// A result of the layer below: where it stood, and what it is.
+pub(crate) type LayerRow = (Vec<u8>, Value);
+
+/// The results of the innermost layer over partitions.
+pub(crate) async fn over_partitions(
+    task: &Arc<Task>,
+    parts: &[OpenPart],
+    wish: &Wish,
+    metrics: &mut QueryMetrics,
+) -> Result<Found, Fault> {
+    let layer = innermost(task)?;
+    let context = task.context();
+    let mut collector = Collector::new(layer, &context, wish.clone());
+    if let [part] = parts {
+        let (collected, done) = collect(Arc::clone(task), part.clone(), wish.clone()).await?;
+        metrics.add(&done);
+        collector = collected;
+    } else {
+        let mut waiting = parts.iter();
+        let mut working = JoinSet::new();
+        loop {
+            while working.len() < PARTITIONS_AT_ONCE
+                && let Some(part) = waiting.next()
+            {
+                working.spawn(collect(Arc::clone(task), part.clone(), wish.clone()));
+            }
+            let Some(collected) = working.join_next().await else {
+                break;
+            };
+            let (collected, done) = collected.map_err(|error| Fault::Internal(error.to_string()))??;
+            metrics.add(&done);
+            collector.merge(collected);
+        }
+    }
+    collector.finish(layer, &context).map_err(query_fault)
+}
+
+fn innermost(task: &Task) -> Result<&Layer, Fault> {
+    task.program.layers.first().ok_or_else(|| Fault::Internal("a program without layers".to_owned()))
+}
+
+/// What one partition has.
+async fn collect(task: Arc<Task>, open: OpenPart, wish: Wish) -> Result<(Collector, QueryMetrics), Fault> {
+    let layer = innermost(&task)?;
+    let context = task.context();
+    let mut metrics = QueryMetrics::default();
+    let mut collector = Collector::new(layer, &context, wish);
+    let mut walk = RecordWalk::new(open.view, open.part.keys);
+    while let Some(documents) = walk.next(&mut metrics).await? {
+        context.check_time().map_err(query_fault)?;
+        let begun = Instant::now();
+        for stored in &documents {
+            let tie = stored.number.raw().to_be_bytes();
+            let item = Item { tie: &tie, stored: Some(stored) };
+            layer.for_each_match(&context, &task.program.system, stored, &mut |row| {
+                collector.add(layer, row, item)?;
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        metrics.evaluation_time += begun.elapsed();
+        tokio::task::yield_now().await;
+    }
+    Ok((collector, metrics))
+}
+
+/// The results of a layer over those of the layer below, or over nothing.
+pub(crate) async fn over_rows(
+    task: &Task,
+    layer: &Layer,
+    rows: &[LayerRow],
+    wish: &Wish,
+    metrics: &mut QueryMetrics,
+) -> Result<Found, Fault> {
+    let context = task.context();
+    let mut collector = Collector::new(layer, &context, wish.clone());
+    let mut add = |tie: &[u8], root: ValueRef<'_>| {
+        let item = Item { tie, stored: None };
+        layer.for_each_row(&context, root, None, &mut |row| {
+            collector.add(layer, row, item)?;
+            Ok(ControlFlow::Continue(()))
+        })
+    };
+    if layer.input == Input::Nothing {
+        add(&[], Value::Null.as_ref())?;
+    }
+    for chunk in rows.chunks(ROWS_AT_A_TIME) {
+        context.check_time().map_err(query_fault)?;
+        let begun = Instant::now();
+        for (position, value) in chunk {
+            add(position, value.as_ref())?;
+        }
+        metrics.evaluation_time += begun.elapsed();
+        tokio::task::yield_now().await;
+    }
+    collector.finish(layer, &context).map_err(query_fault)
+}

@@ -1,0 +1,198 @@
+//! Streaming: rows of several partitions in the order of their numbers, no further than they are wanted.
+//!
+//! A partition is begun when all rows before its first number are given. Where a filter lets so few documents pass
+//! that looking at all records is cheaper than to fetch one after the other, the rest of a partition is selected.
+
+use eval::{EvalFault, Holding};
+use model::Fault;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::access::{NumberWalk, is_scan_cheaper};
+use crate::collect::Wish;
+use crate::fault::query_fault;
+use crate::found::{FoundRow, QueryMetrics};
+use crate::position::{self, Item};
+use crate::program::Layer;
+use crate::resume::After;
+use crate::select;
+use crate::task::{OpenPart, Part, Task};
+
+/// Rows and documents that are seen before a decision between fetching and scanning.
+const SEEN_BEFORE_DECISION: u64 = 2048;
+
+/// How much is wanted at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) rows: usize,
+    /// Bytes after which no further row is needed.
+    pub(crate) bytes: usize,
+}
+
+/// The rows of one partition.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    part: Part,
+    state: State,
+    /// Rows that were found and not given yet, with what they hold.
+    rows: VecDeque<(FoundRow, usize)>,
+    holding: Holding,
+    /// Rows that are not found yet are behind this.
+    reached: Vec<u8>,
+    seen: u64,
+    found: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting,
+    Walking(OpenPart, Box<NumberWalk>),
+    Selecting(OpenPart),
+    Done,
+}
+
+impl Stream {
+    /// The rows of `part` behind `after`.
+    pub(crate) fn new(task: &Task, part: Part, after: &[u8]) -> Stream {
+        let first = part.ordinals().min().map_or(0, |ordinal| u64::from(ordinal.0) << 40);
+        let reached = after.to_vec().max(first.to_be_bytes().to_vec());
+        // Nothing was ever written to it, or all is gone.
+        let is_empty = part.partition.counts().documents == 0;
+        let state = if is_empty { State::Done } else { State::Waiting };
+        let holding = task.budget.holding();
+        Stream { part, state, rows: VecDeque::new(), holding, reached, seen: 0, found: 0 }
+    }
+
+    /// Where its next row stands at the earliest; nothing if there is none.
+    pub(crate) fn next_place(&self) -> Option<&[u8]> {
+        match (self.rows.front(), &self.state) {
+            (Some((row, _)), _) => Some(&row.position),
+            (None, State::Done) => None,
+            (None, State::Waiting | State::Walking(..) | State::Selecting(_)) => Some(&self.reached),
+        }
+    }
+
+    /// The next row, if it is found already.
+    pub(crate) fn pop(&mut self) -> Option<FoundRow> {
+        let (row, weight) = self.rows.pop_front()?;
+        self.holding.give_back(weight);
+        Some(row)
+    }
+
+    fn push(&mut self, row: FoundRow) -> Result<(), EvalFault> {
+        let weight = row.row.weight()? + row.position.len();
+        self.holding.add(weight)?;
+        self.rows.push_back((row, weight));
+        self.found += 1;
+        Ok(())
+    }
+
+    /// Looks for rows in one chunk of documents; tells the state it reads when it begins.
+    pub(crate) async fn fill(
+        &mut self,
+        task: &Arc<Task>,
+        layer: &Layer,
+        wanted: Wanted,
+        metrics: &mut QueryMetrics,
+    ) -> Result<Option<OpenPart>, Fault> {
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Done => Ok(None),
+            State::Waiting => {
+                let open = task.open(self.part.clone()).await?;
+                self.state = State::Walking(open.clone(), Box::new(self.walk_from_here(&open, wanted)));
+                Ok(Some(open))
+            }
+            State::Walking(open, mut walk) => {
+                let is_broken_off = self.walk(task, layer, &mut walk, wanted, metrics).await?;
+                self.state = if is_broken_off {
+                    let walk = self.walk_from_here(&open, wanted);
+                    State::Walking(open, Box::new(walk))
+                } else if !walk.has_more() {
+                    State::Done
+                } else if self.should_scan(layer, wanted) {
+                    State::Selecting(open)
+                } else {
+                    State::Walking(open, walk)
+                };
+                Ok(None)
+            }
+            State::Selecting(open) => {
+                let after = After::Position(self.reached.clone());
+                let wish = Wish { after, count: wanted.rows, bytes: wanted.bytes, with_results: true };
+                let found =
+                    select::over_partitions(task, std::slice::from_ref(&open), &wish, metrics).await?;
+                drop(found.holding);
+                found.rows.into_iter().try_for_each(|row| self.push(row)).map_err(query_fault)?;
+                if found.has_more {
+                    self.reached = found.reached;
+                    self.state = State::Selecting(open);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn walk_from_here(&self, open: &OpenPart, wanted: Wanted) -> NumberWalk {
+        let first = self.reached.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+        NumberWalk::new(open.view.clone(), self.part.keys.clone(), self.part.ordinals(), first, wanted.rows)
+    }
+
+    fn should_scan(&self, layer: &Layer, wanted: Wanted) -> bool {
+        let total = self.part.partition.counts().documents;
+        self.seen >= SEEN_BEFORE_DECISION
+            && is_scan_cheaper(layer, self.seen, self.found, wanted.rows as u64, total)
+    }
+
+    /// Takes the rows of one chunk; tells whether it broke off because there are enough.
+    async fn walk(
+        &mut self,
+        task: &Task,
+        layer: &Layer,
+        walk: &mut NumberWalk,
+        wanted: Wanted,
+        metrics: &mut QueryMetrics,
+    ) -> Result<bool, Fault> {
+        let context = task.context();
+        context.check_time().map_err(query_fault)?;
+        let documents = walk.next(metrics).await?;
+        let begun = Instant::now();
+        let mut position = Vec::new();
+        let mut size = 0;
+        let mut is_enough = false;
+        for stored in &documents {
+            let tie = stored.number.raw().to_be_bytes();
+            let item = Item { tie: &tie, stored: Some(stored) };
+            self.seen += 1;
+            layer.for_each_match(&context, &task.program.system, stored, &mut |row| {
+                position::write_row(&layer.query.order, row, item, &mut position)?;
+                if position <= self.reached {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                if let Some(row) = layer.result(row, Some(stored))? {
+                    let row = FoundRow { position: position.clone(), size: row.size(), row };
+                    size += row.size;
+                    self.push(row)?;
+                }
+                is_enough = self.rows.len() >= wanted.rows || size >= wanted.bytes;
+                Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            if is_enough {
+                break;
+            }
+        }
+        // A chunk that ends with enough rows is not begun again for nothing.
+        let is_last =
+            documents.last().is_some_and(|last| position.starts_with(&last.number.raw().to_be_bytes()));
+        let is_broken_off = is_enough && !(is_last && layer.has_one_row());
+        self.reached = if is_broken_off {
+            position
+        } else {
+            self.reached.clone().max(walk.next_number().to_be_bytes().to_vec())
+        };
+        metrics.evaluation_time += begun.elapsed();
+        tokio::task::yield_now().await;
+        Ok(is_broken_off)
+    }
+}

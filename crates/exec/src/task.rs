@@ -1,0 +1,114 @@
+//! What all partitions share that work for one page.
+
+use eval::{Budget, Context, Deadline};
+use kv::KeyRange;
+use model::{Ambient, Fault, Lsn, PartitionOrdinal};
+use partition::{PartitionView, PhysicalPartition};
+use std::sync::Arc;
+
+use crate::program::Program;
+
+/// Bounds of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryBounds {
+    /// Bytes that a page may hold while it is made.
+    pub memory_bytes: usize,
+    /// Rows that a page may look at.
+    pub rows: u64,
+    /// Milliseconds in which a page must be made.
+    pub time_ms: u64,
+    /// Milliseconds after which a page is given as far as it is, where that can be done.
+    pub patience_ms: u64,
+}
+
+impl Default for QueryBounds {
+    fn default() -> QueryBounds {
+        QueryBounds { memory_bytes: 256 << 20, rows: 1_000_000_000, time_ms: 60_000, patience_ms: 5_000 }
+    }
+}
+
+/// A partition and the part of it that is asked.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The partition.
+    pub partition: Arc<PhysicalPartition>,
+    /// The keys of the documents that are asked for.
+    pub keys: KeyRange,
+    /// Whether these are all documents of the partition.
+    pub is_whole: bool,
+    /// The partitions it came from by splits: it holds documents with their numbers.
+    pub ancestors: Vec<PartitionOrdinal>,
+}
+
+impl Part {
+    /// The partitions whose numbers its documents have.
+    pub(crate) fn ordinals(&self) -> impl Iterator<Item = PartitionOrdinal> {
+        self.ancestors.iter().copied().chain([self.partition.spec().id.ordinal])
+    }
+}
+
+/// A part in one state, for one page.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenPart {
+    pub(crate) part: Part,
+    pub(crate) view: PartitionView,
+}
+
+impl OpenPart {
+    /// What the client has seen when it has seen this.
+    pub(crate) fn seen(&self) -> (PartitionOrdinal, Lsn) {
+        (self.part.partition.spec().id.ordinal, self.view.lsn())
+    }
+}
+
+/// One page's work.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) program: Arc<Program>,
+    pub(crate) ambient: Arc<dyn Ambient>,
+    pub(crate) budget: Arc<Budget>,
+    /// Seconds since 1970 at which documents count as expired or not.
+    now_seconds: u64,
+    now_static_ms: u64,
+    deadline: Deadline,
+    patience_end_ms: u64,
+}
+
+impl Task {
+    pub(crate) fn new(
+        program: Arc<Program>,
+        ambient: Arc<dyn Ambient>,
+        bounds: QueryBounds,
+        now_static_ms: u64,
+    ) -> Task {
+        let now_ms = ambient.now_ms();
+        Task {
+            program,
+            budget: Arc::new(Budget::new(bounds.memory_bytes, bounds.rows)),
+            now_seconds: ambient.now_seconds(),
+            ambient,
+            now_static_ms,
+            deadline: Deadline { at_ms: now_ms.saturating_add(bounds.time_ms), granted_ms: bounds.time_ms },
+            patience_end_ms: now_ms.saturating_add(bounds.patience_ms),
+        }
+    }
+
+    /// Whether it is time to give what there is.
+    pub(crate) fn is_late(&self) -> bool {
+        self.ambient.now_ms() >= self.patience_end_ms
+    }
+
+    /// What expressions see.
+    pub(crate) fn context(&self) -> Context<'_> {
+        let mut context = Context::new(&*self.ambient, Arc::clone(&self.budget));
+        context.now_static_ms = self.now_static_ms;
+        context.deadline = Some(self.deadline);
+        context
+    }
+
+    /// The latest state of a part, at the time of the page.
+    pub(crate) async fn open(&self, part: Part) -> Result<OpenPart, Fault> {
+        let view = part.partition.view().await?.at_seconds(self.now_seconds);
+        Ok(OpenPart { part, view })
+    }
+}

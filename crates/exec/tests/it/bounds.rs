@@ -1,0 +1,88 @@
+//! What a query may take: memory, rows, time and size of a page, from both sides.
+
+use crate::house::{House, query};
+use exec::QueryBounds;
+use model::{Fault, QueryFault};
+
+async fn filled() -> House {
+    let house = House::new(2).await;
+    for number in 0..50 {
+        house.put(&format!(r#"{{"id":"{number}","n":{number},"text":"{}"}}"#, "x".repeat(500))).await;
+    }
+    house
+}
+
+#[tokio::test]
+async fn memory_is_bounded_and_bounded_shapes_need_little() {
+    let mut house = filled().await;
+    house.bounds.memory_bytes = 12_000;
+    for text in [
+        "SELECT * FROM c ORDER BY c.n",
+        "SELECT DISTINCT VALUE c.text || c.id FROM c",
+        "SELECT c.text, c.id FROM c GROUP BY c.text, c.id",
+    ] {
+        // Three rows at a time fit, all together do not.
+        assert_eq!(house.drain(&query(text), 3).await.unwrap().len(), 50, "{text}");
+        let fault = house.drain(&query(text), 50).await.unwrap_err();
+        assert!(
+            matches!(fault, Fault::Query(QueryFault::MemoryExceeded { bytes_max: 12_000 })),
+            "{text}: {fault}"
+        );
+    }
+    let all = query("SELECT DISTINCT VALUE c.text || c.id FROM c ORDER BY c.n");
+    assert!(matches!(
+        house.drain(&all, 1).await.unwrap_err(),
+        Fault::Query(QueryFault::MemoryExceeded { .. })
+    ));
+}
+
+#[tokio::test]
+async fn rows_are_bounded() {
+    let mut house = filled().await;
+    let count = query("SELECT VALUE COUNT(1) FROM c");
+    house.bounds.rows = 50;
+    assert_eq!(house.drain(&count, 1).await.unwrap(), ["50"]);
+    house.bounds.rows = 49;
+    let fault = house.drain(&count, 1).await.unwrap_err();
+    assert!(matches!(fault, Fault::Query(QueryFault::RowsExceeded { rows_max: 49 })));
+}
+
+#[tokio::test]
+async fn time_is_bounded_where_a_page_cannot_end_earlier() {
+    let mut house = filled().await;
+    house.bounds = QueryBounds { time_ms: 0, ..QueryBounds::default() };
+    let fault = house.drain(&query("SELECT VALUE COUNT(1) FROM c"), 1).await.unwrap_err();
+    assert!(matches!(fault, Fault::Query(QueryFault::TimeExceeded { milliseconds_max: 0 })));
+}
+
+#[tokio::test]
+async fn a_late_page_is_given_as_far_as_it_is() {
+    let mut house = filled().await;
+    house.bounds = QueryBounds { patience_ms: 0, ..QueryBounds::default() };
+    let page = house.page(&query("SELECT * FROM c"), &house.parts, 10, None).await.unwrap();
+    assert!(page.rows.is_empty() && page.resume.is_some());
+}
+
+#[tokio::test]
+async fn a_page_ends_when_it_is_large() {
+    let house = House::new(1).await;
+    for number in 0..8 {
+        house.put(&format!(r#"{{"id":"{number}","text":"{}"}}"#, "x".repeat(300_000))).await;
+    }
+    for text in ["SELECT * FROM c", "SELECT VALUE c.text FROM c ORDER BY c.id"] {
+        let query = query(text);
+        let page = house.page(&query, &house.parts, 100, None).await.unwrap();
+        assert_eq!(page.rows.len(), 4, "{text}");
+        assert_eq!(house.drain(&query, 100).await.unwrap().len(), 8);
+    }
+}
+
+#[tokio::test]
+async fn reading_ends_when_the_page_is_full() {
+    let house = filled().await;
+    let page = house.page(&query("SELECT TOP 3 * FROM c"), &house.parts, 100, None).await.unwrap();
+    assert!(page.resume.is_none() && page.seen.len() == 1);
+    assert!(page.metrics.documents_read < 20, "{:?}", page.metrics);
+    let page = house.page(&query("SELECT VALUE COUNT(1) FROM c"), &house.parts, 1, None).await.unwrap();
+    assert_eq!((page.metrics.documents_read, page.metrics.rows, page.seen.len()), (50, 1, 2));
+}

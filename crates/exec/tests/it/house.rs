@@ -1,0 +1,225 @@
+//! A container of several partitions on a store in memory, with a clock that the test moves, and the measure that
+//! queries over it are compared with: the same query over all its documents at once.
+
+use arc_swap::ArcSwap;
+use eval::{Budget, Context, DocumentRow};
+use exec::{ComputedProperty, Page, PageRequest, Part, Program, QueryBounds, QueryRow, Resume};
+use kv::{Batch, CommitMode, Durability, KeyRange, Store};
+use model::{Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, Fault, PartitionOrdinal};
+use partition::index::{IndexMemory, IndexOptions};
+use partition::keyspace::{self, PartitionId, SPACES};
+use partition::{
+    ContainerShape, PartitionSpec, PhysicalPartition, RecordCache, RecordScan, Surroundings,
+    new_partition_rows,
+};
+use plan::query::Query;
+use plan::{
+    Condition, Item, LogicalKey, Mutation, Operation, StoredDocument, SystemProperties, Target, Transaction,
+};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use value::Document;
+
+pub(crate) const SYSTEM: SystemProperties =
+    SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
+
+/// A clock that stands until the test moves it.
+#[derive(Debug)]
+pub(crate) struct Clock(AtomicU64);
+
+impl Ambient for Clock {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+impl Clock {
+    pub(crate) fn advance_seconds(&self, seconds: u64) {
+        self.0.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+}
+
+pub(crate) struct House {
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) computed: Vec<ComputedProperty>,
+    pub(crate) bounds: QueryBounds,
+    definition: ContainerDefinition,
+}
+
+impl House {
+    /// A container with the id as its partition key, so that documents spread over its partitions.
+    pub(crate) async fn new(partitions: u32) -> House {
+        let definition = json!({
+            "id": "c", "defaultTtl": -1,
+            "partitionKey": { "paths": ["/id"], "kind": "Hash", "version": 2 },
+        });
+        let definition = ContainerDefinition::from_json(&definition).unwrap();
+        let clock = Arc::new(Clock(AtomicU64::new(1_700_000_000_000)));
+        let store = Store::memory(&SPACES, CommitMode::Thread);
+        let surroundings = Surroundings {
+            store: store.clone(),
+            cache: Arc::new(RecordCache::new(1 << 20, 7)),
+            ambient: clock.clone(),
+            durability: Durability::Sync,
+            index: IndexMemory::new(IndexOptions::default()),
+        };
+        let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&definition)));
+        let mut parts = Vec::new();
+        for (ordinal, range) in (0..).zip(definition.partition_key.initial_ranges(partitions)) {
+            let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(ordinal) };
+            let mut batch = Batch::default();
+            new_partition_rows(id, &mut batch);
+            store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
+            let keys = keyspace::effective_range(SYSTEM.container, &range);
+            let spec = PartitionSpec { id, range };
+            let opened =
+                PhysicalPartition::open(surroundings.clone(), spec, Arc::clone(&shape)).await.unwrap();
+            parts.push(Part { partition: Arc::new(opened), keys, is_whole: true, ancestors: Vec::new() });
+        }
+        House { clock, parts, computed: Vec::new(), bounds: QueryBounds::default(), definition }
+    }
+
+    pub(crate) async fn of(partitions: u32, documents: &[&str]) -> House {
+        let house = House::new(partitions).await;
+        for json in documents {
+            house.put(json).await;
+        }
+        house
+    }
+
+    /// The logical key of an id, and the partition that has it.
+    fn route(&self, id: &str) -> (LogicalKey, &Part) {
+        let key = &self.definition.partition_key;
+        let partition_key = key.parse_header(&json!([id]).to_string()).unwrap();
+        let effective = key.effective_key(&partition_key);
+        let owns = |part: &&Part| part.partition.spec().range.contains(&effective);
+        let part = self.parts.iter().find(owns).unwrap();
+        (LogicalKey { partition_key, effective }, part)
+    }
+
+    pub(crate) async fn put(&self, json: &str) {
+        let item = Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap();
+        let (key, part) = self.route(item.id());
+        let operation = Operation::Write(Mutation::Upsert { item, condition: Condition::None });
+        part.partition.execute(Transaction { key, operations: vec![operation] }).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, id: &str) {
+        let (key, part) = self.route(id);
+        let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
+        let operations = vec![Operation::Write(mutation)];
+        part.partition.execute(Transaction { key, operations }).await.unwrap();
+    }
+
+    /// The part that holds one logical partition alone.
+    pub(crate) fn logical(&self, id: &str) -> Part {
+        let (key, part) = self.route(id);
+        let keys = keyspace::logical_range(&keyspace::logical_prefix(SYSTEM.container, &key));
+        Part { keys, is_whole: false, ..part.clone() }
+    }
+
+    /// All documents that are there now.
+    pub(crate) async fn documents(&self, parts: &[Part]) -> Vec<StoredDocument> {
+        let mut documents = Vec::new();
+        for part in parts {
+            let range: KeyRange = part.keys.clone();
+            let scan = RecordScan { range, items_max: usize::MAX, bytes_max: usize::MAX };
+            documents.extend(part.partition.page(&scan).await.unwrap().documents);
+        }
+        documents
+    }
+
+    /// What the query gives over all documents at once.
+    pub(crate) async fn measure(&self, query: &Query) -> Result<Vec<String>, String> {
+        self.measure_over(query, &self.parts).await
+    }
+
+    pub(crate) async fn measure_over(&self, query: &Query, parts: &[Part]) -> Result<Vec<String>, String> {
+        let documents = self.documents(parts).await;
+        let extended: Vec<_> = documents.iter().map(|stored| SYSTEM.extend(stored).unwrap()).collect();
+        let context = Context::new(&*self.clock, Budget::new(1 << 30, u64::MAX));
+        let rows = documents.iter().zip(&extended);
+        let rows =
+            rows.map(|(stored, whole)| DocumentRow { number: stored.number.raw(), root: whole.root() });
+        let results = eval::run(&context, query, rows);
+        let results = results.map_err(|fault| fault.to_string())?;
+        Ok(results.iter().map(value::Value::to_json).collect())
+    }
+
+    /// One page.
+    pub(crate) async fn page(
+        &self,
+        query: &Query,
+        parts: &[Part],
+        items_max: usize,
+        resume: Option<Resume>,
+    ) -> Result<Page, Fault> {
+        let program = Arc::new(Program::new(query, &self.computed, SYSTEM)?);
+        let request = PageRequest { program, items_max, bytes_max: 1 << 20, resume, bounds: self.bounds };
+        exec::page(request, parts.to_vec(), self.clock.clone()).await
+    }
+
+    /// All pages, each going on where the last one ended, by way of its bytes.
+    pub(crate) async fn drain(&self, query: &Query, items_max: usize) -> Result<Vec<String>, Fault> {
+        self.drain_over(query, &self.parts, items_max).await
+    }
+
+    pub(crate) async fn drain_over(
+        &self,
+        query: &Query,
+        parts: &[Part],
+        items_max: usize,
+    ) -> Result<Vec<String>, Fault> {
+        let mut rows = Vec::new();
+        let mut resume = None;
+        loop {
+            let page = self.page(query, parts, items_max, resume).await?;
+            assert!(page.rows.len() <= items_max);
+            rows.extend(page.rows.iter().map(row_text));
+            let Some(next) = page.resume else {
+                return Ok(rows);
+            };
+            let bytes = next.encode();
+            assert!(bytes.len() <= 700, "a continuation of {} bytes", bytes.len());
+            resume = Some(Resume::decode(&bytes).unwrap());
+        }
+    }
+
+    /// Compares all page sizes with the measure.
+    #[track_caller]
+    pub(crate) fn check<'a>(&'a self, text: &'a str) -> impl Future<Output = ()> + 'a {
+        let place = std::panic::Location::caller();
+        async move {
+            let query = query(text);
+            let expected = self.measure(&query).await;
+            for items_max in [1, 2, 3, 7, 100] {
+                let found = self.drain(&query, items_max).await;
+                match &expected {
+                    Ok(expected) => {
+                        assert_eq!(&found.unwrap(), expected, "{text}, pages of {items_max}, {place}")
+                    }
+                    Err(_) => assert!(found.is_err(), "{text}, pages of {items_max}, {place}"),
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn query(text: &str) -> Query {
+    let tree = sql::parse(text).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+    sql::lower(&tree, &sql::Parameters::none()).unwrap_or_else(|faults| panic!("{text}: {faults:?}"))
+}
+
+/// The text of a row as a client sees it.
+pub(crate) fn row_text(row: &QueryRow) -> String {
+    match row {
+        QueryRow::Document(stored) => SYSTEM.extend(stored).unwrap().to_value().to_json(),
+        QueryRow::Value(value) => value.to_json(),
+    }
+}

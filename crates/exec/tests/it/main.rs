@@ -1,0 +1,9 @@
+//! Queries over partitions, compared with the same queries over all documents at once.
+
+#![allow(clippy::unwrap_used)] // a failed expectation ends the test
+
+mod bounds;
+mod house;
+mod paging;
+mod shapes;
+mod suites;

@@ -1,0 +1,120 @@
+//! `tests-data/query/*.txt`: documents, queries, how they are carried out and what they give.
+//!
+//! ```text
+//! documents          the lines behind it are documents, up to an empty line
+//! {"id":"1","a":1}
+//!
+//! query SELECT VALUE c.a FROM c
+//! | read …           the explanation
+//! 1                  the rows up to an empty line, or one line `fault: text`
+//! ```
+//!
+//! Each query runs over one, three and eight partitions in pages of one, three and a hundred rows. All pages together
+//! must give what the measure gives, in its order. The rows in the file are those of one partition; over several the
+//! same rows come in another order, since numbers differ, unless an offset or a limit chooses among them.
+//! `UPDATE_EXPECTED=1` writes explanations and rows into the files, for a look at the difference.
+
+use crate::house::{House, SYSTEM, query};
+use exec::{Program, QueryRow, explain};
+use plan::query::Query;
+use std::path::{Path, PathBuf};
+
+/// Fewer would mean that files are not found.
+const CASES_MIN: usize = 80;
+
+const PARTITIONS: [u32; 3] = [1, 3, 8];
+
+#[tokio::test]
+async fn every_case_of_every_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/query");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let is_update = std::env::var_os("UPDATE_EXPECTED").is_some();
+    let (mut count, mut failures) = (0, Vec::new());
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut written = Vec::new();
+        let mut houses = Vec::new();
+        for block in text.trim_end().split("\n\n") {
+            let notes = block.lines().take_while(|line| line.starts_with('#')).map(str::to_owned);
+            let notes: Vec<String> = notes.collect();
+            let lines: Vec<&str> = block.lines().skip(notes.len()).collect();
+            match &lines[..] {
+                [] => written.push(block.to_owned()),
+                ["documents", documents @ ..] => {
+                    houses = Vec::new();
+                    for partitions in PARTITIONS {
+                        houses.push(House::of(partitions, documents).await);
+                    }
+                    written.push(block.to_owned());
+                }
+                [first, expected @ ..] => {
+                    count += 1;
+                    let sql = first.strip_prefix("query ").unwrap_or_else(|| panic!("{first}"));
+                    let found = answers(&houses, &query(sql), sql).await;
+                    let lines = notes.into_iter().chain([(*first).to_owned()]).chain(found.clone());
+                    written.push(lines.collect::<Vec<_>>().join("\n"));
+                    if found != expected {
+                        failures.push(format!("{}: {sql}\n{}", file.display(), found.join("\n")));
+                    }
+                }
+            }
+        }
+        if is_update {
+            std::fs::write(&file, written.join("\n\n") + "\n").unwrap();
+        }
+    }
+    assert!(count >= CASES_MIN, "only {count} cases");
+    assert!(
+        is_update || failures.is_empty(),
+        "{} of {count} fail\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+}
+
+/// Explanation and rows, after all comparisons that do not need the file.
+async fn answers(houses: &[House], query: &Query, sql: &str) -> Vec<String> {
+    let program = Program::new(query, &[], SYSTEM).unwrap();
+    let mut lines: Vec<String> = explain(&program, true).lines().map(|line| format!("| {line}")).collect();
+    let mut first: Option<Vec<String>> = None;
+    for house in houses {
+        let expected = house.measure(query).await;
+        for items_max in [1, 3, 100] {
+            let found = house.drain(query, items_max).await;
+            match (&expected, found) {
+                (Ok(expected), Ok(found)) => assert_eq!(found, *expected, "{sql}, pages of {items_max}"),
+                (Err(_), Err(_)) => {}
+                (expected, found) => panic!("{sql}, pages of {items_max}: {found:?} instead of {expected:?}"),
+            }
+        }
+        let rows = rows(house, query).await;
+        match &mut first {
+            None => first = Some(rows),
+            Some(first) if query.limit.is_none() && query.offset == 0 => {
+                let (mut one, mut many) = (first.clone(), rows);
+                one.sort();
+                many.sort();
+                assert_eq!(one, many, "{sql}");
+            }
+            Some(_) => {}
+        }
+    }
+    lines.extend(first.unwrap_or_default());
+    lines
+}
+
+/// The rows in one page; documents as they are stored, since their system properties depend on the partition.
+async fn rows(house: &House, query: &Query) -> Vec<String> {
+    match house.page(query, &house.parts, 1000, None).await {
+        Err(fault) => vec![format!("fault: {fault}")],
+        Ok(page) => {
+            let text = |row: &QueryRow| match row {
+                QueryRow::Document(stored) => stored.document.to_value().to_json(),
+                QueryRow::Value(value) => value.to_json(),
+            };
+            page.rows.iter().map(text).collect()
+        }
+    }
+}

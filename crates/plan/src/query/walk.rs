@@ -1,0 +1,105 @@
+//! The expressions that an expression or a query is made of, one level down.
+//!
+//! For whoever looks for something in a query or changes it; the queries inside are theirs to enter.
+
+use super::{Expression, Order, Projection, Query, Source};
+
+impl Expression {
+    /// The expressions right below; not those of a subquery.
+    pub fn children(&self) -> Vec<&Expression> {
+        match self {
+            Expression::Undefined
+            | Expression::Constant(_)
+            | Expression::Slot(_)
+            | Expression::Subquery(..)
+            | Expression::GroupKey(_)
+            | Expression::Aggregate(_) => Vec::new(),
+            Expression::Member(one, _) | Expression::Unary(_, one) => vec![one],
+            Expression::Index(one, other)
+            | Expression::Binary(_, one, other)
+            | Expression::Coalesce(one, other) => vec![one, other],
+            Expression::Like(operand, pattern) => vec![operand, &pattern.pattern],
+            Expression::Array(parts)
+            | Expression::And(parts)
+            | Expression::Or(parts)
+            | Expression::Concatenation(parts)
+            | Expression::Call(_, parts)
+            | Expression::UserCall(_, parts) => parts.iter().collect(),
+            Expression::Object(members) => members.iter().map(|(_, member)| member).collect(),
+            Expression::In(operand, list) => std::iter::once(&**operand).chain(list).collect(),
+            Expression::Between(parts) | Expression::Conditional(parts) => parts.iter().collect(),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn children_mut(&mut self) -> Vec<&mut Expression> {
+        match self {
+            Expression::Undefined
+            | Expression::Constant(_)
+            | Expression::Slot(_)
+            | Expression::Subquery(..)
+            | Expression::GroupKey(_)
+            | Expression::Aggregate(_) => Vec::new(),
+            Expression::Member(one, _) | Expression::Unary(_, one) => vec![one],
+            Expression::Index(one, other)
+            | Expression::Binary(_, one, other)
+            | Expression::Coalesce(one, other) => vec![one, other],
+            Expression::Like(operand, pattern) => vec![operand, &mut pattern.pattern],
+            Expression::Array(parts)
+            | Expression::And(parts)
+            | Expression::Or(parts)
+            | Expression::Concatenation(parts)
+            | Expression::Call(_, parts)
+            | Expression::UserCall(_, parts) => parts.iter_mut().collect(),
+            Expression::Object(members) => members.iter_mut().map(|(_, member)| member).collect(),
+            Expression::In(operand, list) => std::iter::once(&mut **operand).chain(list).collect(),
+            Expression::Between(parts) | Expression::Conditional(parts) => parts.iter_mut().collect(),
+        }
+    }
+}
+
+impl Query {
+    /// The expressions on rows that are complete: of the filter and of all that comes behind it.
+    pub fn expressions_mut(&mut self) -> Vec<&mut Expression> {
+        let mut found: Vec<&mut Expression> = self.filter.iter_mut().collect();
+        if let Some(grouping) = &mut self.grouping {
+            found.extend(&mut grouping.keys);
+            found.extend(grouping.aggregates.iter_mut().map(|aggregate| &mut aggregate.argument));
+        }
+        match &mut self.order {
+            Order::None => {}
+            Order::Keys(keys) => found.extend(keys.iter_mut().map(|key| &mut key.expression)),
+            Order::Rank(ranking) => found.extend(&mut ranking.scores),
+        }
+        match &mut self.projection {
+            Projection::Row(_) => {}
+            Projection::Value(value) => found.push(value),
+            Projection::Object(members) => found.extend(members.iter_mut().map(|(_, member)| member)),
+        }
+        found
+    }
+}
+
+impl Source {
+    /// The expression that gives its rows, if it has one.
+    pub fn expression(&self) -> Option<&Expression> {
+        match self {
+            Source::Value(expression) | Source::Elements(expression) => Some(expression),
+            Source::Container { .. }
+            | Source::ContainerElements { .. }
+            | Source::Rows(_)
+            | Source::RowElements(_) => None,
+        }
+    }
+
+    /// The query that gives its rows, if it has one.
+    pub fn query(&self) -> Option<&Query> {
+        match self {
+            Source::Rows(query) | Source::RowElements(query) => Some(query),
+            Source::Container { .. }
+            | Source::ContainerElements { .. }
+            | Source::Value(_)
+            | Source::Elements(_) => None,
+        }
+    }
+}

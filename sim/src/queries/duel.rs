@@ -1,0 +1,330 @@
+//! Product and rules over the same container: the same rows on every page, also while documents change in between.
+//!
+//! Rows and ordered different results are compared page by page: a page must hold the first rows behind the last one
+//! given, of the documents as they are now. Groups and unordered different results come in an order that the rules do
+//! not know; they are asked for twice in pages of different sizes without a change in between, and must come in the
+//! same order with the content that the rules say.
+
+use super::draw;
+use super::rules::{self, Item, canonical};
+use super::wish::{Reach, Shape, Wish};
+use crate::ambient::SeededAmbient;
+use crate::random::Random;
+use crate::world::Complaint;
+use engine::{
+    AccountKey, Action, Container, Engine, EngineOptions, Keyed, Place, Principal, QueryPage, QueryRequest,
+    QueryRow, Scope,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use kv::{CommitMode, Store};
+use model::{Ambient, ContainerDefinition, Fault, PartitionOrdinal, Throughput};
+use partition::keyspace::SPACES;
+use plan::{Condition, Item as NewItem, Mutation, Operation, Outcome, StoredDocument, Target};
+use serde_json::{Map, Value as Json, json};
+use sha2::Sha256;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use value::Document;
+
+const ACCOUNT_KEY: &[u8] = b"key of the duel";
+/// Queries of one container.
+const WISHES: u64 = 50;
+/// Most documents that a container begins with.
+const DOCUMENTS_MAX: u64 = 45;
+/// Longest text of a continuation.
+const CONTINUATION_MAX: usize = 1024;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Pairs of query and documents.
+    pub pairs: u64,
+    /// Pages that were compared.
+    pub pages: u64,
+    /// Rows of them.
+    pub rows: u64,
+}
+
+/// Plays one seed: a container and its queries. The complaint says what differs.
+pub fn duel(seed: u64) -> Result<Tally, Complaint> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.map_err(|error| error.to_string())?.block_on(async move {
+        let mut random = Random::seeded(seed);
+        let mut ring = Ring::new(seed, &mut random).await.map_err(|fault| fault.to_string())?;
+        for _ in 0..random.below(DOCUMENTS_MAX + 1) {
+            ring.change(&mut random).await?;
+        }
+        for round in 0..WISHES {
+            let wish = draw::wish(&mut random, ring.partitions);
+            let compared = match &wish.shape {
+                Shape::Rows { order, distinct, .. } if !order.is_empty() || !distinct => {
+                    ring.compare_pages(&wish, &mut random).await
+                }
+                Shape::Rows { .. } | Shape::Folds(_) | Shape::Groups { .. } => {
+                    ring.compare_contents(&wish, &mut random).await
+                }
+            };
+            compared.map_err(|complaint| {
+                format!("seed {seed}, round {round}: {}\n{:?}\n{complaint}", wish.sql(), wish.reach)
+            })?;
+            ring.tally.pairs += 1;
+        }
+        ring.engine.close().await.map_err(|fault| fault.to_string())?;
+        Ok(ring.tally)
+    })
+}
+
+/// One container, on both sides.
+struct Ring {
+    engine: Arc<Engine>,
+    principal: Principal,
+    container: Arc<Container>,
+    ambient: Arc<SeededAmbient>,
+    partitions: u32,
+    items: BTreeMap<(String, String), Item>,
+    tally: Tally,
+}
+
+impl Ring {
+    async fn new(seed: u64, random: &mut Random) -> Result<Ring, Fault> {
+        let ambient = Arc::new(SeededAmbient::seeded(seed));
+        let store = Store::memory(&SPACES, CommitMode::Thread);
+        let options = EngineOptions { keys: vec![AccountKey::new(ACCOUNT_KEY)], ..EngineOptions::default() };
+        let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await?;
+        let unsigned = || Fault::Internal("the signature was refused".to_owned());
+        let mut mac = Hmac::<Sha256>::new_from_slice(ACCOUNT_KEY).map_err(|_| unsigned())?;
+        mac.update(b"payload");
+        let signature = mac.finalize().into_bytes();
+        let principal = engine.access().verify_signature(b"payload", &signature, 1).ok_or_else(unsigned)?;
+        let partitions = u32::try_from(random.between(1, 8)).unwrap_or(1);
+        let policy = match random.below(4) {
+            0 => json!({ "indexingMode": "none", "automatic": false }),
+            1 => json!({
+                "includedPaths": [{ "path": "/*" }],
+                "excludedPaths": [{ "path": "/a/*" }, { "path": "/tags/*" }],
+            }),
+            _ => json!({}),
+        };
+        let definition = ContainerDefinition::from_json(&json!({
+            "id": "c", "defaultTtl": -1, "indexingPolicy": policy,
+            "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
+        }))?;
+        let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
+        let database = engine.create_database(pass()?, "d", None).await?;
+        let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
+        let container = engine.create_container(pass()?, &database, definition, Some(throughput)).await?;
+        let tally = Tally::default();
+        Ok(Ring { engine, principal, container, ambient, partitions, items: BTreeMap::new(), tally })
+    }
+
+    /// Writes or deletes a document, or lets time pass.
+    async fn change(&mut self, random: &mut Random) -> Result<(), Complaint> {
+        if random.chance(8) {
+            self.ambient.jump_seconds(i64::try_from(random.below(12)).unwrap_or(0));
+            return Ok(());
+        }
+        let (key, id, body) = draw::document(random);
+        let place = (key.clone(), id.clone());
+        let is_there = self.items.get(&place).is_some_and(|item| !self.is_expired(item));
+        if is_there && random.chance(30) {
+            let delete = Mutation::Delete { target: Target::Id(id), condition: Condition::None };
+            self.write(&key, delete).await?;
+            self.items.remove(&place);
+            return Ok(());
+        }
+        let text = Json::Object(body.clone()).to_string();
+        let document = Document::from_json(text.as_bytes()).map_err(|error| error.to_string())?;
+        let item = NewItem::new(document).map_err(|fault| fault.to_string())?;
+        let written = self.write(&key, Mutation::Upsert { item, condition: Condition::None }).await?;
+        let stored = written.ok_or("an upsert gives a document")?;
+        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts, body });
+        Ok(())
+    }
+
+    async fn write(&self, key: &str, mutation: Mutation) -> Result<Option<StoredDocument>, Complaint> {
+        let told = |fault: Fault| format!("a write was refused: {fault}");
+        let definition = &self.container.definition().partition_key;
+        let header =
+            definition.parse_header(&json!([key]).to_string()).map_err(|fault| told(fault.into()))?;
+        let keyed = Keyed::new(&self.container, Some(header), Operation::Write(mutation));
+        let keyed = keyed.map_err(|fault| told(fault.into()))?;
+        let reach = engine::Reach::Whole;
+        let access = self.engine.access();
+        let pass = access.write(&self.principal, &[Action::UpsertDocument], &self.container, reach);
+        let receipt =
+            self.engine.write(pass.map_err(|fault| told(fault.into()))?, keyed).await.map_err(told)?;
+        Ok(match receipt.outcome {
+            Outcome::Created(stored) | Outcome::Replaced(stored) => Some(stored),
+            Outcome::Deleted | Outcome::Read(_) | Outcome::NotModified(_) | Outcome::Nothing => None,
+        })
+    }
+
+    fn is_expired(&self, item: &Item) -> bool {
+        let ttl = item.body.get("ttl").and_then(Json::as_u64);
+        ttl.is_some_and(|ttl| item.ts + ttl <= self.ambient.now_seconds())
+    }
+
+    /// The documents that a wish is about, as they are now.
+    fn items(&self, wish: &Wish) -> Vec<Item> {
+        let is_meant = |key: &str, item: &Item| match &wish.reach {
+            Reach::All => true,
+            Reach::Key(wanted) => key == wanted,
+            // The partition that made a document stands in its number.
+            Reach::Partition(ordinal) => item.number >> 40 == u64::from(*ordinal),
+        };
+        let items =
+            self.items.iter().filter(|((key, _), item)| is_meant(key, item) && !self.is_expired(item));
+        items.map(|(_, item)| item.clone()).collect()
+    }
+
+    async fn page(
+        &mut self,
+        wish: &Wish,
+        items_max: usize,
+        continuation: Option<String>,
+    ) -> Result<QueryPage, Complaint> {
+        let tree = sql::parse(&wish.sql()).map_err(|faults| format!("{faults:?}"))?;
+        let query = sql::lower(&tree, &sql::Parameters::none()).map_err(|faults| format!("{faults:?}"))?;
+        let scope = match &wish.reach {
+            Reach::All => Scope::Container,
+            Reach::Partition(ordinal) => Scope::Range(PartitionOrdinal(*ordinal), None),
+            Reach::Key(key) => {
+                let definition = &self.container.definition().partition_key;
+                let key = definition.parse_header(&json!([key]).to_string());
+                Scope::Key(key.map_err(|fault| fault.to_string())?)
+            }
+        };
+        let request = QueryRequest {
+            query: Arc::new(query),
+            computed: Arc::from([]),
+            scope,
+            items_max,
+            continuation,
+            session: Vec::new(),
+        };
+        let reach = engine::Reach::Whole;
+        let pass = self.engine.access().read(&self.principal, Action::QueryDocuments, &self.container, reach);
+        let pass = pass.map_err(|fault| fault.to_string())?;
+        let page = self.engine.query(pass, &request).await.map_err(|fault| format!("refused: {fault}"))?;
+        if page.rows.len() > items_max {
+            return Err(format!("{} rows on a page of {items_max}", page.rows.len()));
+        }
+        if page.continuation.as_ref().is_some_and(|text| text.len() > CONTINUATION_MAX) {
+            return Err("a continuation of more than 1 KB".to_owned());
+        }
+        self.tally.pages += 1;
+        self.tally.rows += page.rows.len() as u64;
+        Ok(page)
+    }
+
+    /// Page by page, with changes in between.
+    async fn compare_pages(&mut self, wish: &Wish, random: &mut Random) -> Result<(), Complaint> {
+        let changes_percent = *random.pick(&[0, 0, 60]);
+        let (mut offset, mut limit) = wish.bounds.map_or((0, u64::MAX), |bounds| bounds);
+        let mut last: Option<rules::Place> = None;
+        let mut continuation = None;
+        loop {
+            let items_max = random.between(1, 25);
+            let mut rows = rules::rows(wish, &self.items(wish));
+            if let Some(last) = &last {
+                rows.retain(|row| rules::compare_places(wish, &row.place, last).is_gt());
+            }
+            let is_begun = continuation.is_some();
+            let page = self.page(wish, usize::try_from(items_max).unwrap_or(1), continuation).await?;
+            let found: Vec<String> = page.rows.iter().map(row_text).collect::<Result<_, _>>()?;
+            let skipped = rows.iter().skip(usize::try_from(offset).unwrap_or(usize::MAX));
+            let most = usize::try_from(items_max.min(limit)).unwrap_or(usize::MAX);
+            let expected: Vec<&rules::Row> = skipped.take(most).collect();
+            let texts: Vec<String> = expected.iter().map(|row| canonical(&row.result)).collect();
+            if found != texts {
+                return Err(difference(&found, &texts, is_begun));
+            }
+            let given = expected.len() as u64;
+            let passed = rows.len().min(usize::try_from(offset + given).unwrap_or(usize::MAX));
+            let has_more = rows.len() > passed && limit > given;
+            if let Some(row) = passed.checked_sub(1).and_then(|last| rows.get(last)) {
+                last = Some(row.place.clone());
+            }
+            offset = offset.saturating_sub(passed as u64);
+            if limit != u64::MAX {
+                limit -= given;
+            }
+            match page.continuation {
+                Some(text) => continuation = Some(text),
+                None if has_more => {
+                    return Err(format!("the pages end with {} rows left", rows.len() - passed));
+                }
+                None => return Ok(()),
+            }
+            if random.chance(changes_percent) {
+                for _ in 0..random.between(1, 6) {
+                    self.change(random).await?;
+                }
+            }
+        }
+    }
+
+    /// All pages, twice, without a change in between.
+    async fn compare_contents(&mut self, wish: &Wish, random: &mut Random) -> Result<(), Complaint> {
+        let mut answers = Vec::new();
+        for _ in 0..2 {
+            let items_max = usize::try_from(random.between(1, 25)).unwrap_or(1);
+            let (mut rows, mut continuation) = (Vec::new(), None);
+            loop {
+                let page = self.page(wish, items_max, continuation).await?;
+                for row in &page.rows {
+                    rows.push(row_text(row)?);
+                }
+                continuation = page.continuation;
+                if continuation.is_none() {
+                    break;
+                }
+            }
+            answers.push(rows);
+        }
+        if answers[0] != answers[1] {
+            return Err(difference(&answers[0], &answers[1], true));
+        }
+        let items = self.items(wish);
+        let rows = rules::rows(wish, &items).into_iter().map(|row| row.result);
+        let mut expected: Vec<String> = match &wish.shape {
+            Shape::Rows { .. } => rows.map(|result| canonical(&result)).collect(),
+            Shape::Folds(_) | Shape::Groups { .. } => {
+                rules::folded(wish, &items).iter().map(canonical).collect()
+            }
+        };
+        let mut found = answers.swap_remove(0);
+        if let Some((offset, limit)) = wish.bounds {
+            let left = (expected.len() as u64).saturating_sub(offset).min(limit);
+            let is_known = found.iter().all(|row| expected.contains(row));
+            let is_right = found.len() as u64 == left && is_known;
+            return if is_right { Ok(()) } else { Err(difference(&found, &expected, false)) };
+        }
+        found.sort();
+        expected.sort();
+        if found == expected { Ok(()) } else { Err(difference(&found, &expected, false)) }
+    }
+}
+
+fn row_text(row: &QueryRow) -> Result<String, Complaint> {
+    let text = match row {
+        QueryRow::Document(stored) => stored.document.to_value().to_json(),
+        QueryRow::Value(value) => value.to_json(),
+    };
+    let mut json: Json = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    if let (QueryRow::Value(_), Json::Object(members)) = (row, &mut json) {
+        plan::ADDED_PROPERTIES.iter().for_each(|name| drop::<Option<Json>>(Map::remove(members, *name)));
+    }
+    Ok(canonical(&json))
+}
+
+fn difference(found: &[String], expected: &[String], is_later: bool) -> Complaint {
+    let page = if is_later { "a later page" } else { "the first page" };
+    format!(
+        "{page} gives {} rows\n{}\ninstead of {}\n{}",
+        found.len(),
+        found.join("\n"),
+        expected.len(),
+        expected.join("\n")
+    )
+}

@@ -1,0 +1,15 @@
+//! Random queries over random documents, judged page by page by code that shares nothing with the product.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `wish` | what is asked, as a tree of its own and as SQL text |
+//! | `draw` | documents, wishes and changes of a seed |
+//! | `rules` | what a wish comes to: full scans over JSON trees, sorting, folding |
+//! | `duel` | both sides over one container of one to eight partitions |
+
+mod draw;
+mod duel;
+mod rules;
+mod wish;
+
+pub use duel::{Tally, duel};

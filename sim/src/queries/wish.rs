@@ -1,0 +1,174 @@
+//! What is asked: a small language of its own, and its SQL.
+
+use serde_json::Value as Json;
+use std::fmt::Write;
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Term {
+    /// Members below the document.
+    Path(Vec<&'static str>),
+    /// The element of the joined array.
+    Element,
+}
+
+/// A condition on a row.
+#[derive(Clone, Debug)]
+pub(super) enum Filter {
+    Compare(Term, &'static str, Json),
+    In(Term, Vec<Json>),
+    Between(Term, Json, Json),
+    Test(&'static str, Term),
+    StartsWith(Term, String),
+    Contains(Term, Json),
+    Truth(Term),
+    Not(Box<Filter>),
+    And(Vec<Filter>),
+    Or(Vec<Filter>),
+}
+
+/// What is computed over rows.
+#[derive(Clone, Debug)]
+pub(super) enum Fold {
+    Count,
+    CountOf(Term),
+    Sum(Term),
+    Min(Term),
+    Max(Term),
+    Average(Term),
+}
+
+/// What a row becomes.
+#[derive(Clone, Debug)]
+pub(super) enum Projection {
+    Star,
+    Value(Term),
+    Named(Vec<Term>),
+}
+
+/// What becomes of the rows.
+#[derive(Clone, Debug)]
+pub(super) enum Shape {
+    Rows { projection: Projection, order: Vec<(Term, bool)>, distinct: bool },
+    Folds(Vec<Fold>),
+    Groups { keys: Vec<Term>, folds: Vec<Fold> },
+}
+
+/// Which documents are asked.
+#[derive(Clone, Debug)]
+pub(super) enum Reach {
+    All,
+    Key(String),
+    Partition(u32),
+}
+
+/// A query.
+#[derive(Clone, Debug)]
+pub(super) struct Wish {
+    pub(super) reach: Reach,
+    /// Whether the elements of `tags` are joined.
+    pub(super) joins: bool,
+    pub(super) filter: Option<Filter>,
+    pub(super) shape: Shape,
+    pub(super) bounds: Option<(u64, u64)>,
+}
+
+impl Wish {
+    /// The text that users would write.
+    pub(super) fn sql(&self) -> String {
+        let (select, behind) = match &self.shape {
+            Shape::Rows { projection, order, distinct } => {
+                let distinct = if *distinct { "DISTINCT " } else { "" };
+                let projected = match projection {
+                    Projection::Star => "*".to_owned(),
+                    Projection::Value(term) => format!("VALUE {}", term.sql()),
+                    Projection::Named(terms) => named(terms),
+                };
+                let keys = order.iter().map(|(term, down)| {
+                    let direction = if *down { " DESC" } else { "" };
+                    format!("{}{direction}", term.sql())
+                });
+                let keys: Vec<String> = keys.collect();
+                let order =
+                    if keys.is_empty() { String::new() } else { format!(" ORDER BY {}", keys.join(", ")) };
+                (format!("{distinct}{projected}"), order)
+            }
+            Shape::Folds(folds) => (folded(folds), String::new()),
+            Shape::Groups { keys, folds } => {
+                let by: Vec<String> = keys.iter().map(Term::sql).collect();
+                (format!("{}, {}", named(keys), folded(folds)), format!(" GROUP BY {}", by.join(", ")))
+            }
+        };
+        let mut text = format!("SELECT {select} FROM c");
+        if self.joins {
+            text.push_str(" JOIN t IN c.tags");
+        }
+        if let Some(filter) = &self.filter {
+            // Writing to a string cannot fail.
+            let _ = write!(text, " WHERE {}", filter.sql());
+        }
+        text.push_str(&behind);
+        if let Some((offset, limit)) = self.bounds {
+            let _ = write!(text, " OFFSET {offset} LIMIT {limit}");
+        }
+        text
+    }
+}
+
+fn named(terms: &[Term]) -> String {
+    let named = terms.iter().enumerate().map(|(index, term)| format!("{} AS k{index}", term.sql()));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+fn folded(folds: &[Fold]) -> String {
+    let named = folds.iter().enumerate().map(|(index, fold)| format!("{} AS f{index}", fold.sql()));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+impl Term {
+    fn sql(&self) -> String {
+        match self {
+            Term::Path(names) => format!("c.{}", names.join(".")),
+            Term::Element => "t".to_owned(),
+        }
+    }
+}
+
+impl Fold {
+    fn sql(&self) -> String {
+        match self {
+            Fold::Count => "COUNT(1)".to_owned(),
+            Fold::CountOf(term) => format!("COUNT({})", term.sql()),
+            Fold::Sum(term) => format!("SUM({})", term.sql()),
+            Fold::Min(term) => format!("MIN({})", term.sql()),
+            Fold::Max(term) => format!("MAX({})", term.sql()),
+            Fold::Average(term) => format!("AVG({})", term.sql()),
+        }
+    }
+}
+
+impl Filter {
+    fn sql(&self) -> String {
+        let chain = |parts: &[Filter], word: &str| {
+            let parts: Vec<String> = parts.iter().map(|part| format!("({})", part.sql())).collect();
+            parts.join(word)
+        };
+        match self {
+            Filter::Compare(term, operator, constant) => format!("{} {operator} {constant}", term.sql()),
+            Filter::In(term, constants) => {
+                let constants: Vec<String> = constants.iter().map(Json::to_string).collect();
+                format!("{} IN ({})", term.sql(), constants.join(", "))
+            }
+            Filter::Between(term, low, high) => format!("{} BETWEEN {low} AND {high}", term.sql()),
+            Filter::Test(function, term) => format!("{function}({})", term.sql()),
+            Filter::StartsWith(term, text) => {
+                format!("STARTSWITH({}, {})", term.sql(), Json::from(text.as_str()))
+            }
+            Filter::Contains(term, constant) => format!("ARRAY_CONTAINS({}, {constant})", term.sql()),
+            Filter::Truth(term) => term.sql(),
+            Filter::Not(part) => format!("NOT ({})", part.sql()),
+            Filter::And(parts) => chain(parts, " AND "),
+            Filter::Or(parts) => chain(parts, " OR "),
+        }
+    }
+}

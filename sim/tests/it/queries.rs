@@ -1,0 +1,20 @@
+//! Twenty thousand pairs of random queries and documents, judged by rules that share nothing with the product.
+
+const PAIRS: u64 = 20_000;
+const THREADS: u64 = 4;
+
+#[test]
+fn no_query_gives_other_rows_than_the_rules() {
+    let seeds = PAIRS / 50;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                for seed in (thread..seeds).step_by(usize::try_from(THREADS).unwrap()) {
+                    if let Err(complaint) = sim::queries::duel(seed) {
+                        panic!("{complaint}");
+                    }
+                }
+            });
+        }
+    });
+}
