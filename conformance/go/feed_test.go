@@ -65,11 +65,3 @@ func TestAMadeUpContinuationIsRefused(t *testing.T) {
 		refused(t, 400, "0", err)
 	})
 }
-
-func TestOtherQueriesAreRefusedClearly(t *testing.T) {
-	overFilled(t, func(t *testing.T, f *fixture) {
-		pager := f.container.NewQueryItemsPager("SELECT * FROM c WHERE c.n > 1", azcosmos.NewPartitionKeyString("key-1"), nil)
-		_, err := pager.NextPage(background)
-		refused(t, 400, "0", err)
-	})
-}

@@ -92,3 +92,21 @@ func TestWhatIsAbsentCannotBePatched(t *testing.T) {
 		refused(t, 404, "0", err)
 	})
 }
+
+func TestAPatchIsDoneIfItsConditionHolds(t *testing.T) {
+	overPatched(t, func(t *testing.T, f *fixture) {
+		for _, each := range []struct {
+			condition string
+			status    int
+		}{{"from c where c.n = 2", 412}, {"from c where c.n = 1", 200}, {"from c where c.n = 1", 412}, {"where c.n = 2", 400}} {
+			operations := patch(set("/n", 2))
+			operations.SetCondition(each.condition)
+			answer, err := f.container.PatchItem(background, keyA, "1", operations, nil)
+			if each.status == 200 {
+				good(t, 200, answer, err)
+			} else {
+				refused(t, each.status, "0", err)
+			}
+		}
+	})
+}

@@ -298,7 +298,8 @@ fn operation(step: &Step) -> Result<Operation, Fault> {
             Mutation::Replace { target: target(aim)?, item: item(body)?, condition: condition(demand) }
         }
         Step::Patch { aim, edits, demand } => {
-            Mutation::Patch { target: target(aim)?, operations: patch(edits)?, condition: condition(demand) }
+            let (target, operations) = (target(aim)?, patch(edits)?);
+            Mutation::Patch { target, operations, condition: condition(demand), filter: None }
         }
         Step::Delete { aim, demand } => {
             Mutation::Delete { target: target(aim)?, condition: condition(demand) }

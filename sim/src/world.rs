@@ -14,6 +14,7 @@ use engine::{AccountKey, Action, Container, Engine, EngineOptions, Place, Princi
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Direction, Durability, FaultScript, Health, ScanLimit, Store, Survivors};
 use model::{Fault, PartitionKey};
+use partition::index::IndexOptions;
 use partition::keyspace::{self, CATALOG, PartitionId, RECORDS, SPACES};
 use partition::{AuditReport, AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
 use plan::Condition;
@@ -31,6 +32,14 @@ const DOCTOR_PAUSE: Duration = Duration::from_millis(25);
 /// Turns of the scheduler that a batch waits for its commit, at most.
 const COMMIT_TURNS_MAX: u64 = 6;
 const ACCOUNT_KEY: &[u8] = b"key of the simulation";
+/// So that a few documents already become runs, and runs are merged.
+const SMALL_INDEX: IndexOptions = IndexOptions {
+    inline_documents_max: 12,
+    flush_documents: 16,
+    flush_bytes: 1 << 20,
+    run_fan_in: 2,
+    memory_bytes_max: 64 << 10,
+};
 /// Name of the one container.
 const CONTAINER: &str = "c";
 const DATABASE: &str = "d";
@@ -381,8 +390,8 @@ fn open(
     durability: Durability,
     ambient: &Arc<SeededAmbient>,
 ) -> Result<(Arc<Engine>, Principal), Complaint> {
-    let options =
-        EngineOptions { keys: vec![AccountKey::new(ACCOUNT_KEY)], durability, ..EngineOptions::default() };
+    let keys = vec![AccountKey::new(ACCOUNT_KEY)];
+    let options = EngineOptions { keys, durability, index: SMALL_INDEX, ..EngineOptions::default() };
     let opening = Engine::open(store.clone(), options, Arc::clone(ambient) as Arc<_>);
     let engine = life.run(store, opening)?;
     let engine = engine.map_err(|fault| format!("the engine could not be opened: {fault}"))?;

@@ -112,9 +112,9 @@ for (const scheme of SCHEMES) {
 
     it("reads all through the SDK, whole and in pages", async () => {
       for (let number = 0; number < 30; number++) await container.items.create({ id: `${number}`, pk: `k${number % 5}` });
-      const whole = await ids();
       const { resources } = await container.items.readAll().fetchAll();
-      assert.deepEqual(resources.map((item) => item.id), whole);
+      const whole = resources.map((item) => item.id);
+      assert.deepEqual([...whole].sort(), (await ids()).sort());
       const pages = container.items.readAll({ maxItemCount: 7 });
       const seen = [];
       while (pages.hasMoreResults()) seen.push(...((await pages.fetchNext()).resources ?? []).map((item) => item.id));

@@ -163,6 +163,33 @@ for (const scheme of SCHEMES) {
       });
     }
 
+    it("finds the offer of a container by a query", async () => {
+      const { container: made } = await database.containers.create({ id: unique("c"), partitionKey: "/pk", throughput: 900 });
+      const { resource: offer } = await made.readOffer();
+      assert.equal(offer.content.offerThroughput, 900);
+      const body = { ...offer, content: { ...offer.content, offerThroughput: 1000 } };
+      await client.offer(offer.id).replace(body);
+      assert.equal((await made.readOffer()).resource.content.offerThroughput, 1000);
+      const { database: shared } = await client.databases.create({ id: unique("db"), throughput: 800 });
+      assert.equal((await shared.readOffer()).resource.content.offerThroughput, 800);
+      await shared.delete();
+    });
+
+    it("queries databases, containers, users and scripts", async () => {
+      const { resource: made, container } = await database.containers.create({ id: unique("c"), partitionKey: "/pk" });
+      const byId = (id) => ({ query: "SELECT * FROM root r WHERE r.id = @id", parameters: [{ name: "@id", value: id }] });
+      assert.deepEqual((await database.containers.query(byId(made.id)).fetchAll()).resources, [made]);
+      const databases = await client.databases.query(byId(database.id)).fetchAll();
+      assert.deepEqual(databases.resources.map((found) => found.id), [database.id]);
+      const { resource: user } = await database.users.create({ id: unique("u") });
+      assert.deepEqual((await database.users.query(byId(user.id)).fetchAll()).resources, [user]);
+      await container.scripts.storedProcedures.create({ id: "s", body: "function () {}" });
+      const names = await container.scripts.storedProcedures.query("SELECT VALUE c.id FROM c").fetchAll();
+      assert.deepEqual(names.resources, ["s"]);
+      assert.deepEqual((await container.conflicts.query("SELECT * FROM c").fetchAll()).resources, []);
+      assert.deepEqual(await statusOf(() => database.containers.query("SELECT").fetchAll()), [400, 0]);
+    });
+
     it("changes throughput through the offer", async () => {
       const { resource: made } = await container.read();
       const { resources } = await client.offers.readAll().fetchAll();

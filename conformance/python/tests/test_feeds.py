@@ -3,7 +3,6 @@
 import pytest
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
-from support.blocking import Blocking
 from support.expect import plain
 
 
@@ -99,13 +98,3 @@ def test_a_feed_over_several_ranges_is_complete_and_stable(make_container):
     assert sorted(map(int, whole)) == list(range(80))
     pages = [[item["id"] for item in page] for page in container.read_all_items(max_item_count=7).by_page()]
     assert [id for page in pages for id in page] == whole
-
-
-def test_the_query_for_everything_is_a_feed(filled):
-    whole = [dict(item) for item in filled.read_all_items()]
-    # Only the sync client wants to be told; the asyncio client does not know the option.
-    across = {} if isinstance(filled, Blocking) else {"enable_cross_partition_query": True}
-    query = filled.query_items("SELECT * FROM c", max_item_count=7, **across)
-    assert [dict(item) for item in query] == whole
-    one = filled.query_items("SELECT * FROM c", partition_key="key-1")
-    assert sorted(item["n"] for item in one) == [1, 5, 9, 13, 17, 21]

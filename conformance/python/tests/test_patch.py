@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.expect import message_of, plain, status_of
+from support.expect import plain, status_of
 
 
 @pytest.fixture
@@ -108,11 +108,13 @@ def test_a_patch_of_an_absent_item_is_404(container):
     assert status_of(container.patch_item, "1", "a", [op("set", "/n", 1)]) == (404, 0)
 
 
-def test_a_patch_with_a_condition_says_that_it_is_not_supported(item):
-    status, message = message_of(
-        item.container.patch_item, "1", "a", [op("set", "/n", 2)], filter_predicate="from c where c.n = 1")
-    assert status == 400 and "condition" in message
-    assert item.container.read_item("1", "a")["n"] == 1
+def test_a_patch_is_done_if_its_condition_holds(item):
+    patch = lambda condition: item.container.patch_item("1", "a", [op("incr", "/n", 1)], filter_predicate=condition)
+    assert status_of(patch, "from c where c.n = 2") == (412, 0)
+    assert patch("from c where c.n = 1 and c._ts > 0")["n"] == 2
+    assert status_of(patch, "from c where c.n = 1") == (412, 0)
+    assert status_of(patch, "where c.n = 2") == (400, 0)
+    assert item.container.read_item("1", "a")["n"] == 2
 
 
 def test_a_patch_changes_the_etag(item):

@@ -54,6 +54,23 @@ def test_everything_is_there_after_a_kill(pair):
     assert container.read_item("2", "k2")["v"] == "patched"
 
 
+def test_a_continuation_of_a_query_is_valid_across_restarts(pair):
+    server, client = pair
+    container = fill(client)
+    query = "SELECT VALUE c.u FROM c WHERE IS_NUMBER(c.u) ORDER BY c.u DESC"
+    ask = lambda token: container.query_items(query, partition_key="k1", max_item_count=2).by_page(token)
+    seen, token = [], None
+    while True:
+        pages = ask(token)
+        seen += list(next(pages))
+        token = pages.continuation_token
+        if not token:
+            break
+        server.kill() if len(seen) % 4 else server.stop()
+        server.start()
+    assert seen == list(range(36, 0, -5))
+
+
 def test_a_continuation_is_valid_across_restarts(pair):
     server, client = pair
     container = fill(client)

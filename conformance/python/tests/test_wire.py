@@ -317,24 +317,11 @@ class TestCredentials:
 class TestNotBuilt:
     """What is not built says so: a clean 400, never a hang or a wrong answer."""
 
-    def test_a_query(self, container):
-        from azure.cosmos.exceptions import CosmosHttpResponseError
-        container.create_item({"id": "1", "pk": "a"})
-        with pytest.raises(CosmosHttpResponseError) as raised:
-            list(container.query_items("SELECT * FROM c WHERE c.n > 1", partition_key="a"))
-        assert raised.value.status_code == 400 and "not supported" in str(raised.value)
-
     def test_a_change_feed(self, container):
         from azure.cosmos.exceptions import CosmosHttpResponseError
         with pytest.raises(CosmosHttpResponseError) as raised:
             list(container.query_items_change_feed(start_time="Beginning"))
         assert raised.value.status_code == 400 and "not supported" in str(raised.value)
-
-    @pytest.mark.parametrize("path", ["sprocs", "triggers", "udfs"])
-    def test_a_query_over_scripts(self, wire, wire_container, path):
-        headers = {"x-ms-documentdb-isquery": "true", "content-type": "application/query+json"}
-        answer = wire.send("POST", f"{wire_container}/{path}", {"query": "SELECT * FROM c"}, headers)
-        assert answer.status == 400 and "not supported" in answer.json["message"]
 
     def test_a_trigger_on_a_write(self, wire, wire_container):
         headers = {"x-ms-documentdb-pre-trigger-include": "t"}

@@ -6,7 +6,7 @@ use crate::jobs::Jobs;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
-use partition::index::IndexOptions;
+use partition::index::{IndexMemory, IndexOptions};
 use partition::{RecordCache, commit_fault};
 use std::sync::Arc;
 
@@ -53,6 +53,7 @@ pub struct Engine {
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) access: Access,
     pub(crate) record_cache: Arc<RecordCache>,
+    pub(crate) index_memory: Arc<IndexMemory>,
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
     pub(crate) jobs: Jobs,
@@ -74,6 +75,7 @@ impl Engine {
         let record_cache = RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed));
         let engine = Arc::new(Engine {
             store,
+            index_memory: IndexMemory::new(options.index),
             options,
             ambient,
             access,

@@ -7,12 +7,14 @@ use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};
 use crate::router::check_session;
-use exec::{ComputedProperty, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume};
+use exec::{ComputedProperty, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume, rank};
 use model::{Charge, Fault, SessionToken};
 use partition::keyspace;
 use plan::SystemProperties;
-use plan::query::Query;
+use plan::query::{Order, Query, Ranking};
+use std::borrow::Cow;
 use std::sync::Arc;
+use value::Value;
 
 /// Bytes of rows after which a page takes no further one. The text of a document can be somewhat longer than its
 /// encoding, and the last row may have its full two megabytes: so far below the four that a page may have.
@@ -54,9 +56,14 @@ impl Engine {
     /// Answers a page of a query.
     pub async fn query(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
-        let program = Arc::new(program(container, request)?);
+        let request = &with_vectors(container, request);
+        let mut program = Arc::new(program(container, request)?);
         let mut context = scope_context("query", container, &request.scope);
         context.extend_from_slice(program.digest());
+        let mut spent = QueryMetrics::default();
+        if let Order::Rank(ranking) = &request.query.order {
+            program = Arc::new(self.ranked(container, request, ranking, &mut spent).await?);
+        }
         let resume = match &request.continuation {
             Some(text) => Some(Resume::decode(&self.continuation_key.open(&context, text)?)?),
             None => None,
@@ -73,15 +80,67 @@ impl Engine {
             bounds: self.options.query_bounds,
         };
         let page = Box::pin(exec::page(page, parts, Arc::clone(&self.ambient))).await?;
+        spent.add(&page.metrics);
+        let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
         let seal = |resume: Resume| self.continuation_key.seal(&context, &resume.encode());
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         Ok(QueryPage {
             rows: page.rows,
             continuation: page.resume.map(seal),
             session: page.seen.into_iter().map(token).collect(),
-            charge: Charge::query(page.metrics.documents_read, page.metrics.bytes_read),
-            metrics: page.metrics,
+            charge: Charge::query(metrics.documents_read, metrics.bytes_read),
+            metrics,
         })
+    }
+
+    /// A ranked query in an ordinary order, by what other queries say of all documents and all scores.
+    async fn ranked(
+        &self,
+        container: &Container,
+        request: &QueryRequest,
+        ranking: &Ranking,
+        spent: &mut QueryMetrics,
+    ) -> Result<Program, Fault> {
+        let query = &request.query;
+        let statistics = match rank::statistics_query(query, ranking) {
+            Some(statistics) => {
+                self.one_value(container, request, &Scope::Container, statistics, spent).await?
+            }
+            None => None,
+        };
+        let scores = rank::scores(ranking, statistics.as_ref().map(Value::as_ref));
+        let rows = match rank::scores_query(query, &scores) {
+            Some(rows) => self.one_value(container, request, &request.scope, rows, spent).await?,
+            None => None,
+        };
+        let query = rank::ordered(query, ranking, scores, rows.as_ref().map(Value::as_ref));
+        program(container, &QueryRequest { query: Arc::new(query), ..request.clone() })
+    }
+
+    /// The one value that a query over `scope` gives.
+    async fn one_value(
+        &self,
+        container: &Container,
+        request: &QueryRequest,
+        scope: &Scope,
+        query: Query,
+        spent: &mut QueryMetrics,
+    ) -> Result<Option<Value>, Fault> {
+        let request = QueryRequest { query: Arc::new(query), ..request.clone() };
+        let page = PageRequest {
+            program: Arc::new(program(container, &request)?),
+            items_max: 1,
+            bytes_max: usize::MAX,
+            resume: None,
+            bounds: self.options.query_bounds,
+        };
+        let parts = self.parts(container, scope).await?;
+        let page = Box::pin(exec::page(page, parts, Arc::clone(&self.ambient))).await?;
+        spent.add(&page.metrics);
+        Ok(page.rows.into_iter().next().and_then(|row| match row {
+            QueryRow::Value(value) => Some(value),
+            QueryRow::Document(_) => None,
+        }))
     }
 
     /// How a query is carried out, as text.
@@ -114,6 +173,17 @@ impl Engine {
             parts.push(Part { partition, keys, scope, ancestors: entry.parents.clone() });
         }
         Ok(parts)
+    }
+}
+
+/// The request with the container's word on vectors in it.
+fn with_vectors<'r>(container: &Container, request: &'r QueryRequest) -> Cow<'r, QueryRequest> {
+    match &container.definition().policies.vectors {
+        Some(policy) if !policy.embeddings.is_empty() => {
+            let query = Arc::new(exec::with_policy(&request.query, &policy.embeddings));
+            Cow::Owned(QueryRequest { query, ..request.clone() })
+        }
+        Some(_) | None => Cow::Borrowed(request),
     }
 }
 

@@ -36,7 +36,7 @@ impl Engine {
             cache: Arc::clone(&self.record_cache),
             ambient: Arc::clone(&self.ambient),
             durability: self.options.durability,
-            index: self.options.index,
+            index: Arc::clone(&self.index_memory),
         }
     }
 

@@ -107,7 +107,7 @@ pub struct QueryMetrics {
 
 impl QueryMetrics {
     /// Adds what was done elsewhere for the same page. Times of partitions that work at once add up too.
-    pub(crate) fn add(&mut self, other: &QueryMetrics) {
+    pub fn add(&mut self, other: &QueryMetrics) {
         self.documents_read += other.documents_read;
         self.bytes_read += other.bytes_read;
         self.rows += other.rows;
@@ -116,6 +116,7 @@ impl QueryMetrics {
         self.index_time += other.index_time;
         self.read_time += other.read_time;
         self.evaluation_time += other.evaluation_time;
+        self.total_time += other.total_time;
     }
 
     /// Counts documents that were read.

@@ -14,6 +14,8 @@
 //! | `stream` | rows in the order of numbers, no further than they are wanted |
 //! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
 //! | `page`, `assembly` | a page; offset, limit and size |
+//! | `rank` | ranked queries made ordered ones |
+//! | `vectors` | what near means, by the container's policy |
 //! | `resume` | what a continuation says |
 //! | `explain` | all that as text |
 
@@ -28,10 +30,12 @@ mod needs;
 mod page;
 mod position;
 mod program;
+pub mod rank;
 mod resume;
 mod select;
 mod stream;
 mod task;
+mod vectors;
 
 pub use computed::ComputedProperty;
 pub use explain::explain;
@@ -41,3 +45,4 @@ pub use page::{Page, PageRequest, page};
 pub use program::Program;
 pub use resume::Resume;
 pub use task::{Part, PartScope, QueryBounds};
+pub use vectors::with_policy;

@@ -430,6 +430,9 @@ pub enum PreconditionFault {
     /// The resource does not exist and the client wanted it to.
     #[error("One of the specified pre-condition is not met.")]
     Absent,
+    /// The stored version is not what the client's filter asks for.
+    #[error("One of the specified pre-condition is not met.")]
+    Filter,
 }
 
 /// A published bound is exceeded.

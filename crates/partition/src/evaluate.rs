@@ -2,11 +2,11 @@
 //!
 //! Knows nothing of batches, commits or who waits for the answer.
 
-use crate::keyspace;
 use crate::log::LogKind;
 use crate::record::Record;
 use crate::staging::{Accepted, Context, Found, Staging};
 use crate::state::State;
+use crate::{filter, keyspace};
 use bytes::Bytes;
 use model::limits::ITEM_BYTES_MAX;
 use model::{
@@ -52,8 +52,12 @@ async fn step(
         Operation::Write(Mutation::Replace { target, item, condition }) => {
             replace(staging, target, item, condition).await
         }
-        Operation::Write(Mutation::Patch { target, operations, condition }) => {
-            patch(staging, partition_key, target, operations, condition).await
+        Operation::Write(Mutation::Patch { target, operations, condition, filter }) => {
+            let (key, old) = existing(staging, target).await?;
+            check(condition, &old)?;
+            filter::check(filter.as_ref(), &old, staging.context.ambient)?;
+            let item = patched(staging, partition_key, &old, operations)?;
+            replaced(staging, key, &old, &item).await
         }
         Operation::Write(Mutation::Delete { target, condition }) => delete(staging, target, condition).await,
         Operation::Write(Mutation::Expire { number, second }) => expire(staging, *number, *second).await,
@@ -102,19 +106,6 @@ async fn replace(
         return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
     }
     replaced(staging, key, &old, item).await
-}
-
-async fn patch(
-    staging: &mut Staging<'_>,
-    partition_key: &PartitionKey,
-    target: &Target,
-    operations: &[PatchOperation],
-    condition: &Condition,
-) -> Result<(Outcome, Charge), Fault> {
-    let (key, old) = existing(staging, target).await?;
-    check(condition, &old)?;
-    let item = patched(staging, partition_key, &old, operations)?;
-    replaced(staging, key, &old, &item).await
 }
 
 /// The document after the patch; id, partition key and system properties must be as before.

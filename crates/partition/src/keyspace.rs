@@ -9,9 +9,11 @@
 //!          · code of the values, or its digest when long
 //! expiry   container:4 · second:8 · number:8                               –
 //! log      container:4 · ordinal:4 · lsn:8                                 log entry
-//! index    container:4 · ordinal:4 · …                                     reserved for the index
+//! index    container:4 · ordinal:4 · run:8 · row:4                         row of a run of the index
 //! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
 //!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
+//!          container:4 · ordinal:4 · 'i'                                   manifest of the index
+//!          container:4 · ordinal:4 · 'd' · run:8 · part:4                  dead documents of a run
 //! catalog  'm'                                                             counters and secrets of the store
 //!          'd' · database:4                                                database
 //!          'c' · container:4                                               container with its partition map
@@ -190,6 +192,53 @@ pub fn parse_consumer_key(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.get(9..)?).ok()
 }
 
+/// What the index of a partition consists of.
+pub fn manifest_key(partition: PartitionId) -> Bytes {
+    join(&[&partition_prefix(partition), b"i"])
+}
+
+/// A part of the dead documents of a run.
+pub fn dead_key(partition: PartitionId, run: u64, part: u32) -> Bytes {
+    join(&[&partition_prefix(partition), b"d", &run.to_be_bytes(), &part.to_be_bytes()])
+}
+
+/// All parts of the dead documents of a run.
+pub fn dead_range(partition: PartitionId, run: u64) -> KeyRange {
+    KeyRange::prefix(join(&[&partition_prefix(partition), b"d", &run.to_be_bytes()]))
+}
+
+/// The dead documents of all runs.
+pub fn all_dead_range(partition: PartitionId) -> KeyRange {
+    KeyRange::prefix(join(&[&partition_prefix(partition), b"d"]))
+}
+
+/// The run of a key of dead documents.
+pub fn parse_dead_run(key: &[u8]) -> Option<u64> {
+    let run = u64::from_be_bytes(key.get(9..17)?.try_into().ok()?);
+    (key.len() == 21).then_some(run)
+}
+
+/// A row of a run.
+pub fn run_row_key(partition: PartitionId, run: u64, row: u32) -> Bytes {
+    join(&[&partition_prefix(partition), &run.to_be_bytes(), &row.to_be_bytes()])
+}
+
+/// All rows of a run.
+pub fn run_range(partition: PartitionId, run: u64) -> KeyRange {
+    KeyRange::prefix(join(&[&partition_prefix(partition), &run.to_be_bytes()]))
+}
+
+/// The rows of all runs of a partition.
+pub fn runs_range(partition: PartitionId) -> KeyRange {
+    KeyRange::prefix(Bytes::copy_from_slice(&partition_prefix(partition)))
+}
+
+/// The run of a row's key.
+pub fn parse_run(key: &[u8]) -> Option<u64> {
+    let run = u64::from_be_bytes(key.get(8..16)?.try_into().ok()?);
+    (key.len() == 20).then_some(run)
+}
+
 /// Counters and secrets of the store.
 pub fn catalog_meta_key() -> Bytes {
     Bytes::from_static(b"m")
@@ -328,5 +377,9 @@ mod tests {
         let range = number_range(container, number, last);
         assert!(range.start <= number_key(container, number));
         assert!(range.end.unwrap() > number_key(container, last));
+        assert_eq!(parse_run(&run_row_key(partition, 8, 9)), Some(8));
+        assert_eq!(parse_dead_run(&dead_key(partition, 8, 9)), Some(8));
+        let key = record_key(b"logical", "id");
+        assert_eq!(logical_of_record(&key, "id").unwrap(), logical_key(&Bytes::from_static(b"logical")));
     }
 }

@@ -6,6 +6,7 @@ mod audit;
 mod cache;
 mod evaluate;
 mod expiry;
+mod filter;
 mod head;
 pub mod index;
 pub mod keyspace;

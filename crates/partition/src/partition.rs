@@ -5,13 +5,13 @@
 use crate::cache::{Probe, RecordCache};
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
-use crate::index::{IndexFinding, IndexOptions, audit_index};
+use crate::index::{IndexFinding, IndexMemory, audit_index};
 use crate::keyspace::{self, META, PartitionId};
 use crate::published::Published;
 use crate::shape::ContainerShape;
 use crate::storage::read_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
-use crate::writer::{Command, Writer};
+use crate::writer::{Command, IndexProgress, Writer};
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store, View};
 use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, MissingFault, StorageFault};
@@ -42,8 +42,8 @@ pub struct Surroundings {
     pub ambient: Arc<dyn Ambient>,
     /// Whether a write is answered only when it is on the disk.
     pub durability: Durability,
-    /// Sizes of the index.
-    pub index: IndexOptions,
+    /// What the indexes of all partitions share.
+    pub index: Arc<IndexMemory>,
 }
 
 /// What an accepted transaction answers.
@@ -71,6 +71,7 @@ pub struct PhysicalPartition {
     shape: Arc<ArcSwap<ContainerShape>>,
     published: Arc<ArcSwap<Published>>,
     commands: mpsc::Sender<Command>,
+    progress: Arc<IndexProgress>,
     surroundings: Surroundings,
 }
 
@@ -88,12 +89,19 @@ impl PhysicalPartition {
     ) -> Result<PhysicalPartition, Fault> {
         let view = surroundings.store.view().map_err(read_fault)?;
         let published = Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default())));
+        let progress = Arc::new(IndexProgress::default());
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
-        let writer =
-            Writer::new(surroundings.clone(), spec.clone(), Arc::clone(&shape), Arc::clone(&published), view)
-                .await?;
+        let writer = Writer::new(
+            surroundings.clone(),
+            spec.clone(),
+            Arc::clone(&shape),
+            Arc::clone(&published),
+            Arc::clone(&progress),
+            view,
+        )
+        .await?;
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition { spec, shape, published, commands, surroundings })
+        Ok(PhysicalPartition { spec, shape, published, commands, progress, surroundings })
     }
 
     /// Which partition this is.
@@ -190,6 +198,18 @@ impl PhysicalPartition {
     /// Drops entries of deletions that every consumer has passed, a bounded number; tells whether there are more.
     pub async fn trim_log(&self) -> Result<bool, Fault> {
         self.ask(|reply| Command::Trim { reply }).await?
+    }
+
+    /// The container's definition was replaced: an index for another policy is made, if it asks for one. A writer
+    /// with a full queue sees it anyway.
+    pub fn reshape(&self) {
+        let _ = self.commands.try_send(Command::Reshape);
+    }
+
+    /// How much of the index for the container's policy is there, in percent; 100 when it is in use.
+    pub fn index_progress(&self) -> u8 {
+        let wanted = self.shape.load().rules.fingerprint();
+        if self.published.load().policy == Some(wanted) { 100 } else { self.progress.percent() }
     }
 
     /// Compares the index with the records; finds nothing while there is no index.

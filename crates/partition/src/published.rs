@@ -1,7 +1,7 @@
 //! The state that readers take: what the writer publishes after every commit.
 
 use crate::head::Head;
-use crate::index::IndexReader;
+use crate::index::{Fingerprint, IndexReader};
 use crate::partition::PartitionCounts;
 use kv::View;
 use model::Lsn;
@@ -14,17 +14,24 @@ pub(crate) struct Published {
     pub(crate) view: Option<View>,
     /// The index at the position of the view; `None` without a view or while the index is being made.
     pub(crate) index: Option<Arc<IndexReader>>,
+    /// Of which policy the index is, also while the partition rests.
+    pub(crate) policy: Option<Fingerprint>,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
 }
 
 impl Published {
-    pub(crate) fn new(view: View, index: Option<IndexReader>, head: &Head) -> Published {
-        Published { view: Some(view), index: index.map(Arc::new), ..Published::resting(head) }
+    pub(crate) fn new(
+        view: View,
+        index: Option<IndexReader>,
+        policy: Option<Fingerprint>,
+        head: &Head,
+    ) -> Published {
+        Published { view: Some(view), index: index.map(Arc::new), policy, ..Published::resting(head) }
     }
 
     pub(crate) fn resting(head: &Head) -> Published {
         let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
-        Published { view: None, index: None, lsn: head.lsn, counts }
+        Published { view: None, index: None, policy: None, lsn: head.lsn, counts }
     }
 }

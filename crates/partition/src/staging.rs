@@ -14,7 +14,7 @@ use crate::storage::damaged;
 use crate::unique;
 use bytes::Bytes;
 use kv::Space;
-use model::{ConflictFault, DocumentNumber, Fault, LimitFault, Lsn};
+use model::{Ambient, ConflictFault, DocumentNumber, Fault, LimitFault, Lsn};
 use plan::Item;
 use value::Document;
 
@@ -29,6 +29,8 @@ pub(crate) struct Context<'a> {
     pub(crate) ts: u64,
     /// Log entries at or below are read by every consumer.
     pub(crate) lsn_consumed: Lsn,
+    /// Time and chance, for filters that ask for them.
+    pub(crate) ambient: &'a dyn Ambient,
 }
 
 /// What is found under a key.

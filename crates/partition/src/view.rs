@@ -4,7 +4,7 @@
 
 use crate::evaluate::read_outcome;
 use crate::index::IndexReader;
-use crate::keyspace::{self, LOG, NUMBERS, PartitionId, RECORDS};
+use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::LogEntry;
 use crate::record::Record;
 use crate::shape::ContainerShape;
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use kv::{Direction, KeyRange, ScanLimit, View};
 use model::{Charge, DefaultTtl, DocumentNumber, Fault, Lsn, MissingFault};
 use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Rows that a log scan reads at a time.
@@ -93,6 +94,39 @@ impl PartitionView {
     /// The index of this state; `None` while it is being made.
     pub fn index(&self) -> Option<&IndexReader> {
         self.index.as_deref()
+    }
+
+    /// Documents in the index whose time has come and that were not swept yet, ascending: whoever counts by the index
+    /// alone takes them off. After a change of the container's default some are missing until the expiry rows were
+    /// written anew. Nothing without an index.
+    pub async fn expired(&self) -> Result<Vec<DocumentNumber>, Fault> {
+        let mut numbers = BTreeSet::new();
+        let Some(index) = self.index() else { return Ok(Vec::new()) };
+        let mut range = keyspace::expiry_range(self.partition.container, self.now);
+        loop {
+            let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
+            let chunk =
+                self.view.scan(EXPIRY, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
+            for (key, _) in &chunk.rows {
+                let (_, number) = keyspace::parse_expiry_key(key).ok_or_else(|| damaged("expiry key"))?;
+                // A row may be stale, or of another partition of the container.
+                if index.holds(number) && self.is_number_expired(number).await? {
+                    numbers.insert(number);
+                }
+            }
+            match chunk.rows.last() {
+                Some((key, _)) if chunk.more => range = keyspace::after(&range, key),
+                Some(_) | None => return Ok(numbers.into_iter().collect()),
+            }
+        }
+    }
+
+    async fn is_number_expired(&self, number: DocumentNumber) -> Result<bool, Fault> {
+        let number_key = keyspace::number_key(self.partition.container, number);
+        match self.view.get(NUMBERS, &number_key).await.map_err(read_fault)? {
+            Some(key) => Ok(self.is_expired(&self.record(&key).await?)),
+            None => Ok(false),
+        }
     }
 
     /// Reads one document; an expired one is absent.

@@ -2,12 +2,14 @@
 //!
 //! Pure data. Knows nothing of how or where a change is carried out.
 
+mod filter;
 mod item;
 mod mutation;
 pub mod query;
 mod receipt;
 mod system;
 
+pub use filter::Filter;
 pub use item::{Item, SYSTEM_PROPERTIES, Ttl};
 pub use mutation::{Condition, LogicalKey, Mutation, Operation, Target, Transaction};
 pub use receipt::{Outcome, StepFault, StoredDocument};

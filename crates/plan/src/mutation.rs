@@ -1,6 +1,6 @@
 //! Wanted changes: one to one document, or several in one logical partition as one commit.
 
-use crate::Item;
+use crate::{Filter, Item};
 use model::{DocumentNumber, EffectiveKey, PartitionKey};
 use value::PatchOperation;
 
@@ -74,6 +74,8 @@ pub enum Mutation {
         operations: Vec<PatchOperation>,
         /// Of the stored version.
         condition: Condition,
+        /// What must be true of the stored version beside.
+        filter: Option<Filter>,
     },
     /// Remove a document that is there.
     Delete {

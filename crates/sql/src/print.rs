@@ -295,7 +295,16 @@ impl Printer {
     fn call(&mut self, prefix: &str, name: &str, arguments: &[Expression]) {
         self.put(prefix);
         self.put(name);
-        self.in_brackets(|printer| printer.expressions(", ", arguments));
+        self.in_brackets(|printer| {
+            printer.list(", ", arguments, |printer, argument| {
+                // Alone between commas a place needs no brackets, whatever is put there.
+                if matches!(argument.kind, ExpressionKind::Placeholder(_)) {
+                    printer.bare(&argument.kind);
+                } else {
+                    printer.expression(argument);
+                }
+            });
+        });
     }
 }
 

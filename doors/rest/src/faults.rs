@@ -48,7 +48,10 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
             ConflictFault::Id | ConflictFault::Permission { .. } | ConflictFault::UniqueKey { .. },
         ) => (StatusCode::CONFLICT, 0),
         Fault::Precondition(
-            PreconditionFault::EtagMismatch { .. } | PreconditionFault::Exists | PreconditionFault::Absent,
+            PreconditionFault::EtagMismatch { .. }
+            | PreconditionFault::Exists
+            | PreconditionFault::Absent
+            | PreconditionFault::Filter,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
         Fault::Query(
             QueryFault::Text { .. }
@@ -193,7 +196,8 @@ const MESSAGE_CHARS_MAX: usize = 1024;
 const TEXT_ERROR_CHARS_MAX: usize = 400;
 
 /// The body of a refusal. The details of our own bugs stay in the log, found by the activity id.
-pub(crate) fn body(fault: &Fault, activity: &ActivityId) -> Vec<u8> {
+pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
+    let fault = &refusal.fault;
     let (_, _, code) = wire(fault);
     let mut message = match fault {
         Fault::Internal(_) => "the server failed; its log has the cause under the activity id".to_owned(),
@@ -260,7 +264,7 @@ mod tests {
 
     fn message(fault: Fault) -> String {
         let activity = ActivityId::of(&http::HeaderMap::new(), &Still);
-        let body: serde_json::Value = serde_json::from_slice(&body(&fault, &activity)).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body(&fault.into(), &activity)).unwrap();
         body["message"].as_str().unwrap().to_owned()
     }
 

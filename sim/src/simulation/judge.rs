@@ -261,6 +261,7 @@ impl Simulation<'_> {
             }
             Fault::Query(_)
             | Fault::Conflict(ConflictFault::Permission { .. })
+            | Fault::Precondition(PreconditionFault::Filter)
             | Fault::Missing(_)
             | Fault::Request(_)
             | Fault::Storage(_)

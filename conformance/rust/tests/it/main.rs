@@ -11,6 +11,8 @@ mod items;
 mod partition_keys;
 mod patch;
 mod policies;
+mod queries;
 mod restart;
 mod session;
+mod throughput;
 mod unique_keys;

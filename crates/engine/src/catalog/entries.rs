@@ -166,6 +166,9 @@ impl Container {
     /// Makes the partitions work by this definition.
     pub(crate) fn adopt_shape(&self) {
         self.shape.store(Arc::new(ContainerShape::from(&self.parts.definition)));
+        for partition in self.map.entries.iter().filter_map(|entry| entry.opened.get()) {
+            partition.reshape();
+        }
     }
 
     /// Its number, never reused.

@@ -93,6 +93,7 @@ async fn a_patch_changes_all_or_nothing_and_never_the_key() {
             target: Target::Id("1".to_owned()),
             operations: value::PatchOperation::list_from_json(value::ValueRef::from(&list)).unwrap(),
             condition: Condition::None,
+            filter: None,
         }
     };
     let done = harness.write(

@@ -9,4 +9,5 @@ mod expiry;
 mod feed;
 mod harness;
 mod query;
+mod rank;
 mod small_resources;

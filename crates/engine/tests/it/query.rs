@@ -29,7 +29,7 @@ fn row(row: &QueryRow) -> String {
     }
 }
 
-async fn drain(
+pub(crate) async fn drain(
     harness: &Harness,
     container: &Container,
     sql: &str,

@@ -12,6 +12,7 @@ mod integers;
 mod item;
 mod math;
 mod moment;
+mod rank;
 mod regex;
 mod sets;
 mod spatial;
@@ -256,6 +257,7 @@ fn implementation(function: Function) -> Implementation {
         Function::Rrf => |_| full_text::outside_rank(Function::Rrf),
         Function::InternalVectorScore => vector::score,
         Function::InternalFullTextScore => full_text::score,
+        Function::InternalRank => rank::rank,
         Function::InternalFullTextWordCount => full_text::word_count,
         Function::DocumentId => item::document_id,
     }

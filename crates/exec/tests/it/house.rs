@@ -6,7 +6,7 @@ use eval::{Budget, Context, DocumentRow};
 use exec::{ComputedProperty, Page, PageRequest, Part, PartScope, Program, QueryBounds, QueryRow, Resume};
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
 use model::{Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, Fault, PartitionOrdinal};
-use partition::index::IndexOptions;
+use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
     ContainerShape, PartitionSpec, PhysicalPartition, RecordCache, RecordScan, Surroundings,
@@ -67,7 +67,7 @@ impl House {
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: clock.clone(),
             durability: Durability::Sync,
-            index: IndexOptions::default(),
+            index: IndexMemory::new(IndexOptions::default()),
         };
         let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&definition)));
         let mut parts = Vec::new();

@@ -5,14 +5,17 @@
 
 use crate::index::IndexReader;
 use crate::index::code::PRESENT;
-use crate::index::path::LOGICAL_PATH;
+use crate::index::path::{LOGICAL_PATH, path_length};
 use crate::index::piece::Piece;
 use crate::index::recovery::next_records;
+use crate::index::run_cursor::{RunCursor, Source};
 use crate::index::terms::TermWalker;
 use crate::keyspace;
+use crate::storage::damaged;
 use bytes::Bytes;
 use model::{ContainerNumber, DocumentNumber, EffectiveRange, Fault};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A disagreement between index and records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,6 +105,22 @@ async fn found_terms(reader: &IndexReader) -> Result<Terms, Fault> {
     let mut terms = Terms::new();
     for piece in &*reader.pieces {
         match piece {
+            Piece::Run(part) => {
+                let mut cursor =
+                    RunCursor::whole(Arc::clone(&part.run), Source::View(reader.view.clone())).await?;
+                while let Some(entry) = cursor.next().await? {
+                    let length = path_length(&entry.key).ok_or_else(|| damaged("key of a term"))?;
+                    let (path, code) = entry.key.split_at(length);
+                    let term = (Bytes::copy_from_slice(path), Bytes::copy_from_slice(code));
+                    let posting = cursor.posting(&entry).await?;
+                    let holders = terms.entry(term).or_default();
+                    posting.for_each(part.run.numbers.len(), |rank| {
+                        if !part.dead.contains(rank) {
+                            holders.extend(part.run.numbers.get(rank as usize));
+                        }
+                    });
+                }
+            }
             Piece::Segment(part) => {
                 let segment = &part.segment;
                 for field in 0..segment.field_count() {

@@ -110,9 +110,25 @@ impl CodeRange {
         CodeRange::new(path, &bound, &bound)
     }
 
+    /// Codes as terms have them, taken as they are.
+    pub(crate) fn raw(low: Bound<Vec<u8>>, high: Bound<Vec<u8>>) -> CodeRange {
+        CodeRange { low, high, doubtful: Vec::new() }
+    }
+
+    /// The one code of the interval, if it is said to have one.
+    pub(crate) fn as_point(&self) -> Option<&[u8]> {
+        match (&self.low, &self.high) {
+            (Bound::Included(low), Bound::Included(high)) if low == high => Some(low),
+            _ => None,
+        }
+    }
+
     pub(crate) fn new(path: &IndexPath, low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>) -> CodeRange {
-        if !path.is_property() {
-            return CodeRange { low: low.clone(), high: high.clone(), doubtful: Vec::new() };
+        if path.is_logical() {
+            return CodeRange::raw(low.clone(), high.clone());
+        }
+        if path.is_composite() {
+            return CodeRange::raw(without_present(low.clone()), high.clone());
         }
         let mut doubtful = Vec::new();
         let mut shortened = |bound: &Bound<Vec<u8>>| match bound {
@@ -127,12 +143,7 @@ impl CodeRange {
             },
         };
         let (low, high) = (shortened(low), shortened(high));
-        // A value's code is never empty: this leaves the mark of presence out.
-        let low = match low {
-            Bound::Unbounded => Bound::Excluded(PRESENT.to_vec()),
-            Bound::Included(_) | Bound::Excluded(_) => low,
-        };
-        CodeRange { low, high, doubtful }
+        CodeRange { low: without_present(low), high, doubtful }
     }
 
     /// Whether a code of the interval may stand for values outside.
@@ -154,5 +165,14 @@ impl CodeRange {
             Bound::Excluded(high) => code >= high.as_slice(),
             Bound::Unbounded => false,
         }
+    }
+}
+
+/// A value's code is never empty: this leaves the mark of presence out.
+fn without_present(low: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    match low {
+        Bound::Unbounded => Bound::Excluded(PRESENT.to_vec()),
+        Bound::Included(code) if code.is_empty() => Bound::Excluded(code),
+        Bound::Included(_) | Bound::Excluded(_) => low,
     }
 }

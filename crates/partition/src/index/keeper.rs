@@ -1,19 +1,32 @@
 //! The writer's side of the index: takes committed changes, keeps the pieces few.
 //!
-//! Every batch becomes one small segment; eight segments of a size become one of the next size. Large merges run as
-//! a task of their own, one at a time: their inputs stay in use meanwhile, and what dies in them is carried over
-//! into the result. Knows nothing of batches, commits or how changes were decided.
+//! Every batch becomes one small segment; eight segments of a size become one of the next size, all of them become a
+//! run, and runs of a size become one. Large merges are jobs beside the writer. Knows nothing of how changes were
+//! decided and commits nothing: what must be durable is handed to the writer as a batch.
 
+use crate::index::jobs::{
+    Inputs, Install, Job, Output, flush, flush_job, flush_runs_max, merge_job, run_merge_job,
+};
+use crate::index::manifest::{Manifest, delete_dead, put_dead};
+use crate::index::memory::{IndexMemory, Share};
 use crate::index::merge::{FAN_IN, merge_all};
-use crate::index::options::IndexOptions;
-use crate::index::piece::{Piece, SegmentPiece};
+use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment, build_segment};
 use crate::index::terms::Version;
-use model::{DocumentNumber, Lsn};
+use crate::keyspace::PartitionId;
+use kv::{Batch, IngestId, Store};
+use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
+use tokio::task::JoinError;
+
+/// Flushes' worth of documents in memory beyond which the writer waits for the one under way.
+const BACKLOG_MAX: usize = 4;
+
+/// After a failed job the next one waits for this part of a flush.
+const RETRY_PART: usize = 8;
 
 /// The changes of one batch: each document as the batch leaves it.
 pub(crate) type Changes = BTreeMap<DocumentNumber, Option<Version>>;
@@ -35,28 +48,115 @@ impl Prepared {
     }
 }
 
+/// Where an index lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    pub(crate) store: Store,
+    pub(crate) partition: PartitionId,
+    pub(crate) memory: Arc<IndexMemory>,
+}
+
 /// See the file's head.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    options: IndexOptions,
+    home: Home,
+    share: Share,
     rules: Arc<Rules>,
     segments: Vec<SegmentPiece>,
+    runs: Vec<RunPiece>,
+    run_next: u64,
+    /// Rows of runs that no manifest names yet.
+    unnamed: Vec<IngestId>,
+    /// Rung by readers that meet damage.
+    alarm: Arc<Notify>,
     /// All changes up to here are in the pieces.
     pub(crate) lsn: Lsn,
+    /// The position of the manifest on disk, if there is one.
+    lsn_saved: Option<Lsn>,
+    /// Changes since the last flush began.
+    changes: usize,
+    /// Whether all segments are to become a run as soon as nothing else is under way.
+    flush_wanted: bool,
+    /// Whether all changes up to the position are in it, so that it may be saved.
+    is_whole: bool,
+    /// Changes to wait for after a failed job.
+    pause: usize,
     job: Option<Job>,
+    /// Segments that a job or an install will replace: nobody else may.
+    frozen: Vec<Arc<Segment>>,
+    /// Whether what a job has made waits for its install; no other job begins before.
+    is_installing: bool,
 }
 
-/// A merge under way.
+/// What an index has to tell its writer.
 #[derive(Debug)]
-struct Job {
-    /// As they were when it began.
-    inputs: Vec<SegmentPiece>,
-    task: JoinHandle<Segment>,
+pub(crate) enum Event {
+    /// The pieces may have changed, but not what they say.
+    Changed,
+    /// Runs wait for their manifest.
+    Install(Install),
+    /// A reader met damage: the index must be made anew.
+    Damaged,
+}
+
+/// What an install makes of the index.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    runs: Vec<RunPiece>,
+    lsn: Lsn,
+    /// Runs whose rows may go.
+    replaced: Vec<u64>,
 }
 
 impl Keeper {
-    pub(crate) fn new(options: IndexOptions, rules: Arc<Rules>, lsn: Lsn) -> Keeper {
-        Keeper { options, rules, segments: Vec::new(), lsn, job: None }
+    /// An index without documents; its runs begin with the number `run_next`.
+    pub(crate) fn new(home: Home, rules: Arc<Rules>, lsn: Lsn, run_next: u64) -> Keeper {
+        Keeper {
+            share: Share::new(Arc::clone(&home.memory)),
+            home,
+            rules,
+            segments: Vec::new(),
+            runs: Vec::new(),
+            run_next,
+            unnamed: Vec::new(),
+            alarm: Arc::new(Notify::new()),
+            lsn,
+            lsn_saved: None,
+            changes: 0,
+            flush_wanted: false,
+            is_whole: false,
+            pause: 0,
+            job: None,
+            frozen: Vec::new(),
+            is_installing: false,
+        }
+    }
+
+    /// The index that a manifest describes, at its position.
+    pub(crate) fn saved(home: Home, rules: Arc<Rules>, manifest: &Manifest, runs: Vec<RunPiece>) -> Keeper {
+        let mut keeper = Keeper::new(home, rules, manifest.lsn, manifest.run_next);
+        keeper.lsn_saved = Some(manifest.lsn);
+        keeper.runs = runs;
+        keeper
+    }
+
+    /// The number of the next run.
+    pub(crate) fn run_next(&self) -> u64 {
+        self.run_next
+    }
+
+    /// Leaves out the numbers of runs below `run_next`, which may be in use.
+    pub(crate) fn reserve_runs(&mut self, run_next: u64) {
+        self.run_next = self.run_next.max(run_next);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn partition(&self) -> PartitionId {
+        self.home.partition
+    }
+
+    pub(crate) fn runs(&self) -> &[RunPiece] {
+        &self.runs
     }
 
     pub(crate) fn rules(&self) -> &Arc<Rules> {
@@ -65,11 +165,70 @@ impl Keeper {
 
     /// The pieces as they are now.
     pub(crate) fn pieces(&self) -> Arc<[Piece]> {
-        self.segments.iter().cloned().map(Piece::Segment).collect()
+        let runs = self.runs.iter().cloned().map(Piece::Run);
+        runs.chain(self.segments.iter().cloned().map(Piece::Segment)).collect()
+    }
+
+    /// Entries of the log behind this position may be needed to make the index anew.
+    pub(crate) fn lsn_needed(&self) -> Option<Lsn> {
+        let job = self.job.as_ref().map(|job| job.lsn);
+        self.lsn_saved.into_iter().chain(job).min()
+    }
+
+    /// Adds what makes an index durable that was made beside the writer: names its runs, if it has any.
+    pub(crate) fn save(&mut self, batch: &mut Batch) {
+        let Some(lsn) = self.lsn_saved else { return };
+        self.unnamed.drain(..).for_each(|ingest| batch.name_ingest(ingest));
+        self.put_manifest(lsn, batch);
+    }
+
+    /// Writes the manifest and what has changed of the dead sets.
+    fn put_manifest(&mut self, lsn: Lsn, batch: &mut Batch) {
+        for piece in &mut self.runs {
+            put_dead(piece, batch);
+            piece.saved = Arc::clone(&piece.dead);
+        }
+        manifest(self, lsn, &self.runs).put(self.home.partition, batch);
+    }
+
+    /// What readers ring when they meet damage.
+    pub(crate) fn alarm(&self) -> &Arc<Notify> {
+        &self.alarm
+    }
+
+    /// Writes what is in memory as runs at once, if it is enough for that. For an index in the making, which has no
+    /// manifest yet and no reader.
+    pub(crate) async fn spill(&mut self) -> Result<(), Fault> {
+        if self.is_flush_due() { self.spill_all().await } else { Ok(()) }
+    }
+
+    /// Has all changes so far in runs, if any are: then a manifest can be written for this position.
+    pub(crate) async fn spill_rest(&mut self) -> Result<(), Fault> {
+        if self.unnamed.is_empty() {
+            return Ok(());
+        }
+        self.spill_all().await?;
+        self.lsn_saved = Some(self.lsn);
+        Ok(())
+    }
+
+    async fn spill_all(&mut self) -> Result<(), Fault> {
+        self.changes = 0;
+        let Home { store, partition, .. } = &self.home;
+        let segments = std::mem::take(&mut self.segments);
+        let runs = flush(store, *partition, self.run_next, &segments).await?;
+        self.run_next += flush_runs_max(&segments);
+        for new in runs {
+            self.unnamed.extend(new.ingests);
+            self.runs.push(RunPiece::new(new.run));
+        }
+        self.tidy().await;
+        Ok(())
     }
 
     /// Takes the changes of a committed batch.
     pub(crate) async fn apply(&mut self, prepared: Prepared, lsn: Lsn) {
+        self.changes += prepared.touched.len();
         for number in prepared.touched {
             self.kill(number);
         }
@@ -80,85 +239,277 @@ impl Keeper {
 
     fn kill(&mut self, number: DocumentNumber) {
         // The newest first: what was written lately is written again more often.
-        let _ = self.segments.iter_mut().rev().any(|piece| piece.kill(number));
+        let in_memory = self.segments.iter_mut().rev().any(|piece| piece.kill(number));
+        let _ = in_memory || self.runs.iter_mut().rev().any(|piece| piece.kill(number));
     }
 
     /// Merges what is due; large merges are begun only.
     async fn tidy(&mut self) {
         self.segments.retain(|piece| piece.live_count() > 0);
-        while let Some(group) = self.due_group() {
-            let documents: usize =
-                group.iter().map(|index| self.segments[*index].segment.numbers().len()).sum();
-            let inputs: Vec<SegmentPiece> = group.iter().map(|index| self.segments[*index].clone()).collect();
-            if documents < self.options.inline_documents_max {
-                let merged = merge_all(inputs.clone()).await;
+        while let Some(inputs) = self.due_segments() {
+            let documents: usize = inputs.iter().map(|piece| piece.segment.numbers().len()).sum();
+            if documents < self.home.memory.options().inline_documents_max {
+                let merged = SegmentPiece::new(merge_all(inputs.clone()).await);
                 self.exchange(&inputs, merged);
-            } else if self.job.is_none() {
-                let task = tokio::spawn(merge_all(inputs.clone()));
-                self.job = Some(Job { inputs, task });
-                return;
             } else {
-                return;
+                if self.may_begin() && !self.is_flush_due() {
+                    self.freeze(&inputs);
+                    self.job = Some(merge_job(inputs, self.lsn));
+                }
+                break;
             }
+        }
+        self.share.set(self.segments.iter().map(|piece| piece.segment.size_bytes()).sum());
+        self.begin_job();
+    }
+
+    /// Everything that is stored was taken: from now on the index may be saved.
+    pub(crate) async fn complete(&mut self) {
+        self.is_whole = true;
+        self.tidy().await;
+    }
+
+    fn may_begin(&self) -> bool {
+        self.job.is_none() && !self.is_installing && self.is_whole && self.changes >= self.pause
+    }
+
+    fn freeze(&mut self, inputs: &[SegmentPiece]) {
+        self.frozen = inputs.iter().map(|piece| Arc::clone(&piece.segment)).collect();
+    }
+
+    fn begin_job(&mut self) {
+        if !self.may_begin() {
+            return;
+        }
+        if self.is_flush_due() {
+            self.begin_flush();
+        } else if let Some(inputs) = self.due_runs() {
+            let Home { store, partition, .. } = &self.home;
+            let job = run_merge_job(store.clone(), *partition, self.run_next, inputs, self.lsn);
+            self.run_next += 1;
+            self.job = Some(job);
         }
     }
 
-    /// Places of the oldest segments of the smallest size of which there are enough.
-    fn due_group(&self) -> Option<Vec<usize>> {
-        let mut sizes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (index, piece) in self.segments.iter().enumerate() {
-            sizes.entry(size_class(piece)).or_default().push(index);
+    fn begin_flush(&mut self) {
+        self.flush_wanted = false;
+        self.changes = 0;
+        let inputs = self.segments.clone();
+        self.freeze(&inputs);
+        let Home { store, partition, .. } = &self.home;
+        let runs_max = flush_runs_max(&inputs);
+        self.job = Some(flush_job(store.clone(), *partition, self.run_next, inputs, self.lsn));
+        self.run_next += runs_max;
+    }
+
+    fn is_flush_due(&self) -> bool {
+        let options = self.home.memory.options();
+        let bytes: usize = self.segments.iter().map(|piece| piece.segment.size_bytes()).sum();
+        // Removals leave no documents, but they make the log longer from which the index would be made again.
+        self.flush_wanted
+            || self.documents_in_memory() >= options.flush_documents
+            || bytes >= options.flush_bytes
+            || self.changes >= options.flush_documents.saturating_mul(2)
+    }
+
+    fn documents_in_memory(&self) -> usize {
+        self.segments.iter().map(|piece| piece.segment.numbers().len()).sum()
+    }
+
+    /// Whether so much is in memory that the writer should wait for the job under way.
+    pub(crate) fn is_overfull(&self) -> bool {
+        let most = self.home.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
+        self.job.is_some() && self.documents_in_memory() >= most
+    }
+
+    /// The oldest segments of the smallest size of which there are enough.
+    fn due_segments(&self) -> Option<Vec<SegmentPiece>> {
+        let mut sizes: BTreeMap<u32, Vec<&SegmentPiece>> = BTreeMap::new();
+        let is_free =
+            |piece: &&SegmentPiece| !self.frozen.iter().any(|frozen| Arc::ptr_eq(frozen, &piece.segment));
+        for piece in self.segments.iter().filter(is_free) {
+            sizes
+                .entry(piece.segment.numbers().len().max(1).ilog2() / FAN_IN.ilog2())
+                .or_default()
+                .push(piece);
         }
         let mut group = sizes.into_values().find(|group| group.len() >= FAN_IN)?;
         group.truncate(FAN_IN);
-        let live: u64 = group.iter().map(|index| self.segments[*index].live_count()).sum();
-        (live < SEGMENT_DOCUMENTS_MAX as u64).then_some(group)
+        let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
+        (live < SEGMENT_DOCUMENTS_MAX as u64).then(|| group.into_iter().cloned().collect())
     }
 
-    /// Whether something is under way that [`Keeper::finish`] waits for.
+    /// Runs of one size of which there are enough.
+    fn due_runs(&self) -> Option<Vec<RunPiece>> {
+        let fan_in = self.home.memory.options().run_fan_in.max(2);
+        let step = u32::try_from(fan_in).unwrap_or(u32::MAX).ilog2().max(1);
+        let mut sizes: BTreeMap<u32, Vec<&RunPiece>> = BTreeMap::new();
+        for piece in &self.runs {
+            sizes.entry(piece.run.meta.documents.max(1).ilog2() / step).or_default().push(piece);
+        }
+        // Before the first manifest only a flush can tell the position.
+        self.lsn_saved?;
+        let group = sizes.into_values().find(|group| group.len() >= fan_in)?;
+        let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
+        (live < u64::from(u32::MAX)).then(|| group.into_iter().cloned().collect())
+    }
+
+    /// Whether a job is under way that [`Keeper::event`] waits for.
+    #[cfg(test)]
     pub(crate) fn is_busy(&self) -> bool {
         self.job.is_some()
     }
 
-    /// Waits for what is under way and takes its result.
-    pub(crate) async fn finish(&mut self) {
-        let Some(job) = &mut self.job else { return };
-        let merged = (&mut job.task).await;
-        let Some(job) = self.job.take() else { return };
-        match merged {
-            Ok(merged) => self.exchange(&job.inputs, merged),
-            Err(error) => tracing::error!(%error, "a merge of the index ended early"),
+    /// Waits until there is something to do: a job has ended, or the store as a whole holds too much in memory and
+    /// this partition the most of it. A merge in memory is taken over at once; runs wait for their manifest.
+    pub(crate) async fn event(&mut self) -> Event {
+        let result = tokio::select! {
+            biased;
+            () = self.alarm.notified() => return Event::Damaged,
+            result = ended(&mut self.job) => result,
+            () = self.share.asked() => {
+                self.flush_wanted = !self.segments.is_empty();
+                self.begin_job();
+                return Event::Changed;
+            }
+        };
+        let Some(Job { inputs, lsn, .. }) = self.job.take() else { return Event::Changed };
+        match (result, inputs) {
+            (Ok(Ok(Output::Segment(merged))), Inputs::Merged(inputs)) => {
+                self.exchange(&inputs, SegmentPiece::new(merged));
+                self.frozen.clear();
+                self.tidy().await;
+            }
+            (Ok(Ok(Output::Runs(runs))), inputs) => {
+                self.is_installing = true;
+                return Event::Install(Install { inputs, runs, lsn });
+            }
+            (Ok(Ok(Output::Segment(_))), Inputs::Flushed(_) | Inputs::Runs(_)) => {}
+            (Ok(Err(fault)), _) => {
+                self.frozen.clear();
+                self.pause = self.home.memory.options().flush_documents / RETRY_PART;
+                tracing::warn!(partition = ?self.home.partition, cause = %fault, "a run was not written");
+            }
+            (Err(error), _) => {
+                self.frozen.clear();
+                tracing::error!(partition = ?self.home.partition, %error, "a job of the index ended early");
+            }
         }
-        self.tidy().await;
+        Event::Changed
     }
 
     /// Puts `merged` in the place of its inputs. What died in them since they were given is dead in it too.
-    fn exchange(&mut self, inputs: &[SegmentPiece], merged: Segment) {
-        let mut merged = SegmentPiece::new(merged);
-        for input in inputs {
-            let Some(place) =
-                self.segments.iter().position(|piece| Arc::ptr_eq(&piece.segment, &input.segment))
-            else {
-                // All of it died meanwhile.
-                input.live_numbers().for_each(|number| {
-                    merged.kill(number);
-                });
-                continue;
-            };
-            let now = self.segments.remove(place);
-            for rank in (&*now.dead - &*input.dead).iter() {
-                if let Some(number) = now.segment.numbers().get(rank as usize) {
-                    merged.kill(*number);
-                }
-            }
+    fn exchange(&mut self, inputs: &[SegmentPiece], mut merged: SegmentPiece) {
+        for number in self.died_since(inputs) {
+            merged.kill(number);
         }
+        self.take_out(inputs);
         if merged.live_count() > 0 {
             self.segments.push(merged);
         }
     }
+
+    fn take_out(&mut self, inputs: &[SegmentPiece]) {
+        self.segments.retain(|piece| !inputs.iter().any(|input| Arc::ptr_eq(&piece.segment, &input.segment)));
+    }
+
+    /// What died in segments since they were given to a job.
+    fn died_since(&self, inputs: &[SegmentPiece]) -> Vec<DocumentNumber> {
+        let mut died = Vec::new();
+        for input in inputs {
+            match self.segments.iter().find(|piece| Arc::ptr_eq(&piece.segment, &input.segment)) {
+                Some(now) => {
+                    let ranks = &*now.dead - &*input.dead;
+                    died.extend(ranks.iter().filter_map(|rank| now.segment.numbers().get(rank as usize)));
+                }
+                // All of it died and it was put away.
+                None => died.extend(input.live_numbers()),
+            }
+        }
+        died
+    }
+
+    /// The batch that makes an install durable, to be committed before [`Keeper::installed`].
+    pub(crate) fn install_batch(&self, install: &mut Install) -> (Batch, Installed) {
+        let mut batch = Batch::default();
+        let mut runs: Vec<RunPiece> = self.runs.clone();
+        let mut died = Vec::new();
+        let mut replaced = Vec::new();
+        match &install.inputs {
+            Inputs::Merged(inputs) | Inputs::Flushed(inputs) => died = self.died_since(inputs),
+            Inputs::Runs(inputs) => {
+                for input in inputs {
+                    let same = |piece: &RunPiece| Arc::ptr_eq(&piece.run, &input.run);
+                    let Some(place) = runs.iter().position(same) else { continue };
+                    let now = runs.remove(place);
+                    let ranks = &*now.dead - &*input.dead;
+                    died.extend(ranks.iter().filter_map(|rank| now.run.numbers.get(rank as usize)));
+                    delete_dead(&now, &mut batch);
+                    replaced.push(now.run.meta.id);
+                }
+            }
+        }
+        for new in std::mem::take(&mut install.runs) {
+            let mut piece = RunPiece::new(new.run);
+            new.ingests.into_iter().for_each(|ingest| batch.name_ingest(ingest));
+            died.iter().for_each(|number| {
+                piece.kill(*number);
+            });
+            runs.push(piece);
+        }
+        runs.retain(|piece| {
+            if piece.live_count() == 0 {
+                delete_dead(piece, &mut batch);
+                replaced.push(piece.run.meta.id);
+            }
+            piece.live_count() > 0
+        });
+        for piece in &mut runs {
+            put_dead(piece, &mut batch);
+            piece.saved = Arc::clone(&piece.dead);
+        }
+        let lsn = match (&install.inputs, self.lsn_saved) {
+            // Only a flush moves the position; what is in memory is behind it.
+            (Inputs::Runs(_), Some(saved)) => saved,
+            (Inputs::Merged(_) | Inputs::Flushed(_) | Inputs::Runs(_), _) => install.lsn,
+        };
+        manifest(self, lsn, &runs).put(self.home.partition, &mut batch);
+        (batch, Installed { runs, lsn, replaced })
+    }
+
+    /// The batch of an install is durable. Tells the runs whose rows may go.
+    pub(crate) async fn installed(&mut self, install: Install, installed: Installed) -> Vec<u64> {
+        self.pause = 0;
+        self.frozen.clear();
+        self.is_installing = false;
+        self.runs = installed.runs;
+        self.lsn_saved = Some(installed.lsn);
+        match install.inputs {
+            Inputs::Merged(inputs) | Inputs::Flushed(inputs) => self.take_out(&inputs),
+            Inputs::Runs(_) => {}
+        }
+        self.tidy().await;
+        installed.replaced
+    }
 }
 
-/// Segments of one class differ in size by a factor of eight at most.
-fn size_class(piece: &SegmentPiece) -> u32 {
-    piece.segment.numbers().len().max(1).ilog2() / 3
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(job) = &self.job {
+            job.task.abort();
+        }
+    }
+}
+
+fn manifest(keeper: &Keeper, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
+    let runs = runs.iter().map(|piece| piece.run.meta.clone()).collect();
+    Manifest { fingerprint: keeper.rules.fingerprint(), lsn, run_next: keeper.run_next, runs }
+}
+
+/// Waits for the job under way; for ever without one.
+async fn ended(job: &mut Option<Job>) -> Result<Result<Output, Fault>, JoinError> {
+    match job {
+        Some(job) => (&mut job.task).await,
+        None => std::future::pending().await,
+    }
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Segments that one pass merges; more are merged in several passes, the smallest first.
 pub(crate) const FAN_IN: usize = 8;
 /// Terms between two turns of others.
-const TERMS_PER_TURN: usize = 4096;
+pub(crate) const TERMS_PER_TURN: usize = 4096;
 /// Rank of a document that is not taken over.
 const GONE: u16 = u16::MAX;
 

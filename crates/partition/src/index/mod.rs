@@ -11,15 +11,23 @@
 //! | `rules`, `terms` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
 //! | `piece`, `ranks` | what pieces have in common; sets of their documents |
-//! | `keeper`, `recovery` | the writer's side, and how it is made anew |
-//! | `lookup`, `documents`, `walk`, `reader` | the reader's face |
+//! | `block`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
+//! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
+//! | `recovery`, `build` | the index from what is stored |
+//! | `lookup`, `leaf`, `documents`, `walk`, `reader` | the reader's face |
 //! | `audit` | whether the index says what the records say |
 
 mod audit;
+mod block;
+mod build;
 mod code;
 mod documents;
+mod jobs;
 mod keeper;
+mod leaf;
 mod lookup;
+mod manifest;
+mod memory;
 mod merge;
 mod options;
 mod path;
@@ -28,6 +36,10 @@ mod ranks;
 mod reader;
 mod recovery;
 mod rules;
+mod run;
+mod run_cursor;
+mod run_merge;
+mod run_writer;
 mod segment;
 mod terms;
 #[cfg(test)]
@@ -38,13 +50,17 @@ pub use audit::IndexFinding;
 pub use code::write_tuple_member;
 pub use documents::Documents;
 pub use lookup::Lookup;
+pub use memory::IndexMemory;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};
 pub use reader::{Coverage, IndexReader};
 pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
-pub(crate) use keeper::{Changes, Keeper, Prepared};
-pub(crate) use recovery::{catch_up, take_records};
+pub(crate) use build::{Build, Plan};
+pub(crate) use jobs::{Install, drop_run};
+pub(crate) use keeper::{Changes, Event, Home, Keeper, Prepared};
+pub(crate) use manifest::Fingerprint;
+pub(crate) use recovery::{catch_up, is_damage, open};
 pub(crate) use rules::Rules;
 pub(crate) use terms::Version;

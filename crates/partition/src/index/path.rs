@@ -77,8 +77,22 @@ impl IndexPath {
         &self.code
     }
 
+    /// A key behind all that begin with this path.
+    pub(crate) fn behind(&self) -> Vec<u8> {
+        let mut key = self.code.to_vec();
+        if let Some(last) = key.last_mut() {
+            // No path ends with the greatest byte.
+            *last = last.saturating_add(1);
+        }
+        key
+    }
+
     pub(crate) fn is_property(&self) -> bool {
         self.code.first() == Some(&PROPERTY)
+    }
+
+    pub(crate) fn is_logical(&self) -> bool {
+        self.code.first() == Some(&LOGICAL)
     }
 
     pub(crate) fn is_composite(&self) -> bool {
@@ -110,6 +124,37 @@ impl IndexPath {
             }
         }
         true
+    }
+}
+
+/// Length of the path that a key of a term begins with.
+pub(crate) fn path_length(key: &[u8]) -> Option<usize> {
+    match *key.first()? {
+        LOGICAL => Some(1),
+        PROPERTY => property_length(key),
+        COMPOSITE => {
+            let mut length = 1;
+            while *key.get(length)? != END {
+                length += property_length(key.get(length..)?)? + 1;
+            }
+            Some(length + 1)
+        }
+        _ => None,
+    }
+}
+
+fn property_length(key: &[u8]) -> Option<usize> {
+    let mut length = 1;
+    loop {
+        match *key.get(length)? {
+            END => return Some(length + 1),
+            ELEMENTS => length += 1,
+            NAME => {
+                let name = key.get(length + 1..)?;
+                length += 1 + name.windows(2).position(|pair| pair == NAME_END)? + 2;
+            }
+            _ => return None,
+        }
     }
 }
 
@@ -196,6 +241,8 @@ mod tests {
             assert_eq!(seen, expected);
             let others = codes.iter().enumerate().filter(|(other, _)| *other != index);
             assert!(others.into_iter().all(|(_, other)| !other.code.starts_with(&code.code)));
+            let term = [&code.code[..], &[1, 2, 3]].concat();
+            assert_eq!(path_length(&term), Some(code.code.len()));
         }
     }
 }

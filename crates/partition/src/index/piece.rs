@@ -3,6 +3,7 @@
 //! A document version lives wholly in one piece, and a number is alive in at most one.
 
 use crate::index::ranks;
+use crate::index::run::Run;
 use crate::index::segment::Segment;
 use model::DocumentNumber;
 use roaring::RoaringBitmap;
@@ -50,10 +51,37 @@ fn kill(numbers: &[DocumentNumber], dead: &mut Arc<RoaringBitmap>, number: Docum
     }
 }
 
+/// A run and its dead documents.
+#[derive(Clone, Debug)]
+pub(crate) struct RunPiece {
+    pub(crate) run: Arc<Run>,
+    /// Ranks; copied when it changes, since readers share it.
+    pub(crate) dead: Arc<RoaringBitmap>,
+    /// Those that are dead on disk too.
+    pub(crate) saved: Arc<RoaringBitmap>,
+}
+
+impl RunPiece {
+    pub(crate) fn new(run: Run) -> RunPiece {
+        RunPiece { run: Arc::new(run), dead: Arc::default(), saved: Arc::default() }
+    }
+
+    /// Documents that are alive.
+    pub(crate) fn live_count(&self) -> u64 {
+        self.run.numbers.len() as u64 - self.dead.len()
+    }
+
+    /// Marks a document dead; tells whether it was alive here.
+    pub(crate) fn kill(&mut self, number: DocumentNumber) -> bool {
+        kill(&self.run.numbers, &mut self.dead, number)
+    }
+}
+
 /// See the file's head.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Segment(SegmentPiece),
+    Run(RunPiece),
 }
 
 impl Piece {
@@ -61,12 +89,14 @@ impl Piece {
     pub(crate) fn numbers(&self) -> &[DocumentNumber] {
         match self {
             Piece::Segment(piece) => piece.segment.numbers(),
+            Piece::Run(piece) => &piece.run.numbers,
         }
     }
 
     pub(crate) fn dead(&self) -> &RoaringBitmap {
         match self {
             Piece::Segment(piece) => &piece.dead,
+            Piece::Run(piece) => &piece.dead,
         }
     }
 

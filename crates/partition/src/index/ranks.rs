@@ -22,6 +22,8 @@ impl Gathering {
         match posting {
             Posting::Full => self.everything = true,
             Posting::Short(ranks) => self.add_all(ranks.iter().map(|rank| u32::from(*rank))),
+            Posting::List(ranks) => self.add_all(ranks.iter().copied()),
+            Posting::Set(set) => self.add_all(set.iter()),
         }
     }
 
@@ -65,6 +67,10 @@ pub(crate) enum Posting<'a> {
     Full,
     /// Ranks, ascending.
     Short(&'a [u16]),
+    /// Ranks, ascending.
+    List(Vec<u32>),
+    /// Ranks.
+    Set(RoaringBitmap),
 }
 
 impl Posting<'_> {
@@ -73,6 +79,8 @@ impl Posting<'_> {
         match self {
             Posting::Full => full(universe),
             Posting::Short(ranks) => sorted(ranks.iter().map(|rank| u32::from(*rank))),
+            Posting::List(ranks) => sorted(ranks.iter().copied()),
+            Posting::Set(set) => set.clone(),
         }
     }
 
@@ -81,6 +89,8 @@ impl Posting<'_> {
         match self {
             Posting::Full => (0..count(universe)).for_each(take),
             Posting::Short(ranks) => ranks.iter().for_each(|rank| take(u32::from(*rank))),
+            Posting::List(ranks) => ranks.iter().for_each(|rank| take(*rank)),
+            Posting::Set(set) => set.iter().for_each(take),
         }
     }
 }
@@ -109,11 +119,11 @@ mod tests {
     #[test]
     fn many_ranks_and_few_are_gathered_alike() {
         for step in [1_usize, 3, 700] {
-            let ranks: Vec<u16> = (0..20_000_u16).rev().step_by(step).collect();
+            let ranks: Vec<u32> = (0..20_000_u32).rev().step_by(step).collect();
             let mut gathering = Gathering::new(20_000);
-            gathering.add(&Posting::Short(&ranks));
+            gathering.add(&Posting::List(ranks.clone()));
             gathering.add(&Posting::Short(&[5, 6]));
-            let expected: RoaringBitmap = ranks.into_iter().chain([5, 6]).map(u32::from).collect();
+            let expected: RoaringBitmap = ranks.into_iter().chain([5, 6]).collect();
             assert_eq!(gathering.finish(), expected);
         }
         let mut everything = Gathering::new(7);

@@ -3,7 +3,10 @@
 //! An entry of the log names its document, whose older versions are dead; the version that counts is the one that
 //! the view shows. So a change may be met twice, and entries of versions that were replaced since may be missing.
 
-use crate::index::keeper::{Changes, Keeper, Prepared};
+use crate::head::Head;
+use crate::index::keeper::{Changes, Home, Keeper, Prepared};
+use crate::index::manifest::{Manifest, load_piece, stored_runs};
+use crate::index::rules::Rules;
 use crate::index::terms::Version;
 use crate::keyspace::{self, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::LogEntry;
@@ -11,19 +14,111 @@ use crate::record::Record;
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
 use kv::{Direction, KeyRange, ScanLimit, View};
-use model::{DocumentNumber, EffectiveRange, Fault, Lsn};
+use model::{DocumentNumber, EffectiveRange, Fault, Lsn, StorageFault};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Rows that one step reads.
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
-/// Takes the changes that `view` shows behind the position of the index.
-pub(crate) async fn catch_up(keeper: &mut Keeper, view: &View, partition: PartitionId) -> Result<(), Fault> {
+/// An index as it was found or made.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// `None` if it has to be made anew from so many records that this takes a while.
+    pub(crate) keeper: Option<Keeper>,
+    /// Runs with rows in the store that are no part of it.
+    pub(crate) strays: BTreeSet<u64>,
+    /// Runs from here on have no rows.
+    pub(crate) run_next: u64,
+    /// Whether there is a manifest that does not describe it.
+    pub(crate) is_manifest_stale: bool,
+}
+
+/// Opens the index that is stored and takes what happened since, or makes it anew from the records if they are few.
+/// `at` is the head that the view shows; runs get numbers from `run_next` on.
+pub(crate) async fn open(
+    home: Home,
+    rules: Arc<Rules>,
+    view: &View,
+    at: &Head,
+    range: &EffectiveRange,
+    run_next: u64,
+) -> Result<Opened, Fault> {
+    let partition = home.partition;
+    let stored = stored_runs(view, partition).await?;
+    let saved = open_saved(&home, &rules, view).await;
+    let is_manifest_stale = !matches!(saved, Ok(Saved::Usable(_) | Saved::None));
+    let run_next = run_next.max(stored.last().map_or(0, |last| last + 1));
+    let keeper = match saved {
+        Ok(Saved::Usable(keeper)) => Some(*keeper),
+        Ok(Saved::None | Saved::OfOtherPolicy) => None,
+        Err(fault) if is_damage(&fault) => {
+            tracing::error!(?partition, cause = %fault, "the index is damaged and made anew");
+            None
+        }
+        Err(fault) => return Err(fault),
+    };
+    let mut keeper = match keeper {
+        Some(keeper) => Some(keeper),
+        None if at.documents <= home.memory.options().inline_documents_max as u64 => {
+            let mut keeper = Keeper::new(home, rules, at.lsn, run_next);
+            take_records(&mut keeper, view, partition, range).await?;
+            Some(keeper)
+        }
+        None => None,
+    };
+    let mut strays = stored;
+    if let Some(keeper) = &mut keeper {
+        keeper.reserve_runs(run_next);
+        keeper.runs().iter().for_each(|piece| {
+            strays.remove(&piece.run.meta.id);
+        });
+        keeper.complete().await;
+    }
+    Ok(Opened { keeper, strays, run_next, is_manifest_stale })
+}
+
+enum Saved {
+    Usable(Box<Keeper>),
+    OfOtherPolicy,
+    None,
+}
+
+async fn open_saved(home: &Home, rules: &Arc<Rules>, view: &View) -> Result<Saved, Fault> {
+    let Some(manifest) = Manifest::load(view, home.partition).await? else {
+        return Ok(Saved::None);
+    };
+    if manifest.fingerprint != rules.fingerprint() {
+        return Ok(Saved::OfOtherPolicy);
+    }
+    let mut runs = Vec::with_capacity(manifest.runs.len());
+    for meta in &manifest.runs {
+        runs.push(load_piece(view, home.partition, meta.clone()).await?);
+    }
+    let mut keeper = Keeper::saved(home.clone(), Arc::clone(rules), &manifest, runs);
+    catch_up(&mut keeper, view, home.partition).await?;
+    Ok(Saved::Usable(Box::new(keeper)))
+}
+
+/// Whether stored bytes are to blame.
+pub(crate) fn is_damage(fault: &Fault) -> bool {
+    matches!(fault, Fault::Storage(StorageFault::Damaged { .. }))
+}
+
+/// Takes the changes that `view` shows behind the position of the index; tells how many.
+pub(crate) async fn catch_up(
+    keeper: &mut Keeper,
+    view: &View,
+    partition: PartitionId,
+) -> Result<usize, Fault> {
+    let mut taken = 0;
     loop {
         let range = keyspace::log_range(partition, keeper.lsn.next(), Lsn(u64::MAX));
         let chunk = view.scan(LOG, range, Direction::Forward, STEP).await.map_err(read_fault)?;
         let Some((last, _)) = chunk.rows.last() else {
-            return Ok(());
+            return Ok(taken);
         };
+        taken += chunk.rows.len();
         let lsn = keyspace::parse_log_key(last).ok_or_else(|| damaged("log key"))?;
         let mut numbers = Vec::with_capacity(chunk.rows.len());
         for (_, row) in &chunk.rows {
@@ -33,7 +128,7 @@ pub(crate) async fn catch_up(keeper: &mut Keeper, view: &View, partition: Partit
         let prepared = Prepared::new(keeper.rules(), changes);
         keeper.apply(prepared, lsn).await;
         if !chunk.more {
-            return Ok(());
+            return Ok(taken);
         }
     }
 }
@@ -65,7 +160,7 @@ async fn current_versions(
 }
 
 /// Takes all records of a range of hashes; the index must be empty.
-pub(crate) async fn take_records(
+async fn take_records(
     keeper: &mut Keeper,
     view: &View,
     partition: PartitionId,

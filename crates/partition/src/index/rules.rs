@@ -4,11 +4,15 @@
 //! holds for a scalar at a place holds for the mark of an array or object there too, so that an indexed path knows
 //! of every document that has any value at it. Knows nothing of terms or where they are kept.
 
+use crate::index::manifest::Fingerprint;
 use crate::index::path::{IndexPath, PATH_BYTES_MAX};
 use model::policy::{CompositeIndex, IndexEnd, IndexSegment, IndexingMode, IndexingPolicy};
 use plan::SYSTEM_PROPERTIES;
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
+/// To be raised when a document gives other terms than before: all indexes are made anew then.
+const TERMS_FORMAT: u32 = 1;
 /// System properties that are indexed whatever the policy says.
 const ALWAYS: [&str; 2] = ["id", TIME];
 /// Time of the last write, the one system property with terms.
@@ -20,6 +24,7 @@ pub(crate) struct Rules {
     nodes: Vec<Node>,
     indexes: bool,
     composites: Vec<(IndexPath, CompositeIndex)>,
+    fingerprint: Fingerprint,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +53,12 @@ impl Rules {
             IndexingMode::Consistent | IndexingMode::Lazy => true,
             IndexingMode::None => false,
         };
-        let mut rules = Rules { nodes: vec![Node::default()], indexes, composites: Vec::new() };
+        let mut rules = Rules {
+            nodes: vec![Node::default()],
+            indexes,
+            composites: Vec::new(),
+            fingerprint: fingerprint(policy, indexes),
+        };
         if !indexes {
             return rules;
         }
@@ -84,6 +94,11 @@ impl Rules {
             }
             child
         })
+    }
+
+    /// The same for policies that make the same terms of every document.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
     }
 
     /// Whether documents are indexed at all beyond their logical key.
@@ -145,6 +160,20 @@ impl Rules {
         }
         self.composites.iter().any(|(composite, _)| composite == path)
     }
+}
+
+fn fingerprint(policy: &IndexingPolicy, indexes: bool) -> Fingerprint {
+    let mut lines = vec![format!("terms {TERMS_FORMAT} {indexes}")];
+    let included = policy.included.iter().map(|included| (&included.path, '+'));
+    for (path, verdict) in included.chain(policy.excluded.iter().map(|path| (path, '-'))) {
+        lines.push(format!("{verdict} {:?} {:?}", path.segments, path.end));
+    }
+    lines.extend(policy.composite.iter().map(|index| format!("{:?}", IndexPath::composite(index).code())));
+    lines.sort();
+    let digest = Sha256::digest(lines.join("\n"));
+    let mut fingerprint = Fingerprint::default();
+    fingerprint.copy_from_slice(&digest[..size_of::<Fingerprint>()]);
+    fingerprint
 }
 
 #[cfg(test)]

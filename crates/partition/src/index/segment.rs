@@ -46,6 +46,17 @@ impl Segment {
         &self.numbers
     }
 
+    /// Bytes of memory.
+    pub(crate) fn size_bytes(&self) -> usize {
+        size_of::<Segment>()
+            + size_of_val(&*self.numbers)
+            + size_of_val(&*self.fields)
+            + self.paths.len()
+            + size_of_val(&*self.terms)
+            + self.codes.len()
+            + size_of_val(&*self.ranks)
+    }
+
     pub(crate) fn field_count(&self) -> usize {
         self.fields.len()
     }

@@ -3,14 +3,17 @@
 //! The model keeps documents as JSON and answers by looking at all of them, with code of its own for paths and
 //! policies.
 
-use crate::index::keeper::{Changes, Keeper, Prepared};
+use crate::index::jobs::drop_run;
+use crate::index::keeper::{Changes, Event, Home, Keeper, Prepared};
 use crate::index::rules::Rules;
 use crate::index::terms::Version;
-use crate::index::{Coverage, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
-use crate::keyspace::SPACES;
+use crate::index::{Coverage, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
+use crate::keyspace::{PartitionId, SPACES};
 use bytes::Bytes;
-use kv::{CommitMode, Direction, Store};
-use model::{ContainerDefinition, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal};
+use kv::{CommitMode, Direction, Durability, Store};
+use model::{
+    ContainerDefinition, ContainerNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal,
+};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -203,20 +206,34 @@ fn number(counter: u64) -> DocumentNumber {
 }
 
 impl Case {
-    fn new(seed: u64) -> Case {
+    async fn new(seed: u64) -> Case {
         let mut random = Random(seed);
         let (policy, json) = NaivePolicy::random(&mut random);
         let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": json });
         let definition = ContainerDefinition::from_json(&body).unwrap();
         let rules = Arc::new(Rules::new(&definition.policies.indexing));
-        let options = IndexOptions { inline_documents_max: 10 };
-        Case {
-            random,
-            policy,
-            keeper: Keeper::new(options, rules, Lsn(0)),
-            documents: BTreeMap::new(),
-            number_last: 0,
-            store: Store::memory(&SPACES, CommitMode::Inline),
+        let options = IndexOptions {
+            inline_documents_max: 10 + random.below(60),
+            flush_documents: 20 + random.below(60),
+            run_fan_in: 2 + random.below(3),
+            ..IndexOptions::default()
+        };
+        let store = Store::memory(&SPACES, CommitMode::Inline);
+        let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(3) };
+        let home = Home { store: store.clone(), partition, memory: IndexMemory::new(options) };
+        let mut keeper = Keeper::new(home, rules, Lsn(0), 0);
+        keeper.complete().await;
+        Case { random, policy, keeper, documents: BTreeMap::new(), number_last: 0, store }
+    }
+
+    /// Takes what a job has made, as the writer does.
+    async fn finish_job(&mut self) {
+        if let Event::Install(mut install) = self.keeper.event().await {
+            let (batch, installed) = self.keeper.install_batch(&mut install);
+            self.store.submit(&self.store.lane(), batch, Durability::Sync).await.unwrap();
+            for run in self.keeper.installed(install, installed).await {
+                drop_run(self.store.clone(), self.keeper.partition(), run).await;
+            }
         }
     }
 
@@ -252,7 +269,7 @@ impl Case {
         let lsn = self.keeper.lsn.next();
         self.keeper.apply(prepared, lsn).await;
         if self.random.below(3) == 0 && self.keeper.is_busy() {
-            self.keeper.finish().await;
+            self.finish_job().await;
         }
     }
 
@@ -261,6 +278,7 @@ impl Case {
             pieces: self.keeper.pieces(),
             rules: Arc::clone(self.keeper.rules()),
             view: self.store.view().unwrap(),
+            alarm: Arc::clone(self.keeper.alarm()),
         }
     }
 
@@ -458,7 +476,7 @@ impl Case {
 #[tokio::test]
 async fn lookups_and_walks_are_those_of_a_naive_model() {
     for seed in 0..20 {
-        let mut case = Case::new(seed);
+        let mut case = Case::new(seed).await;
         for _ in 0..40 {
             case.write_batch().await;
             case.check().await;

@@ -1,20 +1,26 @@
 //! A walk over the values at a path, merged over all pieces by code.
 
+use crate::index::block::Entry;
 use crate::index::code::{CodeRange, is_cut};
 use crate::index::documents::Documents;
 use crate::index::path::IndexPath;
-use crate::index::piece::{Piece, SegmentPiece};
-use crate::index::reader::IndexReader;
-use kv::Direction;
+use crate::index::piece::{Piece, RunPiece, SegmentPiece};
+use crate::index::ranks::Posting;
+use crate::index::reader::{IndexReader, alarmed};
+use crate::index::run_cursor::{RunCursor, Source};
+use kv::{Direction, View};
 use model::{DocumentNumber, Fault};
 use roaring::RoaringBitmap;
 use std::ops::Range;
+use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// See the file's head.
 pub struct TermWalk {
     path: IndexPath,
     direction: Direction,
-    cursors: Vec<Cursor>,
+    cursors: Vec<PieceCursor>,
+    alarm: Arc<Notify>,
 }
 
 /// One value and the documents that have it.
@@ -29,10 +35,14 @@ pub struct WalkStep {
 }
 
 /// The terms of one piece that are still to come.
-struct Cursor {
-    piece: SegmentPiece,
-    terms: Range<usize>,
+struct PieceCursor {
+    terms: Terms,
     within: Option<RoaringBitmap>,
+}
+
+enum Terms {
+    Segment { piece: SegmentPiece, terms: Range<usize> },
+    Run { piece: RunPiece, terms: Box<RunTerms> },
 }
 
 impl TermWalk {
@@ -40,34 +50,50 @@ impl TermWalk {
         reader: &IndexReader,
         path: IndexPath,
         direction: Direction,
-        range: &CodeRange,
+        range: CodeRange,
         within: Option<&Documents>,
     ) -> Result<TermWalk, Fault> {
+        let range = Arc::new(range);
         let mut cursors = Vec::with_capacity(reader.pieces.len());
         for (index, piece) in reader.pieces.iter().enumerate() {
             let within = within.and_then(|within| within.parts.get(index)).map(|part| part.ranks.clone());
             if within.as_ref().is_some_and(RoaringBitmap::is_empty) {
                 continue;
             }
-            let Piece::Segment(piece) = piece;
-            let terms = piece.segment.find_range(path.code(), range);
-            if !terms.is_empty() {
-                cursors.push(Cursor { piece: piece.clone(), terms, within });
+            let terms = match piece {
+                Piece::Segment(piece) => {
+                    let terms = piece.segment.find_range(path.code(), &range);
+                    Terms::Segment { piece: piece.clone(), terms }
+                }
+                Piece::Run(piece) => {
+                    let terms = RunTerms::new(&reader.view, piece, direction, &path, &range).await?;
+                    Terms::Run { piece: piece.clone(), terms: Box::new(terms) }
+                }
+            };
+            let cursor = PieceCursor { terms, within };
+            if cursor.code(&path, direction).is_some() {
+                cursors.push(cursor);
             }
         }
-        Ok(TermWalk { path, direction, cursors })
+        Ok(TermWalk { path, direction, cursors, alarm: Arc::clone(&reader.alarm) })
     }
 
     /// The next value that has documents.
     pub async fn next(&mut self) -> Result<Option<WalkStep>, Fault> {
+        let step = self.next_unwatched().await;
+        alarmed(&self.alarm, step)
+    }
+
+    async fn next_unwatched(&mut self) -> Result<Option<WalkStep>, Fault> {
         while let Some(code) = self.next_code() {
             let mut numbers = Vec::new();
             for cursor in &mut self.cursors {
-                if cursor.code(self.direction) == Some(&code) {
-                    cursor.take(self.direction, &mut numbers);
+                if cursor.code(&self.path, self.direction) == Some(&code) {
+                    cursor.take(self.direction, &mut numbers).await?;
                 }
             }
-            self.cursors.retain(|cursor| !cursor.terms.is_empty());
+            let (path, direction) = (&self.path, self.direction);
+            self.cursors.retain(|cursor| cursor.code(path, direction).is_some());
             if !numbers.is_empty() {
                 numbers.sort_unstable();
                 let is_cut = is_cut(&self.path, &code);
@@ -78,7 +104,7 @@ impl TermWalk {
     }
 
     fn next_code(&self) -> Option<Vec<u8>> {
-        let codes = self.cursors.iter().filter_map(|cursor| cursor.code(self.direction));
+        let codes = self.cursors.iter().filter_map(|cursor| cursor.code(&self.path, self.direction));
         match self.direction {
             Direction::Forward => codes.min().map(<[u8]>::to_vec),
             Direction::Backward => codes.max().map(<[u8]>::to_vec),
@@ -86,32 +112,117 @@ impl TermWalk {
     }
 }
 
-impl Cursor {
-    fn term(&self, direction: Direction) -> Option<usize> {
-        match direction {
-            Direction::Forward => self.terms.clone().next(),
-            Direction::Backward => self.terms.clone().next_back(),
+impl PieceCursor {
+    /// The code of the next term.
+    fn code(&self, path: &IndexPath, direction: Direction) -> Option<&[u8]> {
+        match &self.terms {
+            Terms::Segment { piece, terms } => {
+                next_term(terms, direction).map(|term| piece.segment.code(term))
+            }
+            Terms::Run { terms, .. } => terms.entry.as_ref().map(|entry| &entry.key[path.code().len()..]),
         }
-    }
-
-    fn code(&self, direction: Direction) -> Option<&[u8]> {
-        self.term(direction).map(|term| self.piece.segment.code(term))
     }
 
     /// Adds the live documents of the next term, and goes on.
-    fn take(&mut self, direction: Direction, numbers: &mut Vec<DocumentNumber>) {
-        let Some(term) = self.term(direction) else { return };
-        let segment = &self.piece.segment;
-        let universe = segment.numbers();
-        segment.posting(term).for_each(universe.len(), |rank| {
-            let is_wanted = self.within.as_ref().is_none_or(|within| within.contains(rank));
-            if is_wanted && !self.piece.dead.contains(rank) {
-                numbers.extend(universe.get(rank as usize));
+    async fn take(&mut self, direction: Direction, numbers: &mut Vec<DocumentNumber>) -> Result<(), Fault> {
+        let within = self.within.as_ref();
+        match &mut self.terms {
+            Terms::Segment { piece, terms } => {
+                let Some(term) = next_term(terms, direction) else { return Ok(()) };
+                let posting = piece.segment.posting(term);
+                take_posting(&posting, piece.segment.numbers(), &piece.dead, within, numbers);
+                match direction {
+                    Direction::Forward => terms.start += 1,
+                    Direction::Backward => terms.end -= 1,
+                }
             }
-        });
-        match direction {
-            Direction::Forward => self.terms.start += 1,
-            Direction::Backward => self.terms.end -= 1,
+            Terms::Run { piece, terms } => {
+                if let Some((_, posting)) = terms.next().await? {
+                    take_posting(&posting, &piece.run.numbers, &piece.dead, within, numbers);
+                }
+            }
         }
+        Ok(())
+    }
+}
+
+fn next_term(terms: &Range<usize>, direction: Direction) -> Option<usize> {
+    match direction {
+        Direction::Forward => terms.clone().next(),
+        Direction::Backward => terms.clone().next_back(),
+    }
+}
+
+fn take_posting(
+    posting: &Posting<'_>,
+    universe: &[DocumentNumber],
+    dead: &RoaringBitmap,
+    within: Option<&RoaringBitmap>,
+    numbers: &mut Vec<DocumentNumber>,
+) {
+    posting.for_each(universe.len(), |rank| {
+        if within.is_none_or(|within| within.contains(rank)) && !dead.contains(rank) {
+            numbers.extend(universe.get(rank as usize));
+        }
+    });
+}
+
+/// The terms of a path in a run, inside a range of codes.
+pub(crate) struct RunTerms {
+    cursor: RunCursor,
+    direction: Direction,
+    path: IndexPath,
+    range: Arc<CodeRange>,
+    /// The next one.
+    entry: Option<Entry>,
+}
+
+impl RunTerms {
+    pub(crate) async fn new(
+        view: &View,
+        piece: &RunPiece,
+        direction: Direction,
+        path: &IndexPath,
+        range: &Arc<CodeRange>,
+    ) -> Result<RunTerms, Fault> {
+        let (run, source) = (Arc::clone(&piece.run), Source::View(view.clone()));
+        let cursor = RunCursor::seek(run, source, direction, path, range).await?;
+        let (path, range) = (path.clone(), Arc::clone(range));
+        let mut terms = RunTerms { cursor, direction, path, range, entry: None };
+        terms.advance().await?;
+        Ok(terms)
+    }
+
+    /// The next term, without its documents.
+    pub(crate) fn peek(&self) -> Option<&Entry> {
+        self.entry.as_ref()
+    }
+
+    /// The code of the next term and its documents.
+    pub(crate) async fn next(&mut self) -> Result<Option<(Vec<u8>, Posting<'static>)>, Fault> {
+        let Some(entry) = self.entry.take() else { return Ok(None) };
+        let posting = self.cursor.posting(&entry).await?;
+        let code = entry.key[self.path.code().len()..].to_vec();
+        self.advance().await?;
+        Ok(Some((code, posting)))
+    }
+
+    /// Goes to the next entry inside the range.
+    async fn advance(&mut self) -> Result<(), Fault> {
+        while let Some(entry) = self.cursor.next().await? {
+            match (entry.key.strip_prefix(self.path.code()), self.direction) {
+                (Some(code), Direction::Forward) if self.range.is_before(code) => {}
+                (Some(code), Direction::Backward) if self.range.is_behind(code) => {}
+                (Some(code), _) if self.range.is_before(code) || self.range.is_behind(code) => return Ok(()),
+                (Some(_), _) => {
+                    self.entry = Some(entry);
+                    return Ok(());
+                }
+                (None, Direction::Forward) if entry.key.as_slice() < self.path.code() => {}
+                (None, Direction::Backward) if entry.key.as_slice() > self.path.code() => {}
+                (None, _) => return Ok(()),
+            }
+        }
+        Ok(())
     }
 }

@@ -2,44 +2,219 @@
 
 use super::Writer;
 use crate::head::Head;
-use crate::index::{self, IndexReader, Keeper};
+use crate::index::{
+    self, Build, Event, Fingerprint, IndexReader, Install, Keeper, Plan, Rules, drop_run, is_damage,
+};
+use crate::keyspace::{self, META};
 use crate::published::Published;
-use kv::View;
-use model::{Fault, StorageFault};
+use crate::storage::{commit_fault, read_fault};
+use kv::{Batch, Direction, Durability, ScanLimit, View};
+use model::{Fault, Lsn};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::task::JoinError;
+
+/// Batches until an index is tried again that could not be made.
+const BUILD_PAUSE: u32 = 32;
+/// Numbers that are left free for the runs of one index in the making, less one; all bits set.
+const RUNS_PER_BUILD: u64 = u32::MAX as u64;
 
 impl Writer {
-    /// Makes the index from what is stored.
+    /// Opens the index that is stored, or makes it anew. Without one the partition serves all the same.
     pub(super) async fn open_index(&mut self, view: &View, head: &Head) -> Result<(), Fault> {
         let rules = Arc::clone(&self.shape.load().rules);
-        let mut keeper = Keeper::new(self.index_options, rules, head.lsn);
-        match index::take_records(&mut keeper, view, self.id, &self.spec.range).await {
-            Ok(()) => self.index = Some(keeper),
+        // A job of the old index may still write rows under its numbers.
+        self.run_next = self.index.take().map_or(self.run_next, |keeper| keeper.run_next());
+        self.forget_index_work();
+        self.index_stale = true;
+        let home = self.index_home.clone();
+        match index::open(home, Arc::clone(&rules), view, head, &self.spec.range, self.run_next).await {
+            Ok(opened) => {
+                if opened.is_manifest_stale {
+                    let batch = self.manifest_deletion(view).await?;
+                    let deleted = self.store.submit(&self.store.lane(), batch, Durability::Sync).await;
+                    deleted.map_err(commit_fault)?;
+                }
+                for run in opened.strays {
+                    tokio::spawn(drop_run(self.store.clone(), self.id, run));
+                }
+                self.run_next = opened.run_next;
+                self.index_stale = false;
+                if opened.keeper.is_none() {
+                    self.begin_build(rules, head.lsn);
+                }
+                self.index = opened.keeper;
+                Ok(())
+            }
             Err(fault) if is_damage(&fault) => {
                 tracing::error!(partition = ?self.id, cause = %fault, "the index cannot be made");
+                self.index_stale = false;
+                Ok(())
             }
-            Err(fault) => return Err(fault),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Before the runs of a manifest that is not used any more are deleted, the manifest goes with all dead sets.
+    async fn manifest_deletion(&mut self, view: &View) -> Result<Batch, Fault> {
+        let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+        let range = keyspace::all_dead_range(self.id);
+        let dead = view.scan(META, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let mut batch = Batch::default();
+        batch.mark_shrinking();
+        batch.delete(META, keyspace::manifest_key(self.id));
+        dead.rows.into_iter().for_each(|(key, _)| batch.delete(META, key));
+        Ok(batch)
+    }
+
+    /// Takes what the doubtful batches have left in `view` into the index.
+    pub(super) async fn settle_index(&mut self, view: &View, head: &Head) -> Result<(), Fault> {
+        if self.index_stale {
+            return self.open_index(view, head).await;
+        }
+        let Some(keeper) = &mut self.index else { return Ok(()) };
+        match index::catch_up(keeper, view, self.id).await {
+            Err(fault) if is_damage(&fault) => self.open_index(view, head).await,
+            other => other.map(drop),
+        }
+    }
+
+    /// Begins to make an index for the policy of now, unless there is one or one is in the making.
+    pub(super) fn check_policy(&mut self) {
+        let rules = Arc::clone(&self.shape.load().rules);
+        let wanted = rules.fingerprint();
+        let has = |keeper: &Option<Keeper>| {
+            keeper.as_ref().is_some_and(|keeper| keeper.rules().fingerprint() == wanted)
+        };
+        if has(&self.index) {
+            // Perhaps the old policy came back before the new index was there.
+            self.build = None;
+            self.built = None;
+        } else if self.build_pause > 0 {
+            self.build_pause -= 1;
+        } else if !has(&self.built)
+            && self.build.as_ref().is_none_or(|build| build.rules.fingerprint() != wanted)
+        {
+            self.built = None;
+            self.begin_build(rules, self.published.load().lsn);
+        }
+    }
+
+    fn begin_build(&mut self, rules: Arc<Rules>, lsn: Lsn) {
+        // The index in use goes on with numbers of its own.
+        let used = self.index.as_ref().map_or(self.run_next, Keeper::run_next);
+        self.run_next = (used.max(self.run_next) | RUNS_PER_BUILD) + 1;
+        self.progress.total.store(self.state.head.documents, Ordering::Relaxed);
+        self.build = Some(Build::begin(Plan {
+            home: self.index_home.clone(),
+            rules,
+            lsn,
+            range: self.spec.range.clone(),
+            run_next: self.run_next,
+            walked: Arc::clone(&self.progress.walked),
+        }));
+    }
+
+    fn forget_index_work(&mut self) {
+        self.installing = None;
+        self.build = None;
+        self.built = None;
+    }
+
+    /// Something has happened to the index or to the one in the making.
+    pub(super) async fn hear(&mut self, news: News) {
+        match news {
+            News::Index(Event::Changed) => self.republish(),
+            News::Index(Event::Install(install)) => self.installing = Some(install),
+            News::Index(Event::Damaged) => {
+                tracing::error!(partition = ?self.id, "the index is damaged and made anew");
+                let rules = Arc::clone(&self.shape.load().rules);
+                self.begin_build(rules, self.published.load().lsn);
+                if let Some(damaged) = self.index.take() {
+                    self.discarded.extend(damaged.runs().iter().map(|piece| piece.run.meta.id));
+                }
+                self.republish();
+            }
+            News::Build(Ok(Ok(keeper))) => {
+                self.build = None;
+                self.run_next = self.run_next.max(keeper.run_next());
+                self.built = Some(keeper);
+            }
+            News::Build(Ok(Err(fault))) => {
+                tracing::warn!(partition = ?self.id, cause = %fault, "an index was not made");
+                self.build = None;
+                self.build_pause = BUILD_PAUSE;
+            }
+            News::Build(Err(error)) => {
+                tracing::error!(partition = ?self.id, %error, "the making of an index ended early");
+                self.build = None;
+            }
+        }
+    }
+
+    /// Takes over what waits for a moment without batches in flight.
+    pub(super) async fn take_over(&mut self) {
+        if let Err(fault) = self.wake().await {
+            tracing::warn!(partition = ?self.id, cause = %fault, "the index waits for the store");
+            self.forget_index_work();
+            self.index_stale = true;
+            self.doubtful = true;
+            return;
+        }
+        if let Some(built) = self.built.take() {
+            if let Err(fault) = self.adopt(built).await {
+                tracing::warn!(partition = ?self.id, cause = %fault, "an index was not taken");
+            }
+        } else if let Some(install) = self.installing.take() {
+            self.install(install).await;
+        }
+    }
+
+    /// Puts an index that was made beside in the place of the one in use, and its manifest in the place of the other.
+    async fn adopt(&mut self, mut built: Keeper) -> Result<(), Fault> {
+        let view = self.store.view().map_err(read_fault)?;
+        index::catch_up(&mut built, &view, self.id).await?;
+        let mut batch = self.manifest_deletion(&view).await?;
+        drop(view);
+        built.save(&mut batch);
+        self.installing = None;
+        self.index_stale = true;
+        self.commit_alone(batch).await?;
+        self.index_stale = false;
+        built.complete().await;
+        if let Some(old) = self.index.replace(built) {
+            self.run_next = self.run_next.max(old.run_next());
+            self.discarded.extend(old.runs().iter().map(|piece| piece.run.meta.id));
+        }
+        self.republish();
+        for run in std::mem::take(&mut self.discarded) {
+            tokio::spawn(drop_run(self.store.clone(), self.id, run));
         }
         Ok(())
     }
 
-    /// Takes what the doubtful batches have left in `view` into the index.
-    pub(super) async fn settle_index(&mut self, view: &View) -> Result<(), Fault> {
-        let Some(keeper) = &mut self.index else { return Ok(()) };
-        match index::catch_up(keeper, view, self.id).await {
-            Err(fault) if is_damage(&fault) => {
-                tracing::error!(partition = ?self.id, cause = %fault, "the index is lost");
-                self.index = None;
-                Ok(())
-            }
-            other => other,
+    /// Makes new runs a part of the index. If that fails, nobody knows which manifest is on disk, and the index is
+    /// opened again.
+    async fn install(&mut self, mut install: Install) {
+        let Some(keeper) = &self.index else { return };
+        let (batch, installed) = keeper.install_batch(&mut install);
+        self.index_stale = true;
+        if let Err(fault) = self.commit_alone(batch).await {
+            tracing::warn!(partition = ?self.id, cause = %fault, "runs of the index were not taken");
+            return;
         }
+        self.index_stale = false;
+        let Some(keeper) = &mut self.index else { return };
+        for run in keeper.installed(install, installed).await {
+            tokio::spawn(drop_run(self.store.clone(), self.id, run));
+        }
+        self.republish();
     }
 
     /// Lets readers see the state at `view`, which the index has reached.
     pub(super) fn publish(&self, view: View, head: &Head) -> Arc<Published> {
         let reader = self.reader(&view);
-        let published = Arc::new(Published::new(view, reader, head));
+        let published = Arc::new(Published::new(view, reader, self.policy(), head));
         self.published.store(Arc::clone(&published));
         published
     }
@@ -50,8 +225,28 @@ impl Writer {
         if let Some(view) = &published.view {
             let (lsn, counts) = (published.lsn, published.counts);
             let index = self.reader(view).map(Arc::new);
-            self.published.store(Arc::new(Published { view: Some(view.clone()), index, lsn, counts }));
+            let policy = self.policy();
+            self.published.store(Arc::new(Published {
+                view: Some(view.clone()),
+                index,
+                policy,
+                lsn,
+                counts,
+            }));
+        } else {
+            self.rest_published();
         }
+    }
+
+    /// Readers have to ask for a view.
+    pub(super) fn rest_published(&self) {
+        let published = self.published.load_full();
+        let (lsn, counts, policy) = (published.lsn, published.counts, self.policy());
+        self.published.store(Arc::new(Published { view: None, index: None, policy, lsn, counts }));
+    }
+
+    fn policy(&self) -> Option<Fingerprint> {
+        self.index.as_ref().map(|keeper| keeper.rules().fingerprint())
     }
 
     fn reader(&self, view: &View) -> Option<IndexReader> {
@@ -59,17 +254,50 @@ impl Writer {
             pieces: keeper.pieces(),
             rules: Arc::clone(keeper.rules()),
             view: view.clone(),
+            alarm: Arc::clone(keeper.alarm()),
         })
     }
 }
 
-/// Waits for what the index has under way; only called while there is something.
-pub(super) async fn finished(index: &mut Option<Keeper>) {
-    if let Some(keeper) = index {
-        keeper.finish().await;
+/// What the writer hears of its indexes.
+pub(super) enum News {
+    Index(Event),
+    Build(Result<Result<Keeper, Fault>, JoinError>),
+}
+
+/// Waits for news; for ever if there can be none.
+pub(super) async fn news(index: &mut Option<Keeper>, build: &mut Option<Build>) -> News {
+    let event = async {
+        match index {
+            Some(keeper) => keeper.event().await,
+            None => std::future::pending().await,
+        }
+    };
+    let built = async {
+        match build {
+            Some(build) => build.ended().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        event = event => News::Index(event),
+        built = built => News::Build(built),
     }
 }
 
-fn is_damage(fault: &Fault) -> bool {
-    matches!(fault, Fault::Storage(StorageFault::Damaged { .. }))
+/// How far the making of an index has come.
+#[derive(Debug, Default)]
+pub(crate) struct IndexProgress {
+    walked: Arc<AtomicU64>,
+    total: AtomicU64,
+}
+
+impl IndexProgress {
+    /// From 0 to 99: it is not ready.
+    pub(crate) fn percent(&self) -> u8 {
+        let (walked, total) = (self.walked.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        let percent = walked.saturating_mul(100).checked_div(total).unwrap_or(0);
+        u8::try_from(percent.min(99)).unwrap_or(99)
+    }
 }

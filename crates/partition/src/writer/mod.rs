@@ -8,11 +8,12 @@
 
 mod indexing;
 
-use self::indexing::finished;
+pub(crate) use self::indexing::IndexProgress;
+use self::indexing::news;
 use crate::cache::RecordCache;
 use crate::evaluate::evaluate;
 use crate::head::Head;
-use crate::index::{Changes, IndexOptions, Keeper, Prepared};
+use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
 use crate::keyspace::{self, LOG, META, PartitionId, RECORDS};
 use crate::log::{LogEntry, load_consumers};
 use crate::partition::{Executed, PartitionSpec, Surroundings};
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Trim {
         reply: oneshot::Sender<Result<bool, Fault>>,
     },
+    /// The container's definition was replaced.
+    Reshape,
     Close {
         reply: oneshot::Sender<Result<(), Fault>>,
     },
@@ -94,7 +97,22 @@ pub(crate) struct Writer {
     state: State,
     /// At the position of the published view; `None` while there is none.
     index: Option<Keeper>,
-    index_options: IndexOptions,
+    index_home: Home,
+    /// An index in the making, for the policy of now.
+    build: Option<Build>,
+    /// One that was made and waits for a moment without batches in flight.
+    built: Option<Keeper>,
+    progress: Arc<IndexProgress>,
+    /// Batches to wait for before an index is tried again.
+    build_pause: u32,
+    /// Runs that wait for a moment without batches in flight.
+    installing: Option<Install>,
+    /// Numbers of runs below may be in use.
+    run_next: u64,
+    /// Runs that no manifest should name any more, but one may.
+    discarded: Vec<u64>,
+    /// The manifest on disk may not be that of the index: it must be opened again.
+    index_stale: bool,
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
     /// A batch has failed and the state was not read again since.
@@ -112,12 +130,14 @@ impl Writer {
         spec: PartitionSpec,
         shape: Arc<ArcSwap<ContainerShape>>,
         published: Arc<ArcSwap<Published>>,
+        progress: Arc<IndexProgress>,
         view: View,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
         let head = Head::load(&view, id).await?;
         let consumers = load_consumers(&view, id).await?;
-        let Surroundings { store, cache, ambient, durability, index: index_options } = surroundings;
+        let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
+        let index_home = Home { store: store.clone(), partition: id, memory };
         let mut writer = Writer {
             lane: store.lane(),
             store,
@@ -130,7 +150,15 @@ impl Writer {
             published,
             state: State::new(view.clone(), head.clone().reopened()),
             index: None,
-            index_options,
+            index_home,
+            build: None,
+            built: None,
+            progress,
+            build_pause: 0,
+            installing: None,
+            run_next: 0,
+            discarded: Vec::new(),
+            index_stale: false,
             consumers,
             in_flight: VecDeque::new(),
             doubtful: false,
@@ -152,7 +180,11 @@ impl Writer {
                 }
                 continue;
             }
-            let room = self.in_flight.len() < BATCHES_IN_FLIGHT_MAX && self.backlog.is_empty();
+            if self.in_flight.is_empty() && (self.installing.is_some() || self.built.is_some()) {
+                self.take_over().await;
+                continue;
+            }
+            let room = self.has_room() && self.backlog.is_empty();
             tokio::select! {
                 biased;
                 result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
@@ -160,7 +192,7 @@ impl Writer {
                     Some(command) => if self.handle(command, &mut queue).await.is_break() { return },
                     None => { self.drain().await; return }
                 },
-                () = finished(&mut self.index), if self.index.as_ref().is_some_and(Keeper::is_busy) => self.republish(),
+                news = news(&mut self.index, &mut self.build), if self.installing.is_none() => self.hear(news).await,
                 () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && !self.doubtful => {
                     self.rest();
                 }
@@ -168,16 +200,23 @@ impl Writer {
         }
     }
 
+    /// Whether another batch may be gathered.
+    fn has_room(&self) -> bool {
+        self.in_flight.len() < BATCHES_IN_FLIGHT_MAX
+            && self.installing.is_none()
+            && self.built.is_none()
+            && !self.index.as_ref().is_some_and(Keeper::is_overfull)
+    }
+
     /// Commands that touch more than documents run alone, with nothing in flight.
     fn next_from_backlog(&mut self) -> Option<Command> {
         match self.backlog.front()? {
-            Command::Execute { .. } if self.in_flight.len() < BATCHES_IN_FLIGHT_MAX => {
-                self.backlog.pop_front()
-            }
+            Command::Execute { .. } if self.has_room() => self.backlog.pop_front(),
             Command::Execute { .. } => None,
             Command::Wake { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
+            | Command::Reshape
             | Command::Close { .. } => {
                 if self.in_flight.is_empty() {
                     self.backlog.pop_front()
@@ -206,6 +245,7 @@ impl Writer {
             Command::Trim { reply } => {
                 let _ = reply.send(self.trim().await);
             }
+            Command::Reshape => self.check_policy(),
             Command::Close { reply } => {
                 let _ = reply.send(self.close().await);
                 return Break(());
@@ -225,6 +265,7 @@ impl Writer {
             let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }));
             return;
         }
+        self.check_policy();
         let number = self.batch_last + 1;
         let shape = self.shape.load_full();
         let now = self.ambient.now_seconds();
@@ -246,6 +287,7 @@ impl Writer {
                         now,
                         ts: now.max(self.state.head.ts),
                         lsn_consumed: self.lsn_consumed(),
+                        ambient: &*self.ambient,
                     };
                     evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
                         batch_bytes += rows_bytes(&accepted.rows);
@@ -278,6 +320,7 @@ impl Writer {
             other @ (Command::Wake { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
+            | Command::Reshape
             | Command::Close { .. }) => {
                 self.backlog.push_front(other);
                 None
@@ -428,9 +471,10 @@ impl Writer {
             return Err(StorageFault::Unavailable { cause }.into());
         }
         let view = self.store.view().map_err(read_fault)?;
-        let head = Head::load(&view, self.id).await?.reopened();
+        let head = Head::load(&view, self.id).await?;
         self.consumers = load_consumers(&view, self.id).await?;
-        self.settle_index(&view).await?;
+        self.settle_index(&view, &head).await?;
+        let head = head.reopened();
         self.publish(view.clone(), &head);
         self.state = State::new(view, head);
         self.doubtful = false;
@@ -462,7 +506,7 @@ impl Writer {
 
     fn rest(&mut self) {
         self.state.rest();
-        self.published.store(Arc::new(Published::resting(&self.state.head)));
+        self.rest_published();
     }
 
     /// Commits rows that stand alone, with nothing in flight.
@@ -493,7 +537,12 @@ impl Writer {
     async fn trim(&mut self) -> Result<bool, Fault> {
         self.wake().await?;
         let view = self.store.view().map_err(read_fault)?;
-        let end = self.lsn_consumed().min(self.state.head.lsn).next();
+        // Without an index there may still be one on disk that needs the log.
+        let Some(keeper) = &self.index else { return Ok(false) };
+        let built = self.build.as_ref().map(|build| build.lsn);
+        let built = built.into_iter().chain(self.built.as_ref().map(|keeper| keeper.lsn));
+        let needed = keeper.lsn_needed().into_iter().chain(built).min().unwrap_or(self.state.head.lsn);
+        let end = self.lsn_consumed().min(needed).min(self.state.head.lsn).next();
         let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
         let chunk = view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;

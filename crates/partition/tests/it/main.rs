@@ -1,10 +1,12 @@
-//! A partition on a store in memory: what its log keeps, and for whom.
+//! A partition on a store in memory: what its log keeps, and for whom; and its index.
 
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
+mod index;
+
 use kv::{Batch, CommitMode, Durability, Store};
 use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Lsn, PartitionOrdinal};
-use partition::index::IndexOptions;
+use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{PartitionId, SPACES};
 use partition::{
     ContainerShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, new_partition_rows,
@@ -49,7 +51,7 @@ impl Fixture {
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: Arc::new(Still),
             durability: Durability::Sync,
-            index: IndexOptions::default(),
+            index: IndexMemory::new(IndexOptions::default()),
         };
         let partition = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
         let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();

@@ -197,14 +197,20 @@ functions! {
     Rrf = "RRF", 2, None, Search;
     InternalVectorScore = "_VectorScore", 2, Some(4), Search;
     InternalFullTextScore = "_FullTextScore", 5, Some(5), Search;
+    InternalRank = "_Rank", 3, Some(3), Search;
     InternalFullTextWordCount = "_FullTextWordCount", 1, Some(1), Search;
     DocumentId = "DOCUMENTID", 1, Some(1), Item;
 }
 
+/// Names that the documentation does not have and clients use: they put them into queries that go on behind a row.
+const ALIASES: [(&str, Function); 1] = [("IS_BOOLEAN", Function::IsBool)];
+
 impl Function {
     /// The function of this name, in any letter case.
     pub fn find(name: &str) -> Option<Function> {
-        Function::ALL.iter().copied().find(|function| function.signature().name.eq_ignore_ascii_case(name))
+        let named = |function: &Function| function.signature().name.eq_ignore_ascii_case(name);
+        let alias = || ALIASES.into_iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
+        Function::ALL.iter().copied().find(named).or_else(|| Some(alias()?.1))
     }
 }
 
@@ -222,5 +228,6 @@ mod tests {
             assert_eq!(Function::find(&name.to_ascii_uppercase()), Some(*function));
         }
         assert_eq!(Function::find("NOSUCH"), None);
+        assert_eq!(Function::find("is_boolean"), Some(Function::IsBool));
     }
 }

@@ -11,7 +11,10 @@ use value::Value;
 
 /// The documented spelling of a function or aggregate, or the name itself if there is none.
 pub(crate) fn canonical_function_name(name: &str) -> String {
-    known_names().find(|known| known.eq_ignore_ascii_case(name)).unwrap_or(name).to_owned()
+    let aggregate =
+        AGGREGATES.into_iter().map(AggregateKind::name).find(|known| known.eq_ignore_ascii_case(name));
+    let function = || Function::find(name).map(|function| function.signature().name);
+    aggregate.or_else(function).unwrap_or(name).to_owned()
 }
 
 fn known_names() -> impl Iterator<Item = &'static str> {

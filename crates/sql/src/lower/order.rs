@@ -102,7 +102,7 @@ impl<'query> Lowering<'query> {
 enum SortTarget {
     /// A path of the document.
     Path(PropertyPath),
-    /// The distance of a vector of the document to another.
+    /// The distance of a vector of the document to another, or a score that a client ranks by.
     Distance,
     /// A value of a source that has several rows for a document.
     Correlated,
@@ -110,7 +110,11 @@ enum SortTarget {
 }
 
 fn document_path(expression: &Expression, sources: &[Source]) -> SortTarget {
-    if let Expression::Call(Function::VectorDistance, _) = expression {
+    if let Expression::Call(
+        Function::VectorDistance | Function::InternalVectorScore | Function::InternalFullTextScore,
+        _,
+    ) = expression
+    {
         return SortTarget::Distance;
     }
     let mut names = Vec::new();

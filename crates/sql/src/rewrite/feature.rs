@@ -22,6 +22,7 @@ impl ClientPlan {
             (is_folded_to_one, "NonValueAggregate"),
             (is_folded_to_one && folds().count() > 1, "MultipleAggregates"),
             (folds().any(|fold| fold == Fold::CountIf), "CountIf"),
+            (folds().any(|fold| matches!(fold, Fold::MakeList | Fold::MakeSet)), "ListAndSetAggregate"),
         ];
         needs.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, name)| name).collect()
     }

@@ -12,6 +12,7 @@
 //! | `distinct` | whether equal rows come one behind the other |
 //! | `count` | TOP, OFFSET and LIMIT, which only the client can count |
 //! | `distinct_count` | the number of distinct rows |
+//! | `hybrid` | a query for each score of an order by rank |
 //! | `feature` | what a client must be able to do |
 
 mod aggregate;
@@ -20,7 +21,10 @@ mod distinct;
 mod distinct_count;
 mod feature;
 mod group;
+mod hybrid;
 mod order;
+
+pub use hybrid::{HybridPlan, hybrid_plan};
 
 use crate::ast::Query;
 use crate::lower::name_of_source;
@@ -131,8 +135,8 @@ pub enum Unmergeable {
         "A subquery in the FROM clause that groups, aggregates or is DISTINCT is only possible within one partition key."
     )]
     FoldedSource,
-    /// Something that clients of today do not do.
-    #[error("ORDER BY RANK is only possible within one request to all partitions.")]
+    /// Ranks, which have a plan of another kind.
+    #[error("The scores of an ORDER BY RANK clause must be calls with constant words.")]
     Rank,
     /// A count that clients cannot hold.
     #[error("{0}")]

@@ -54,7 +54,7 @@ pub(super) fn plan(
     plan
 }
 
-fn rewritten(query: &Query, keys: &[SortKey]) -> Query {
+pub(super) fn rewritten(query: &Query, keys: &[SortKey]) -> Query {
     let root = Expression::name(root_name(query));
     let items = keys.iter().map(|key| Expression::object([("item", key.expression.clone())]));
     let items = Expression::array(items.collect());

@@ -7,7 +7,7 @@
 
 use sql::Parameters;
 use sql::ast::{Expression, ExpressionKind};
-use sql::rewrite::{ClientPlan, Distinct, Extent, client_plan};
+use sql::rewrite::{ClientPlan, Distinct, Extent, client_plan, hybrid_plan};
 use std::path::Path;
 use value::Value;
 
@@ -67,6 +67,16 @@ fn shown(input: &str) -> String {
         Ok(lowered) => lowered,
         Err(faults) => return faults.to_string(),
     };
+    if let Some(plan) = hybrid_plan(&tree, &lowered) {
+        let mut shown = vec![format!("skip {:?} take {:?} weights {:?}", plan.skip, plan.take, plan.weights)];
+        shown.extend(plan.statistics.as_ref().map(sql::print));
+        for component in &plan.components {
+            check_text(component, &parameters);
+            shown.extend(lines(component));
+        }
+        shown.push(format!("needs {}", plan.features().join(", ")));
+        return shown.join("\n");
+    }
     match client_plan(&tree, &lowered, extent, &is_similarity) {
         Ok(plan) => {
             check_text(&plan, &parameters);
@@ -87,7 +97,14 @@ fn check_text(plan: &ClientPlan, parameters: &Parameters) {
     let Some(rewritten) = &plan.rewritten else { return };
     let text = sql::print(rewritten);
     for filter in ["true", "1 > 2 OR (1 = 2 AND IS_DEFINED(3))"] {
-        let text = text.replace("{documentdb-formattableorderbyquery-filter}", filter);
+        let mut text = text.replace("{documentdb-formattableorderbyquery-filter}", filter);
+        for (number, filled) in [("totalwordcount", "30"), ("hitcountsarray", "[1, 2]")] {
+            for index in 0..3 {
+                let place = format!("{{documentdb-formattablehybridsearchquery-{number}-{index}}}");
+                text = text.replace(&place, filled);
+            }
+        }
+        let text = text.replace("{documentdb-formattablehybridsearchquery-totaldocumentcount}", "20");
         let tree = sql::parse(&text).unwrap_or_else(|faults| panic!("{text}: {faults}"));
         sql::lower(&tree, parameters).unwrap_or_else(|faults| panic!("{text}: {faults}"));
     }

@@ -2,8 +2,12 @@
 //!
 //! Knows nothing of what is queried: documents and small resources are asked in the same language.
 
+mod computed;
+mod condition;
 mod pinned;
 
+pub(crate) use computed::{check_computed_properties, computed_properties};
+pub(crate) use condition::condition;
 pub(crate) use pinned::pinned_keys;
 
 use crate::wire::headers;

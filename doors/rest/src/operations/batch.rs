@@ -18,7 +18,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let minimal = headers::prefers_minimal(call.headers())?;
     let mut operations = Vec::with_capacity(steps.len());
     for (index, step) in steps.iter().enumerate() {
-        match step.operation() {
+        match step.operation(&container) {
             Ok(operation) => operations.push(operation),
             Err(fault) => return Ok(refused(&container, steps.len(), index, &fault, Charge::MINIMUM)),
         }

@@ -57,7 +57,7 @@ fn prepare<'a>(
 ) -> Result<Prepared<'a>, Fault> {
     let own = step.partition_key.as_deref();
     let own = own.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
-    let operation = step.operation()?;
+    let operation = step.operation(container)?;
     // A document tells its own key.
     let tells_key = matches!(
         operation,

@@ -2,6 +2,7 @@
 
 use super::{CATALOG_WRITE, Call, list_containers};
 use crate::faults::Refusal;
+use crate::lower::check_computed_properties;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
 use engine::{Action, Place};
@@ -14,7 +15,9 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     }
     let database = call.owner_database(database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
-    let definition = ContainerDefinition::from_json(&call.json_body()?)?;
+    let body = call.json_body()?;
+    check_computed_properties(&body)?;
+    let definition = ContainerDefinition::from_json(&body)?;
     let throughput = headers::throughput(call.headers())?;
     let container = call.engine.create_container(pass, &database, definition, throughput).await?;
     let body = resources::text(&resources::container(&container));

@@ -2,6 +2,7 @@
 
 use super::{Call, not_supported};
 use crate::faults::Refusal;
+use crate::lower::condition;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, names};
@@ -9,9 +10,9 @@ use engine::{Addressed, Container, WriteReceipt};
 use http::StatusCode;
 use model::limits::ITEM_BYTES_MAX;
 use model::{Charge, Fault, LimitFault, PartitionKey, RequestFault, Rid};
-use plan::{Item, Outcome, SYSTEM_PROPERTIES, StoredDocument, Target};
+use plan::{Filter, Item, Outcome, SYSTEM_PROPERTIES, StoredDocument, Target};
 use std::sync::Arc;
-use value::{BINARY_JSON_MARK, Document, JsonError, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
+use value::{BINARY_JSON_MARK, Document, JsonError, PATCH_OPERATIONS_MAX, PatchOperation, Value};
 
 /// The partition key of the header; `None` when it is absent.
 pub(super) fn header_key(
@@ -71,18 +72,30 @@ pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target
     }
 }
 
-/// The operations of a patch body: an object with `operations`, or the bare array.
-pub(super) fn patch_operations(text: &[u8]) -> Result<Vec<PatchOperation>, Fault> {
+/// What a patch body asks for.
+pub(super) struct Patch {
+    /// The changes, at least one.
+    pub(super) operations: Vec<PatchOperation>,
+    /// What must be true of the item.
+    pub(super) filter: Option<Filter>,
+}
+
+/// Reads a patch body: an object with `operations` and perhaps a `condition`, or the bare array of operations.
+pub(super) fn patch(container: &Container, text: &[u8]) -> Result<Patch, Fault> {
     let body = Value::from_json(text).map_err(bad_json)?;
     let body = body.as_ref();
     let list = match body.member("operations") {
         Some(list) => list,
         None => body,
     };
-    if body.member("condition").is_some_and(|condition| !ValueRef::is_null(condition)) {
-        return Err(not_supported("a patch with a condition").into());
-    }
     let bad = |reason: String| RequestFault::BadBody { reason };
+    let filter = match body.member("condition").filter(|condition| !condition.is_null()) {
+        None => None,
+        Some(text) => {
+            let text = text.as_str().ok_or_else(|| bad("the condition of a patch is a string".to_owned()))?;
+            Some(condition(container, text)?)
+        }
+    };
     let operations = PatchOperation::list_from_json(list).map_err(|error| bad(error.to_string()))?;
     if operations.is_empty() {
         return Err(bad("a patch has at least one operation".to_owned()).into());
@@ -92,7 +105,7 @@ pub(super) fn patch_operations(text: &[u8]) -> Result<Vec<PatchOperation>, Fault
             LimitFault::TooManyOperations { given: operations.len(), limit: PATCH_OPERATIONS_MAX }.into()
         );
     }
-    Ok(operations)
+    Ok(Patch { operations, filter })
 }
 
 /// Refuses what would have to run beside a write and cannot.

@@ -14,15 +14,10 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     if headers::is_change_feed(call.headers())? {
         return Err(not_supported("the change feed of documents").into());
     }
-    list(call, path, Action::ListDocuments).await
-}
-
-/// The page that the request's headers describe.
-pub(super) async fn list(call: &Call<'_>, path: ContainerPath<'_>, action: Action) -> Result<Reply, Refusal> {
-    let container = call.owner(path, action)?.resource;
+    let container = call.owner(path, Action::ListDocuments)?.resource;
     let page = call.page_request()?;
     let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
-    let pass = call.read(action, &container, scope::reach(&scope))?;
+    let pass = call.read(Action::ListDocuments, &container, scope::reach(&scope))?;
     let request = FeedRequest {
         scope,
         items_max: page.items_max,

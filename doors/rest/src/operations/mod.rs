@@ -23,7 +23,6 @@ mod delete_script;
 mod delete_user;
 mod document;
 mod execute_procedure;
-mod list_by_query;
 mod list_conflicts;
 mod list_containers;
 mod list_databases;

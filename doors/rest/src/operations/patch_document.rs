@@ -1,7 +1,7 @@
 //! `PATCH …/docs/{id}`
 
 use super::Call;
-use super::document::{patch_operations, refuse_triggers, required_key, target, written};
+use super::document::{Patch, patch, refuse_triggers, required_key, target, written};
 use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
@@ -18,8 +18,8 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let target = target(&owner, path.document);
     let reach = Reach::Document { key: Some(&key), target: &target };
     let pass = call.write(&[Action::ReplaceDocument], container, reach)?;
-    let operations = patch_operations(&call.body)?;
-    let mutation = Mutation::Patch { target, operations, condition };
+    let Patch { operations, filter } = patch(container, &call.body)?;
+    let mutation = Mutation::Patch { target, operations, condition, filter };
     let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
     let receipt = call.engine.write(pass, keyed).await?;
     written(call, container, receipt)

@@ -1,6 +1,6 @@
 //! `POST …/docs`: five things on one route, told apart by headers.
 
-use super::{Call, batch, bulk, create_document, list_by_query, query_documents, query_plan};
+use super::{Call, batch, bulk, create_document, query_documents, query_plan};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
@@ -19,9 +19,6 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         };
     }
     if headers::is_query(headers)? {
-        if !headers::is_bare_sql(headers)? && list_by_query::is_list(&call.body)? {
-            return list_by_query::perform(call, path).await;
-        }
         return query_documents::perform(call, path).await;
     }
     create_document::perform(call, path).await

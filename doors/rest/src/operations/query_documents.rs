@@ -5,16 +5,15 @@
 
 use super::{Call, scope};
 use crate::faults::Refusal;
-use crate::lower::{QueryText, pinned_keys, text_fault};
+use crate::lower::{QueryText, computed_properties, pinned_keys};
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
-use engine::{Action, ComputedProperty, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
+use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
 use http::StatusCode;
 use model::{Fault, QueryFault};
 use plan::query::Query;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What clients must know to go on behind a row: rows with equal sort values come by document number, the other way
@@ -31,7 +30,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
     let request = QueryRequest {
         query,
-        computed: computed(&container)?,
+        computed: computed_properties(&container)?,
         scope,
         items_max: page.items_max,
         continuation: page.continuation,
@@ -49,16 +48,6 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     }
     reply.sessions(&container, &page.session);
     Ok(reply)
-}
-
-/// The computed properties of the container, ready to be put into a query.
-fn computed(container: &Container) -> Result<Arc<[ComputedProperty]>, QueryFault> {
-    let lower = |property: &model::policy::ComputedProperty| {
-        let tree = sql::parse(&property.query).map_err(text_fault)?;
-        let query = sql::lower(&tree, &sql::Parameters::none()).map_err(text_fault)?;
-        Ok((property.name.clone(), query))
-    };
-    container.definition().policies.computed.iter().map(lower).collect()
 }
 
 /// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.

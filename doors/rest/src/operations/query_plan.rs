@@ -16,7 +16,7 @@ use model::policy::DistanceFunction;
 use model::{Charge, EffectiveKey, EffectiveRange, Fault, PartitionKey, QueryFault};
 use plan::query::Query;
 use sql::ast::{Expression, ExpressionKind};
-use sql::rewrite::{ClientPlan, Extent, Unmergeable, client_plan};
+use sql::rewrite::{Extent, Unmergeable, client_plan, hybrid_plan};
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::QueryDocuments)?.resource;
@@ -24,21 +24,34 @@ pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply,
     let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query()?;
     let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
     call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
-    let keys = match scope {
-        Scope::Key(key) => Some(vec![key]),
-        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => {
-            pinned_keys(&query, &container.definition().partition_key)
-        }
-    };
-    let plan = client_plan(&tree, &query, extent(&container, keys.as_deref()), &|call| {
-        is_similarity(&container, call)
-    });
-    let plan = plan.map_err(unmergeable)?;
-    refuse_missing_features(&plan, features)?;
-    let body = plan_document::text(&plan, &ranges(&container, &query, keys.as_deref()));
-    let mut reply = Reply::json(StatusCode::OK, Charge::MINIMUM, body);
+    let (document, needed) = document(&container, &scope, &tree, &query)?;
+    refuse_missing_features(&needed, features)?;
+    let mut reply = Reply::json(StatusCode::OK, Charge::MINIMUM, document.into_bytes());
     reply.owner(&container);
     Ok(reply)
+}
+
+/// The plan as JSON, and the features that it needs of the client.
+pub(super) fn document(
+    container: &Container,
+    scope: &Scope,
+    tree: &sql::ast::Query,
+    query: &Query,
+) -> Result<(String, Vec<&'static str>), QueryFault> {
+    let keys = match scope {
+        Scope::Key(key) => Some(vec![key.clone()]),
+        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => {
+            pinned_keys(query, &container.definition().partition_key)
+        }
+    };
+    let ranges = ranges(container, query, keys.as_deref());
+    if let Some(plan) = hybrid_plan(tree, query) {
+        return Ok((plan_document::fused(&plan, &ranges), plan.features()));
+    }
+    let is_similarity = |call: &Expression| is_similarity(container, call);
+    let plan = client_plan(tree, query, extent(container, keys.as_deref()), &is_similarity);
+    let plan = plan.map_err(unmergeable)?;
+    Ok((plan_document::joined(&plan, &ranges), plan.features()))
 }
 
 /// A query about one complete key is answered whole by the partition that has it.
@@ -94,9 +107,9 @@ fn unmergeable(fault: Unmergeable) -> QueryFault {
     }
 }
 
-fn refuse_missing_features(plan: &ClientPlan, features: &str) -> Result<(), Fault> {
+fn refuse_missing_features(needed: &[&'static str], features: &str) -> Result<(), Fault> {
     let has = |wanted: &str| features.split(',').any(|feature| feature.trim().eq_ignore_ascii_case(wanted));
-    let missing: Vec<&'static str> = plan.features().into_iter().filter(|feature| !has(feature)).collect();
+    let missing: Vec<&'static str> = needed.iter().copied().filter(|feature| !has(feature)).collect();
     if missing.is_empty() {
         return Ok(());
     }

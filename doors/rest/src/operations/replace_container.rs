@@ -2,6 +2,7 @@
 
 use super::{CATALOG_WRITE, Call};
 use crate::faults::Refusal;
+use crate::lower::check_computed_properties;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, resources};
@@ -13,6 +14,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.container(path, Action::ChangeMetadata)?.resource;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Container(&container, Reach::Whole))?;
     let definition = call.json_body()?;
+    check_computed_properties(&definition)?;
     let container = call.engine.replace_container(pass, &container, &definition, &condition).await?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_WRITE, body);

@@ -16,7 +16,7 @@ pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Optio
     match (range_id(call.headers())?, hashes) {
         (Some(ordinal), part) => Ok(Some(Scope::Range(ordinal, part))),
         (None, None) => Ok(None),
-        (None, Some(_)) => Err(headers::bad(&names::START_EPK, "", "it needs the id of a range beside it")),
+        (None, Some(hashes)) => Ok(Some(Scope::Hashes(hashes))),
     }
 }
 

@@ -5,7 +5,7 @@
 //! [{"statusCode":201,"requestCharge":5.29,"eTag":"…","resourceBody":{…}}, …]
 //! ```
 
-use super::document::{item, patch_operations};
+use super::document::{Patch, item, patch};
 use super::not_supported;
 use crate::faults;
 use crate::wire::headers::{if_match, if_none_match};
@@ -57,8 +57,8 @@ pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, Fault> {
 }
 
 impl RawStep<'_> {
-    /// What the step asks for.
-    pub(super) fn operation(&self) -> Result<Operation, Fault> {
+    /// What the step asks for in `container`.
+    pub(super) fn operation(&self, container: &Container) -> Result<Operation, Fault> {
         let condition = self.condition();
         let kinds = ["Create", "Upsert", "Replace", "Patch", "Delete", "Read"];
         let kind = kinds.into_iter().find(|kind| self.operation_type.eq_ignore_ascii_case(kind));
@@ -70,8 +70,9 @@ impl RawStep<'_> {
                 Operation::Write(Mutation::Replace { target, item, condition })
             }
             "Patch" => {
-                let (target, operations) = (self.target()?, patch_operations(self.body()?)?);
-                Operation::Write(Mutation::Patch { target, operations, condition })
+                let (target, Patch { operations, filter }) =
+                    (self.target()?, patch(container, self.body()?)?);
+                Operation::Write(Mutation::Patch { target, operations, condition, filter })
             }
             "Delete" => Operation::Write(Mutation::Delete { target: self.target()?, condition }),
             "Read" => Operation::Read { target: self.target()?, condition },

@@ -4,7 +4,7 @@
 
 use model::{EffectiveKey, EffectiveRange};
 use serde_json::{Map, Value as Json, json};
-use sql::rewrite::{ClientPlan, Distinct, Fold};
+use sql::rewrite::{ClientPlan, Distinct, Fold, HybridPlan};
 
 /// A part of the hash space that the client must ask.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,15 +46,34 @@ impl PlanRange {
     }
 }
 
-/// The text of the document.
-pub(crate) fn text(plan: &ClientPlan, ranges: &[PlanRange]) -> Vec<u8> {
+/// The text of a plan that joins rows.
+pub(crate) fn joined(plan: &ClientPlan, ranges: &[PlanRange]) -> String {
     let document = json!({
         "partitionedQueryExecutionInfoVersion": 2,
         "queryInfo": query_info(plan),
         "queryRanges": ranges.iter().map(PlanRange::to_json).collect::<Vec<_>>(),
         "hybridSearchQueryInfo": null,
     });
-    document.to_string().into_bytes()
+    document.to_string()
+}
+
+/// The text of a plan that fuses ranks.
+pub(crate) fn fused(plan: &HybridPlan, ranges: &[PlanRange]) -> String {
+    let document = json!({
+        "partitionedQueryExecutionInfoVersion": 2,
+        "queryRanges": ranges.iter().map(PlanRange::to_json).collect::<Vec<_>>(),
+        "hybridSearchQueryInfo": {
+            "globalStatisticsQuery": plan.statistics.as_ref().map(sql::print).unwrap_or_default(),
+            "componentQueryInfos": plan.components.iter().map(query_info).collect::<Vec<_>>(),
+            "componentWithoutPayloadQueryInfos": [],
+            "projectionQueryInfo": null,
+            "componentWeights": plan.weights,
+            "skip": plan.skip,
+            "take": plan.take,
+            "requiresGlobalStatistics": plan.statistics.is_some(),
+        },
+    });
+    document.to_string()
 }
 
 fn query_info(plan: &ClientPlan) -> Json {

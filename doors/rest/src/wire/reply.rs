@@ -60,7 +60,7 @@ impl Reply {
     /// The answer to a refused request.
     pub(crate) fn refused(refusal: &Refusal, activity: &ActivityId) -> Reply {
         let (status, substatus, _) = faults::wire(&refusal.fault);
-        let mut reply = Reply::json(status, refusal.charge, faults::body(&refusal.fault, activity));
+        let mut reply = Reply::json(status, refusal.charge, faults::body(refusal, activity));
         if substatus != 0 {
             reply.number(&names::SUBSTATUS, substatus);
         }

@@ -94,23 +94,6 @@ async fn what_is_not_built_says_so() {
 }
 
 #[tokio::test]
-async fn the_query_for_everything_is_a_list() {
-    let client = Client::with_container().await;
-    for id in ["1", "2", "3"] {
-        client.send(Call::post(DOCS).json(&json!({ "id": id, "pk": "a" }))).await;
-    }
-    let query = |body: &serde_json::Value| {
-        Call::post(DOCS)
-            .header("content-type", "application/query+json")
-            .header("x-ms-max-item-count", "2")
-            .json(body)
-    };
-    let answer = client.send(query(&json!({ "query": "SELECT * from c", "parameters": [] }))).await;
-    assert_eq!((answer.code(), answer.json()["_count"].as_u64()), ((200, 0), Some(2)));
-    assert_eq!(client.send(query(&json!({ "query": 7 }))).await.code(), (400, 0));
-}
-
-#[tokio::test]
 async fn consistency_may_be_weaker_but_not_stronger() {
     let client = Client::with_container().await;
     let level = |text: &str| Call::get("/dbs/d").header("x-ms-consistency-level", text);

@@ -167,3 +167,25 @@ async fn what_no_client_can_join_is_refused_unless_it_is_about_one_key() {
     let missing = Call::post("/dbs/d/colls/absent/docs").header("x-ms-cosmos-is-query-plan-request", "True");
     assert_eq!(client.send(missing.json(&json!({ "query": "SELECT 1" }))).await.code(), (404, 1003));
 }
+
+#[tokio::test]
+async fn clients_that_join_by_themselves_fuse_ranks_too() {
+    let client = Client::with_container().await;
+    let text = "SELECT TOP 10 * FROM c ORDER BY RANK RRF(FullTextScore(c.text, 'swim'), VectorDistance(c.v, [1]), [2, 1])";
+    let body = json!({ "query": text });
+    let all = format!("{ALL}, HybridSearch, WeightedRankFusion");
+    let answer = client.send(plan_of(DOCS, &body).header("x-ms-cosmos-supported-query-features", all)).await;
+    let plan = answer.json();
+    let hybrid = &plan["hybridSearchQueryInfo"];
+    assert_eq!(hybrid["componentQueryInfos"].as_array().unwrap().len(), 2);
+    assert_eq!(hybrid["componentQueryInfos"][0]["top"], 120);
+    assert_eq!(hybrid["componentWeights"], json!([2.0, 1.0]));
+    assert_eq!((&hybrid["skip"], &hybrid["take"]), (&json!(null), &json!(10)));
+    assert_eq!(hybrid["requiresGlobalStatistics"], true);
+    assert_eq!(client.send(plan_of(DOCS, &body)).await.code(), (400, 0));
+    // For a client that asks without a plan they are fused here.
+    let plain = Call::post(DOCS)
+        .header("x-ms-documentdb-isquery", "True")
+        .header("x-ms-documentdb-query-enablecrosspartition", "True");
+    assert_eq!(client.send(plain.json(&body)).await.code(), (200, 0));
+}

@@ -4,12 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static perihelion.support.Check.json;
-import static perihelion.support.Check.refused;
 import static perihelion.support.Check.unique;
 
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.models.CosmosContainerProperties;
-import com.azure.cosmos.models.CosmosQueryRequestOptions;
 import com.azure.cosmos.models.FeedRange;
 import com.azure.cosmos.models.PartitionKey;
 import com.azure.cosmos.models.ThroughputProperties;
@@ -79,14 +77,5 @@ class FeedTest extends Fixture {
         }
         assertEquals(60, seen.size());
         assertEquals(60, seen.stream().distinct().count());
-    }
-
-    @Test
-    void aQueryThatNeedsAPlanIsRefusedClearly() {
-        var error = refused(400, 0, () -> container
-                .queryItems("SELECT * FROM c WHERE c.n > 1", new CosmosQueryRequestOptions(), ObjectNode.class)
-                .stream()
-                .toList());
-        assertTrue(error.getMessage().contains("not supported"), error::getMessage);
     }
 }

@@ -78,6 +78,16 @@ class PatchTest extends Fixture {
     }
 
     @Test
+    void aPatchIsDoneIfItsConditionHolds() {
+        var holds = new CosmosPatchItemRequestOptions().setFilterPredicate("from c where c.n = 1");
+        good(200, container.patchItem("1", A, patch().set("/n", 2), holds, ObjectNode.class));
+        refused(412, 0, () -> container.patchItem("1", A, patch().set("/n", 3), holds, ObjectNode.class));
+        var none = new CosmosPatchItemRequestOptions().setFilterPredicate("where c.n = 2");
+        refused(400, 0, () -> container.patchItem("1", A, patch().set("/n", 3), none, ObjectNode.class));
+        assertEquals(2, read("1", A).get("n").asInt());
+    }
+
+    @Test
     void aPatchMayLeaveTheItemOut() {
         var minimal = new CosmosPatchItemRequestOptions();
         minimal.setContentResponseOnWriteEnabled(false);

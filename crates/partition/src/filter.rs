@@ -1,0 +1,31 @@
+//! Filters: whether a stored document is what a change asks for.
+//!
+//! Evaluated by the writer between a document's last version and its next, so that nobody else can come between. While
+//! it looks nobody else writes in this partition: so its bounds are far below those of a query.
+
+use crate::record::Record;
+use eval::{Budget, Context, DocumentRow};
+use model::{Ambient, Fault, PreconditionFault, QueryFault};
+use plan::Filter;
+
+/// Most memory of a filter.
+const BYTES_MAX: usize = 16 << 20;
+/// Most rows that a filter looks at, which only joins can make.
+const ROWS_MAX: u64 = 10_000;
+
+/// Refuses a document that does not pass.
+pub(crate) fn check(filter: Option<&Filter>, record: &Record, ambient: &dyn Ambient) -> Result<(), Fault> {
+    let Some(filter) = filter else {
+        return Ok(());
+    };
+    let stored = record.clone().into_stored();
+    let document = filter.system.extend(&stored).map_err(|error| Fault::Internal(error.to_string()))?;
+    let context = Context::new(ambient, Budget::new(BYTES_MAX, ROWS_MAX));
+    let row = DocumentRow { number: stored.number.raw(), root: document.root() };
+    let found = eval::run(&context, &filter.query, [row]);
+    let found = found.map_err(|fault| QueryFault::Evaluation { reason: fault.to_string() })?;
+    if found.is_empty() {
+        return Err(PreconditionFault::Filter.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Makes an index anew beside the writer: for another policy, after damage, or where there was none.
+//!
+//! Walks all records, a few at a time and each time in the newest state, so that no state is held open. What changes
+//! meanwhile is taken from the log in the end, and the rest of it by the writer when it takes the index over. Runs
+//! are written on the way and are kept once the manifest is.
+
+use crate::index::keeper::{Home, Keeper, Prepared};
+use crate::index::recovery::{catch_up, next_records};
+use crate::index::rules::Rules;
+use crate::keyspace;
+use crate::storage::read_fault;
+use model::{EffectiveRange, Fault, Lsn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::task::{JoinError, JoinHandle};
+
+/// The log is followed so often; what is left then is for the writer.
+const ROUNDS_MAX: usize = 16;
+/// Changes that the writer may be left with.
+const REST_MAX: usize = 256;
+
+/// An index in the making.
+#[derive(Debug)]
+pub(crate) struct Build {
+    pub(crate) rules: Arc<Rules>,
+    /// Log entries behind this position are needed.
+    pub(crate) lsn: Lsn,
+    task: JoinHandle<Result<Keeper, Fault>>,
+}
+
+/// What an index is made of, and from where on.
+pub(crate) struct Plan {
+    pub(crate) home: Home,
+    pub(crate) rules: Arc<Rules>,
+    /// A position that every state from now on has reached.
+    pub(crate) lsn: Lsn,
+    pub(crate) range: EffectiveRange,
+    /// Runs get numbers from here on; nobody else uses them.
+    pub(crate) run_next: u64,
+    /// Counts the documents that were walked.
+    pub(crate) walked: Arc<AtomicU64>,
+}
+
+impl Build {
+    pub(crate) fn begin(plan: Plan) -> Build {
+        plan.walked.store(0, Ordering::Relaxed);
+        let (rules, lsn) = (Arc::clone(&plan.rules), plan.lsn);
+        Build { rules, lsn, task: tokio::spawn(build(plan)) }
+    }
+
+    /// Waits for the index.
+    pub(crate) async fn ended(&mut self) -> Result<Result<Keeper, Fault>, JoinError> {
+        (&mut self.task).await
+    }
+}
+
+impl Drop for Build {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn build(plan: Plan) -> Result<Keeper, Fault> {
+    let Home { store, partition, .. } = plan.home.clone();
+    let mut keeper = Keeper::new(plan.home, plan.rules, plan.lsn, plan.run_next);
+    let mut range = keyspace::effective_range(partition.container, &plan.range);
+    loop {
+        let view = store.view().map_err(read_fault)?;
+        let Some(versions) = next_records(&view, &mut range).await? else { break };
+        drop(view);
+        plan.walked.fetch_add(versions.len() as u64, Ordering::Relaxed);
+        let changes = versions.into_iter().map(|version| (version.number, Some(version))).collect();
+        let prepared = Prepared::new(keeper.rules(), changes);
+        keeper.apply(prepared, plan.lsn).await;
+        keeper.spill().await?;
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..ROUNDS_MAX {
+        let view = store.view().map_err(read_fault)?;
+        let taken = catch_up(&mut keeper, &view, partition).await?;
+        drop(view);
+        keeper.spill().await?;
+        if taken <= REST_MAX {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    keeper.spill_rest().await?;
+    Ok(keeper)
+}

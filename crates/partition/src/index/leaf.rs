@@ -1,0 +1,183 @@
+//! A leaf of a lookup, answered by the terms of one piece.
+
+use crate::index::code::{CodeRange, PRESENT};
+use crate::index::lookup::{Answer, Lookup};
+use crate::index::path::IndexPath;
+use crate::index::piece::{Piece, RunPiece, SegmentPiece};
+use crate::index::ranks::{self, Gathering};
+use crate::index::segment::Segment;
+use crate::index::walk::RunTerms;
+use kv::{Direction, View};
+use model::{EffectiveRange, Fault};
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+/// See the file's head.
+pub(crate) enum Leaf {
+    All,
+    Present(IndexPath),
+    Codes { path: IndexPath, range: Arc<CodeRange> },
+}
+
+impl Leaf {
+    pub(crate) fn new(lookup: &Lookup) -> Leaf {
+        match lookup {
+            Lookup::Term { path, code } => Leaf::codes(path.clone(), CodeRange::point(path, code)),
+            Lookup::Range { path, low, high } => Leaf::codes(path.clone(), CodeRange::new(path, low, high)),
+            Lookup::Present(path) => Leaf::Present(path.clone()),
+            Lookup::Logical(prefix) => {
+                let path = IndexPath::logical();
+                let range = CodeRange::point(&path, prefix);
+                Leaf::codes(path, range)
+            }
+            Lookup::Effective(EffectiveRange { min, max }) => {
+                let path = IndexPath::logical();
+                let low = Bound::Included(min.as_bytes().to_vec());
+                let high = Bound::Excluded(max.as_bytes().to_vec());
+                let range = CodeRange::new(&path, &low, &high);
+                Leaf::codes(path, range)
+            }
+            // The others are no leaves.
+            Lookup::All | Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_) => Leaf::All,
+        }
+    }
+
+    fn codes(path: IndexPath, range: CodeRange) -> Leaf {
+        Leaf::Codes { path, range: Arc::new(range) }
+    }
+
+    /// The documents of one piece, the dead ones among them.
+    pub(crate) async fn answer(&self, view: &View, piece: &Piece) -> Result<Answer, Fault> {
+        match (self, piece) {
+            (Leaf::All, piece) => Ok(Answer::exact(ranks::full(piece.numbers().len()))),
+            (Leaf::Present(path), Piece::Segment(piece)) => Ok(present_in_segment(path, &piece.segment)),
+            (Leaf::Present(path), Piece::Run(piece)) => present_in_run(path, view, piece).await,
+            (Leaf::Codes { path, range }, Piece::Segment(piece)) => {
+                Ok(codes_in_segment(path, range, &piece.segment))
+            }
+            (Leaf::Codes { path, range }, Piece::Run(piece)) => codes_in_run(path, range, view, piece).await,
+        }
+    }
+
+    /// An upper bound of the documents in one piece.
+    pub(crate) async fn bound(&self, view: &View, piece: &Piece) -> Result<u64, Fault> {
+        match (self, piece) {
+            (Leaf::All, piece) => Ok(piece.live_count()),
+            (Leaf::Present(path), Piece::Segment(SegmentPiece { segment, .. })) => {
+                let first = segment.find_path(path.code()).next();
+                Ok(first.map_or(0, |term| segment.posting_count(term) as u64))
+            }
+            (Leaf::Codes { path, range }, Piece::Segment(SegmentPiece { segment, .. })) => {
+                Ok(posting_sum(segment, segment.find_range(path.code(), range)))
+            }
+            (Leaf::Present(path), Piece::Run(piece)) => {
+                let terms = run_terms(view, piece, path, &Arc::new(present_range())).await?;
+                Ok(terms.peek().map_or(0, |entry| entry.count))
+            }
+            (Leaf::Codes { path, range }, Piece::Run(piece)) => match range.as_point() {
+                Some(_) => {
+                    let terms = run_terms(view, piece, path, range).await?;
+                    Ok(terms.peek().map_or(0, |entry| entry.count))
+                }
+                None => Ok(range_bound_in_run(path, range, piece)),
+            },
+        }
+    }
+}
+
+/// The range of the mark of presence alone.
+fn present_range() -> CodeRange {
+    CodeRange::raw(Bound::Included(PRESENT.to_vec()), Bound::Included(PRESENT.to_vec()))
+}
+
+async fn run_terms(
+    view: &View,
+    piece: &RunPiece,
+    path: &IndexPath,
+    range: &Arc<CodeRange>,
+) -> Result<RunTerms, Fault> {
+    RunTerms::new(view, piece, Direction::Forward, path, range).await
+}
+
+fn present_in_segment(path: &IndexPath, segment: &Segment) -> Answer {
+    let term = segment.find_path(path.code()).next().filter(|term| segment.code(*term) == PRESENT);
+    let universe = segment.numbers().len();
+    Answer::exact(term.map(|term| segment.posting(term).to_set(universe)).unwrap_or_default())
+}
+
+async fn present_in_run(path: &IndexPath, view: &View, piece: &RunPiece) -> Result<Answer, Fault> {
+    let mut terms = run_terms(view, piece, path, &Arc::new(present_range())).await?;
+    let universe = piece.run.numbers.len();
+    let found = terms.next().await?.map(|(_, posting)| posting.to_set(universe));
+    Ok(Answer::exact(found.unwrap_or_default()))
+}
+
+fn codes_in_segment(path: &IndexPath, range: &CodeRange, segment: &Segment) -> Answer {
+    let mut found = Found::new(segment.numbers().len());
+    for term in segment.find_range(path.code(), range) {
+        found.gathering(range, segment.code(term)).add(&segment.posting(term));
+    }
+    found.finish()
+}
+
+async fn codes_in_run(
+    path: &IndexPath,
+    range: &Arc<CodeRange>,
+    view: &View,
+    piece: &RunPiece,
+) -> Result<Answer, Fault> {
+    let mut found = Found::new(piece.run.numbers.len());
+    let mut terms = run_terms(view, piece, path, range).await?;
+    while let Some((code, posting)) = terms.next().await? {
+        found.gathering(range, &code).add(&posting);
+    }
+    Ok(found.finish())
+}
+
+/// What is found for certain, and in doubt.
+struct Found {
+    universe: usize,
+    certain: Gathering,
+    doubtful: Option<Gathering>,
+}
+
+impl Found {
+    fn new(universe: usize) -> Found {
+        Found { universe, certain: Gathering::new(universe), doubtful: None }
+    }
+
+    fn gathering(&mut self, range: &CodeRange, code: &[u8]) -> &mut Gathering {
+        if range.is_doubtful(code) {
+            self.doubtful.get_or_insert_with(|| Gathering::new(self.universe))
+        } else {
+            &mut self.certain
+        }
+    }
+
+    fn finish(self) -> Answer {
+        let certain = self.certain.finish();
+        match self.doubtful {
+            None => Answer::exact(certain),
+            Some(doubtful) => Answer { possible: &certain | doubtful.finish(), certain: Some(certain) },
+        }
+    }
+}
+
+fn posting_sum(segment: &Segment, terms: Range<usize>) -> u64 {
+    terms.map(|term| segment.posting_count(term) as u64).sum()
+}
+
+/// By whole blocks, without reading one.
+fn range_bound_in_run(path: &IndexPath, range: &CodeRange, piece: &RunPiece) -> u64 {
+    let key = |code: &[u8]| [path.code(), code].concat();
+    let fences = &piece.run.fences;
+    let first = match &range.low {
+        Bound::Included(code) | Bound::Excluded(code) => fences.block_of(&key(code)),
+        Bound::Unbounded => fences.block_of(path.code()),
+    };
+    let last = match &range.high {
+        Bound::Included(code) | Bound::Excluded(code) => fences.block_of(&key(code)),
+        Bound::Unbounded => fences.block_of(&path.behind()),
+    };
+    fences.documents_between(first, last.max(first))
+}

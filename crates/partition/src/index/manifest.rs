@@ -1,0 +1,134 @@
+//! What the index of a partition consists of on disk: its runs, their dead documents, and the position reached.
+//!
+//! ```text
+//! manifest   format:1 = 1 · fingerprint of the policy:16 · lsn · next run · count of runs · for each: see `run`
+//! dead set   roaring bitmap of dead ranks of a run, 65,536 ranks a row
+//! ```
+//!
+//! Both have a checksum. The manifest is written by one batch with all that it names: a run is part of the index from
+//! that batch on, and every change up to its position is in its runs.
+
+use crate::index::block::{
+    put_number, read_bitmap, seal, take_bytes, take_count, take_number, unseal, write_bitmap,
+};
+use crate::index::piece::RunPiece;
+use crate::index::run::{Run, RunMeta};
+use crate::keyspace::{self, INDEX, META, PartitionId};
+use crate::storage::{damaged, read_fault};
+use kv::{Batch, Direction, KeyRange, ScanLimit, View};
+use model::{Fault, Lsn};
+use roaring::RoaringBitmap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const FORMAT: u8 = 1;
+/// Ranks of one row of a dead set.
+const CHUNK: u32 = 1 << 16;
+/// Rows of dead sets that are read together.
+const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
+
+/// Tells apart what policies make of documents.
+pub(crate) type Fingerprint = [u8; 16];
+
+/// See the file's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) lsn: Lsn,
+    pub(crate) run_next: u64,
+    pub(crate) runs: Vec<RunMeta>,
+}
+
+impl Manifest {
+    pub(crate) fn put(&self, partition: PartitionId, batch: &mut Batch) {
+        let mut bytes = vec![FORMAT];
+        bytes.extend_from_slice(&self.fingerprint);
+        for number in [self.lsn.0, self.run_next, self.runs.len() as u64] {
+            put_number(number, &mut bytes);
+        }
+        self.runs.iter().for_each(|run| run.write(&mut bytes));
+        batch.put(META, keyspace::manifest_key(partition), seal(&bytes));
+    }
+
+    pub(crate) async fn load(view: &View, partition: PartitionId) -> Result<Option<Manifest>, Fault> {
+        let row = view.get(META, &keyspace::manifest_key(partition)).await.map_err(read_fault)?;
+        let Some(row) = row else { return Ok(None) };
+        let payload = unseal(row)?;
+        let mut bytes = payload.as_ref();
+        if take_bytes(&mut bytes, 1)? != [FORMAT] {
+            return Err(damaged("format of the index"));
+        }
+        let fingerprint = take_bytes(&mut bytes, 16)?;
+        let fingerprint = fingerprint.try_into().map_err(|_| damaged("fingerprint of the index"))?;
+        let lsn = Lsn(take_number(&mut bytes)?);
+        let run_next = take_number(&mut bytes)?;
+        let count = take_count(&mut bytes)?;
+        let runs = (0..count).map(|_| RunMeta::read(&mut bytes)).collect::<Result<_, _>>()?;
+        Ok(Some(Manifest { fingerprint, lsn, run_next, runs }))
+    }
+}
+
+/// Reads a run with its dead documents.
+pub(crate) async fn load_piece(
+    view: &View,
+    partition: PartitionId,
+    meta: RunMeta,
+) -> Result<RunPiece, Fault> {
+    let mut dead = RoaringBitmap::new();
+    let mut range = keyspace::dead_range(partition, meta.id);
+    loop {
+        let chunk = view.scan(META, range.clone(), Direction::Forward, STEP).await.map_err(read_fault)?;
+        for (_, row) in &chunk.rows {
+            dead |= read_bitmap(&unseal(row.clone())?)?;
+        }
+        match chunk.rows.last() {
+            Some((key, _)) if chunk.more => range = keyspace::after(&range, key),
+            Some(_) | None => break,
+        }
+    }
+    if dead.max().is_some_and(|last| last >= meta.documents) {
+        return Err(damaged("dead set of a run"));
+    }
+    let run = Run::load(view, partition, meta).await?;
+    let dead = Arc::new(dead);
+    Ok(RunPiece { run: Arc::new(run), saved: Arc::clone(&dead), dead })
+}
+
+/// Writes the parts of a dead set that have grown since it was saved.
+pub(crate) fn put_dead(piece: &RunPiece, batch: &mut Batch) {
+    if piece.dead.len() == piece.saved.len() {
+        return;
+    }
+    for chunk in 0..piece.run.meta.documents.div_ceil(CHUNK) {
+        let ranks = chunk * CHUNK..=chunk * CHUNK + (CHUNK - 1);
+        if piece.dead.range_cardinality(ranks.clone()) != piece.saved.range_cardinality(ranks.clone()) {
+            let part: RoaringBitmap = piece.dead.range(ranks).collect();
+            let key = keyspace::dead_key(piece.run.partition, piece.run.meta.id, chunk);
+            batch.put(META, key, seal(&write_bitmap(&part)));
+        }
+    }
+}
+
+/// Deletes the dead set of a run that is replaced.
+pub(crate) fn delete_dead(piece: &RunPiece, batch: &mut Batch) {
+    for chunk in 0..piece.run.meta.documents.div_ceil(CHUNK) {
+        batch.delete(META, keyspace::dead_key(piece.run.partition, piece.run.meta.id, chunk));
+    }
+}
+
+/// The runs that have rows in the store.
+pub(crate) async fn stored_runs(view: &View, partition: PartitionId) -> Result<BTreeSet<u64>, Fault> {
+    let mut found = BTreeSet::new();
+    let mut range = keyspace::runs_range(partition);
+    loop {
+        let limit = ScanLimit { rows: 1, bytes: 1 };
+        let chunk = view.scan(INDEX, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
+        let Some((key, _)) = chunk.rows.first() else {
+            return Ok(found);
+        };
+        let run = keyspace::parse_run(key).ok_or_else(|| damaged("key of the index"))?;
+        found.insert(run);
+        let behind = keyspace::run_range(partition, run).end;
+        range = KeyRange { start: behind.unwrap_or_default(), end: range.end };
+    }
+}

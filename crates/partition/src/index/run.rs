@@ -1,0 +1,195 @@
+//! A run: an immutable piece of the index on disk. What is kept of it in memory, and how it is found again.
+//!
+//! ```text
+//! rows of a run, by number
+//!   0 …               universe: differences of document numbers, 4,096 a row
+//!   …                 blocks, and bitmaps that are too large for one
+//!   fence_first …     fences: for each block its row, the documents of all postings before it, its first key
+//! ```
+//!
+//! Every row has a checksum; see `block`.
+
+use crate::index::block::{Block, put_number, take_bytes, take_count, take_number, unseal};
+use crate::keyspace::{self, INDEX, PartitionId};
+use crate::storage::{damaged, read_fault};
+use bytes::Bytes;
+use kv::View;
+use model::{DocumentNumber, Fault};
+
+/// Numbers in one row of the universe.
+pub(crate) const NUMBERS_PER_ROW: usize = 4096;
+
+/// What the manifest knows of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RunMeta {
+    pub(crate) id: u64,
+    /// Documents in it, the dead ones included.
+    pub(crate) documents: u32,
+    /// The first row with fences.
+    pub(crate) fence_first: u32,
+    pub(crate) rows: u32,
+    pub(crate) size_bytes: u64,
+}
+
+impl RunMeta {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let fields =
+            [self.id, self.documents.into(), self.fence_first.into(), self.rows.into(), self.size_bytes];
+        fields.into_iter().for_each(|field| put_number(field, out));
+    }
+
+    pub(crate) fn read(bytes: &mut &[u8]) -> Result<RunMeta, Fault> {
+        let small =
+            |bytes: &mut &[u8]| u32::try_from(take_number(bytes)?).map_err(|_| damaged("size of a run"));
+        Ok(RunMeta {
+            id: take_number(bytes)?,
+            documents: small(bytes)?,
+            fence_first: small(bytes)?,
+            rows: small(bytes)?,
+            size_bytes: take_number(bytes)?,
+        })
+    }
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) partition: PartitionId,
+    pub(crate) meta: RunMeta,
+    pub(crate) numbers: Box<[DocumentNumber]>,
+    pub(crate) fences: Fences,
+}
+
+/// Where the blocks of a run are and what they begin with.
+#[derive(Debug, Default)]
+pub(crate) struct Fences {
+    keys: Vec<u8>,
+    fences: Vec<Fence>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Fence {
+    key_end: u32,
+    row: u32,
+    /// Documents of all postings of the blocks before.
+    documents_before: u64,
+}
+
+impl Fences {
+    pub(crate) fn push(&mut self, key: &[u8], row: u32, documents_before: u64) {
+        self.keys.extend_from_slice(key);
+        let key_end = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
+        self.fences.push(Fence { key_end, row, documents_before });
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.fences.len()
+    }
+
+    pub(crate) fn row(&self, block: usize) -> Option<u32> {
+        self.fences.get(block).map(|fence| fence.row)
+    }
+
+    fn key(&self, block: usize) -> &[u8] {
+        let start = block.checked_sub(1).map_or(0, |before| self.fences[before].key_end);
+        self.keys.get(start as usize..self.fences[block].key_end as usize).unwrap_or_default()
+    }
+
+    /// The last block that begins at or before `key`; the first if none does.
+    pub(crate) fn block_of(&self, key: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.fences.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.key(middle) <= key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low.saturating_sub(1)
+    }
+
+    /// An upper bound of the documents of all postings in the blocks `first` to `last`.
+    pub(crate) fn documents_between(&self, first: usize, last: usize) -> u64 {
+        let before = |block: usize| self.fences.get(block).map_or(u64::MAX, |fence| fence.documents_before);
+        before(last + 1).saturating_sub(before(first))
+    }
+
+    pub(crate) fn write(&self, block: usize, out: &mut Vec<u8>) {
+        let key = self.key(block);
+        put_number(u64::from(self.fences[block].row), out);
+        put_number(self.fences[block].documents_before, out);
+        put_number(key.len() as u64, out);
+        out.extend_from_slice(key);
+    }
+
+    fn read(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
+        while !bytes.is_empty() {
+            let row = u32::try_from(take_number(&mut bytes)?).map_err(|_| damaged("fence of a run"))?;
+            let documents_before = take_number(&mut bytes)?;
+            let length = take_count(&mut bytes)?;
+            self.push(take_bytes(&mut bytes, length)?, row, documents_before);
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    /// Reads back what is kept in memory of a run.
+    pub(crate) async fn load(view: &View, partition: PartitionId, meta: RunMeta) -> Result<Run, Fault> {
+        let documents = meta.documents as usize;
+        let mut numbers = Vec::with_capacity(documents);
+        for row in 0..universe_rows(documents) {
+            let payload = read_row(view, partition, meta.id, row).await?;
+            read_numbers(&payload, &mut numbers)?;
+        }
+        if numbers.len() != documents || !numbers.is_sorted() {
+            return Err(damaged("universe of a run"));
+        }
+        let mut fences = Fences::default();
+        for row in meta.fence_first..meta.rows {
+            fences.read(&read_row(view, partition, meta.id, row).await?)?;
+        }
+        Ok(Run { partition, meta, numbers: numbers.into(), fences })
+    }
+
+    pub(crate) async fn block(&self, view: &View, block: usize) -> Result<Option<Block>, Fault> {
+        match self.fences.row(block) {
+            Some(row) => Block::new(self.row(view, row).await?).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) async fn row(&self, view: &View, row: u32) -> Result<Bytes, Fault> {
+        read_row(view, self.partition, self.meta.id, row).await
+    }
+}
+
+async fn read_row(view: &View, partition: PartitionId, run: u64, row: u32) -> Result<Bytes, Fault> {
+    let key = keyspace::run_row_key(partition, run, row);
+    let row = view.get(INDEX, &key).await.map_err(read_fault)?;
+    unseal(row.ok_or_else(|| damaged("missing row of the index"))?)
+}
+
+/// Rows of a universe of so many documents.
+pub(crate) fn universe_rows(documents: usize) -> u32 {
+    u32::try_from(documents.div_ceil(NUMBERS_PER_ROW)).unwrap_or(u32::MAX)
+}
+
+pub(crate) fn write_numbers(numbers: &[DocumentNumber], out: &mut Vec<u8>) {
+    let mut before = 0;
+    for number in numbers {
+        put_number(number.raw() - before, out);
+        before = number.raw();
+    }
+}
+
+fn read_numbers(mut bytes: &[u8], numbers: &mut Vec<DocumentNumber>) -> Result<(), Fault> {
+    let bad = || damaged("universe of a run");
+    let mut number = 0_u64;
+    while !bytes.is_empty() {
+        number = number.checked_add(take_number(&mut bytes)?).ok_or_else(bad)?;
+        numbers.push(DocumentNumber::from_raw(number).ok_or_else(bad)?);
+    }
+    Ok(())
+}

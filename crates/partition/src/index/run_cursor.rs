@@ -1,0 +1,136 @@
+//! Goes through terms of a run in order or against it, one group of a block at a time.
+
+use crate::index::block::{Block, Entry};
+use crate::index::code::CodeRange;
+use crate::index::path::IndexPath;
+use crate::index::ranks::Posting;
+use crate::index::run::Run;
+use crate::storage::read_fault;
+use kv::{Direction, Store, View};
+use model::Fault;
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Where rows are read from.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// One state, as readers have it.
+    View(View),
+    /// The newest state each time: a merge must not hold one open.
+    Store(Store),
+}
+
+impl Source {
+    fn view(&self) -> Result<View, Fault> {
+        match self {
+            Source::View(view) => Ok(view.clone()),
+            Source::Store(store) => store.view().map_err(read_fault),
+        }
+    }
+}
+
+/// See the file's head.
+pub(crate) struct RunCursor {
+    run: Arc<Run>,
+    source: Source,
+    direction: Direction,
+    /// The block at hand and its place; `None` before the first and behind the last.
+    block: Option<(usize, Block)>,
+    /// The group of which the entries are.
+    group: usize,
+    entries: VecDeque<Entry>,
+}
+
+impl RunCursor {
+    /// Stands before all terms.
+    pub(crate) async fn whole(run: Arc<Run>, source: Source) -> Result<RunCursor, Fault> {
+        RunCursor::at(run, source, Direction::Forward, &[]).await
+    }
+
+    /// Stands before, or for the other direction behind, the terms of `path` in a range; up to a group too early.
+    pub(crate) async fn seek(
+        run: Arc<Run>,
+        source: Source,
+        direction: Direction,
+        path: &IndexPath,
+        range: &CodeRange,
+    ) -> Result<RunCursor, Fault> {
+        let bound = match direction {
+            Direction::Forward => &range.low,
+            Direction::Backward => &range.high,
+        };
+        let key = match (bound, direction) {
+            (Bound::Included(code) | Bound::Excluded(code), _) => [path.code(), code].concat(),
+            (Bound::Unbounded, Direction::Forward) => path.code().to_vec(),
+            (Bound::Unbounded, Direction::Backward) => path.behind(),
+        };
+        RunCursor::at(run, source, direction, &key).await
+    }
+
+    async fn at(run: Arc<Run>, source: Source, direction: Direction, key: &[u8]) -> Result<RunCursor, Fault> {
+        let place = run.fences.block_of(key);
+        let block = run.block(&source.view()?, place).await?;
+        let mut cursor =
+            RunCursor { run, source, direction, block: None, group: 0, entries: VecDeque::new() };
+        if let Some(block) = block {
+            cursor.group = block.group_of(key)?;
+            cursor.entries = block.group(cursor.group)?.into();
+            cursor.block = Some((place, block));
+        }
+        Ok(cursor)
+    }
+
+    /// The next term, if there is one.
+    pub(crate) async fn next(&mut self) -> Result<Option<Entry>, Fault> {
+        loop {
+            let entry = match self.direction {
+                Direction::Forward => self.entries.pop_front(),
+                Direction::Backward => self.entries.pop_back(),
+            };
+            if entry.is_some() || !self.next_group().await? {
+                return Ok(entry);
+            }
+        }
+    }
+
+    /// Goes to the next group; `false` at the end.
+    async fn next_group(&mut self) -> Result<bool, Fault> {
+        let Some((place, block)) = &self.block else {
+            return Ok(false);
+        };
+        let group = match self.direction {
+            Direction::Forward => Some(self.group + 1).filter(|group| *group < block.group_count()),
+            Direction::Backward => self.group.checked_sub(1),
+        };
+        if let Some(group) = group {
+            self.group = group;
+            self.entries = block.group(group)?.into();
+            return Ok(true);
+        }
+        let place = match self.direction {
+            Direction::Forward => Some(place + 1),
+            Direction::Backward => place.checked_sub(1),
+        };
+        self.block = None;
+        let Some(place) = place else { return Ok(false) };
+        let Some(block) = self.run.block(&self.source.view()?, place).await? else {
+            return Ok(false);
+        };
+        self.group = match self.direction {
+            Direction::Forward => 0,
+            Direction::Backward => block.group_count().saturating_sub(1),
+        };
+        self.entries = block.group(self.group)?.into();
+        self.block = Some((place, block));
+        Ok(true)
+    }
+
+    /// The documents of a term.
+    pub(crate) async fn posting(&self, entry: &Entry) -> Result<Posting<'static>, Fault> {
+        match entry.elsewhere() {
+            Some(row) => entry.posting(Some(&self.run.row(&self.source.view()?, row).await?)),
+            None => entry.posting(None),
+        }
+    }
+}

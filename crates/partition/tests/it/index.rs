@@ -1,0 +1,278 @@
+//! The index of a partition through its whole life: small runs, restarts, other policies, damage, failing stores.
+
+use crate::Still;
+use arc_swap::ArcSwap;
+use kv::{
+    Batch, CommitMode, Direction, Durability, FaultKind, FaultScript, KeyRange, ScanLimit, StorageCall, Store,
+};
+use model::{ContainerDefinition, ContainerNumber, EffectiveRange, Fault, PartitionOrdinal};
+use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
+use partition::keyspace::{INDEX, META, PartitionId, SPACES};
+use partition::{
+    ContainerShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, new_partition_rows,
+};
+use plan::{Condition, Item, LogicalKey, Mutation, Operation, StepFault, Target, Transaction};
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+use value::Document;
+
+const SMALL: IndexOptions = IndexOptions {
+    inline_documents_max: 8,
+    flush_documents: 24,
+    flush_bytes: 1 << 20,
+    run_fan_in: 2,
+    memory_bytes_max: 1 << 20,
+};
+
+/// A container of one partition over a store that outlives it.
+struct House {
+    store: Store,
+    shape: Arc<ArcSwap<ContainerShape>>,
+    partition: PhysicalPartition,
+    key: LogicalKey,
+}
+
+fn definition(policy: &Json) -> ContainerDefinition {
+    let body =
+        json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "version": 2 }, "indexingPolicy": policy });
+    ContainerDefinition::from_json(&body).unwrap()
+}
+
+const ID: PartitionId = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
+
+async fn open(store: &Store, shape: &Arc<ArcSwap<ContainerShape>>) -> Result<PhysicalPartition, Fault> {
+    let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
+    let surroundings = Surroundings {
+        store: store.clone(),
+        cache: Arc::new(RecordCache::new(1 << 20, 7)),
+        ambient: Arc::new(Still),
+        durability: Durability::Sync,
+        index: IndexMemory::new(SMALL),
+    };
+    PhysicalPartition::open(surroundings, spec, Arc::clone(shape)).await
+}
+
+impl House {
+    async fn new(store: Store) -> House {
+        let definition = definition(&json!({}));
+        let mut batch = Batch::default();
+        new_partition_rows(ID, &mut batch);
+        store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
+        let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&definition)));
+        let partition = open(&store, &shape).await.unwrap();
+        let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();
+        let effective = definition.partition_key.effective_key(&partition_key);
+        House { store, shape, partition, key: LogicalKey { partition_key, effective } }
+    }
+
+    async fn in_memory() -> House {
+        House::new(Store::memory(&SPACES, CommitMode::Inline)).await
+    }
+
+    /// As after the death of the process: nothing is closed.
+    async fn restart(&mut self) {
+        self.partition = open(&self.store, &self.shape).await.unwrap();
+    }
+
+    async fn run(&self, mutation: Mutation) -> Result<(), StepFault> {
+        let transaction = Transaction { key: self.key.clone(), operations: vec![Operation::Write(mutation)] };
+        self.partition.execute(transaction).await.map(drop)
+    }
+
+    async fn put(&self, id: usize, version: usize) -> Result<(), StepFault> {
+        let text =
+            json!({ "id": format!("{id}"), "pk": "a", "v": version, "odd": id % 2, "tags": [id % 3, "x"] });
+        let document = Document::from_json(text.to_string().as_bytes()).unwrap();
+        self.run(Mutation::Upsert { item: Item::new(document).unwrap(), condition: Condition::None }).await
+    }
+
+    async fn delete(&self, id: usize) -> Result<(), StepFault> {
+        self.run(Mutation::Delete { target: Target::Id(format!("{id}")), condition: Condition::None }).await
+    }
+
+    /// Waits until the index has nothing under way that changes its rows.
+    async fn settle(&self) {
+        let mut before = usize::MAX;
+        loop {
+            for _ in 0..200 {
+                tokio::task::yield_now().await;
+            }
+            let rows = self.index_rows().await.len();
+            if rows == before && self.partition.index_progress() == 100 {
+                return;
+            }
+            before = rows;
+        }
+    }
+
+    async fn index_rows(&self) -> Vec<(bytes::Bytes, bytes::Bytes)> {
+        let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+        let view = self.store.view().unwrap();
+        view.scan(INDEX, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows
+    }
+
+    async fn audit(&self) {
+        let findings = self.partition.audit_index().await.unwrap();
+        assert!(findings.is_empty(), "{:?}", findings.first());
+        let view = self.partition.view().await.unwrap();
+        let counted = view.index().unwrap().document_count();
+        assert_eq!(counted, self.partition.counts().documents);
+    }
+
+    async fn count(&self, name: &str, value: i64) -> Result<u64, Fault> {
+        let mut code = Vec::new();
+        value::encode_key_value(&value::Value::Int64(value), &mut code);
+        let path = IndexPath::property([PathStep::Name(name)]);
+        let view = self.partition.view().await.unwrap();
+        let lookup = Lookup::Term { path, code };
+        Ok(view.index().unwrap().documents(&lookup).await?.count())
+    }
+}
+
+#[tokio::test]
+async fn runs_and_restarts_say_what_the_records_say() {
+    let mut house = House::in_memory().await;
+    for round in 0..12 {
+        for step in 0..40 {
+            let id = (round * 17 + step * 7) % 90;
+            if step % 5 == 4 {
+                house.delete(id).await.ok();
+            } else {
+                house.put(id, round).await.unwrap();
+            }
+        }
+        house.audit().await;
+        if round % 2 == 1 {
+            house.settle().await;
+            assert!(!house.index_rows().await.is_empty(), "something must be on disk");
+        }
+        house.restart().await;
+        house.audit().await;
+    }
+    assert_eq!(
+        house.count("odd", 0).await.unwrap() + house.count("odd", 1).await.unwrap(),
+        house.partition.counts().documents
+    );
+}
+
+#[tokio::test]
+async fn a_new_policy_is_indexed_beside_the_old_one() {
+    let mut house = House::in_memory().await;
+    for id in 0..100 {
+        house.put(id, 1).await.unwrap();
+    }
+    house.settle().await;
+    assert_eq!(house.partition.index_progress(), 100);
+    let odd = IndexPath::property([PathStep::Name("odd")]);
+    let version = IndexPath::property([PathStep::Name("v")]);
+    let policy = json!({ "includedPaths": [{ "path": "/odd/?" }], "excludedPaths": [{ "path": "/*" }],
+        "compositeIndexes": [[{ "path": "/odd" }, { "path": "/v", "order": "descending" }]] });
+    house.shape.store(Arc::new(ContainerShape::from(&definition(&policy))));
+    assert!(house.partition.index_progress() < 100);
+    house.partition.reshape();
+    for id in 50..150 {
+        house.put(id, 2).await.unwrap();
+        if id % 10 == 0 {
+            house.delete(id - 45).await.unwrap();
+        }
+        house.audit().await;
+    }
+    house.settle().await;
+    house.audit().await;
+    for _ in 0..2 {
+        let view = house.partition.view().await.unwrap();
+        let reader = view.index().unwrap();
+        assert_eq!(reader.covers(&odd), Coverage::Whole);
+        assert_eq!(reader.covers(&version), Coverage::None);
+        house.restart().await;
+        house.settle().await;
+        house.audit().await;
+    }
+    // And back again, without any index on the way.
+    house.shape.store(Arc::new(ContainerShape::from(&definition(&json!({ "indexingMode": "none" })))));
+    house.partition.reshape();
+    house.shape.store(Arc::new(ContainerShape::from(&definition(&json!({})))));
+    house.partition.reshape();
+    house.settle().await;
+    house.audit().await;
+    assert_eq!(house.count("v", 2).await.unwrap(), 95);
+}
+
+#[tokio::test]
+async fn damage_is_told_and_the_index_is_made_anew() {
+    let mut house = House::in_memory().await;
+    for id in 0..100 {
+        house.put(id, id % 7).await.unwrap();
+    }
+    house.settle().await;
+    let expected = house.count("v", 3).await.unwrap();
+    let rows = house.index_rows().await;
+    for index in 0..rows.len() {
+        let rows = house.index_rows().await;
+        let Some((key, row)) = rows.get(index % rows.len().max(1)) else { break };
+        let mut damaged = row.to_vec();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 0x10;
+        let mut batch = Batch::default();
+        batch.put(INDEX, key.clone(), damaged);
+        house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
+        house.put(1000 + index, 99).await.unwrap();
+        if index % 2 == 0 {
+            house.restart().await;
+        }
+        // Right, or a fault, or no index: never wrong.
+        for _ in 0..20 {
+            house.settle().await;
+            if house.partition.view().await.unwrap().index().is_none() {
+                continue;
+            }
+            match house.count("v", 3).await {
+                Ok(count) => assert_eq!(count, expected),
+                Err(fault) => assert!(matches!(fault, Fault::Storage(_))),
+            }
+            if house.partition.audit_index().await.is_ok_and(|findings| findings.is_empty()) {
+                break;
+            }
+        }
+        house.audit().await;
+    }
+    let mut batch = Batch::default();
+    batch.put(META, partition::keyspace::manifest_key(ID), b"nonsense".to_vec());
+    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
+    house.restart().await;
+    house.settle().await;
+    house.audit().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_anywhere_leaves_the_index_right() {
+    for kind in [FaultKind::Fail, FaultKind::FailSync, FaultKind::Tear { survive: 1 }] {
+        for call in (1..400).step_by(41) {
+            let script = FaultScript::seeded(call);
+            let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
+            let mut house = House::new(store).await;
+            script.fail_call(call, kind);
+            if call % 3 == 0 {
+                script.fail_next(StorageCall::Ingest, kind);
+            }
+            for id in 0..60 {
+                house.put(id % 45, id).await.ok();
+                house.store.reopen().await.ok();
+            }
+            script.calm();
+            house.store.reopen().await.unwrap();
+            // Long enough for an index that could not be made to be tried again.
+            for id in 0..40 {
+                house.put(id % 45, 7).await.unwrap();
+                if id % 10 == 0 {
+                    assert_eq!(house.partition.audit_index().await.unwrap(), []);
+                }
+            }
+            house.settle().await;
+            house.audit().await;
+            house.restart().await;
+            house.settle().await;
+            house.audit().await;
+        }
+    }
+}

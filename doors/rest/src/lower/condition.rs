@@ -1,0 +1,38 @@
+//! The condition of a patch: the end of a query, from its FROM on.
+
+use super::{bad, text_fault};
+use engine::Container;
+use model::{Fault, QueryFault, QueryTextError};
+use plan::{Filter, SystemProperties};
+use sql::Parameters;
+use std::sync::Arc;
+
+/// What makes a query of a condition.
+const BEGINNING: &str = "SELECT VALUE 1 ";
+
+/// What a condition asks of a document of `container`.
+pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, Fault> {
+    let first = text.trim_start().get(..4).unwrap_or_default();
+    if !first.eq_ignore_ascii_case("from") {
+        return Err(bad("the condition of a patch begins with FROM").into());
+    }
+    let tree = sql::parse(&format!("{BEGINNING}{text}")).map_err(|faults| placed(text_fault(faults)))?;
+    if !tree.group_by.is_empty() || tree.order_by.is_some() || tree.offset_limit.is_some() {
+        return Err(bad("the condition of a patch has FROM, JOIN and WHERE only").into());
+    }
+    let query = sql::lower(&tree, &Parameters::none()).map_err(|faults| placed(text_fault(faults)))?;
+    let system = SystemProperties { database: container.database().number(), container: container.number() };
+    Ok(Filter { query: Arc::new(query), system })
+}
+
+/// The fault with places that count from the beginning of the condition.
+fn placed(fault: QueryFault) -> QueryFault {
+    let QueryFault::Text { mut errors } = fault else {
+        return fault;
+    };
+    for QueryTextError { start, end, .. } in &mut errors {
+        *start = start.saturating_sub(BEGINNING.len());
+        *end = end.saturating_sub(BEGINNING.len());
+    }
+    QueryFault::Text { errors }
+}

@@ -1,0 +1,260 @@
+//! Queries on documents: where they run, what their pages look like, what is refused.
+
+use crate::client::{Answer, Call, Client, DOCS, container};
+use serde_json::{Value as Json, json};
+
+fn query(text: &str) -> Call {
+    query_with(&json!({ "query": text }))
+}
+
+fn query_with(body: &Json) -> Call {
+    Call::post(DOCS)
+        .header("content-type", "application/query+json")
+        .header("x-ms-documentdb-isquery", "True")
+        .header("x-ms-documentdb-query-enablecrosspartition", "True")
+        .json(body)
+}
+
+/// A container of three ranges with twenty items under five keys.
+async fn filled() -> Client {
+    let client = Client::empty().await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "25000").json(&container("c"));
+    assert_eq!(client.send(call).await.code(), (201, 0));
+    for number in 0..20 {
+        let item = json!({ "id": format!("{number:02}"), "pk": format!("k{}", number % 5), "n": number });
+        assert_eq!(client.send(Call::post(DOCS).json(&item)).await.code(), (201, 0));
+    }
+    client
+}
+
+#[track_caller]
+fn rows(answer: &Answer) -> Vec<Json> {
+    assert_eq!(answer.code(), (200, 0), "{answer:?}");
+    let page = answer.json();
+    let rows = page["Documents"].as_array().unwrap();
+    assert_eq!(page["_count"], rows.len());
+    assert_eq!(answer.header("x-ms-item-count").unwrap(), rows.len().to_string());
+    assert!(answer.header("x-ms-request-charge").unwrap().parse::<f64>().unwrap() >= 1.0);
+    assert!(answer.header("x-ms-content-path").is_some());
+    rows.clone()
+}
+
+/// The rows of all pages, read `size` at a time.
+async fn paged(client: &Client, call: Call, size: usize) -> Vec<Json> {
+    let call = call.header("x-ms-max-item-count", size.to_string());
+    let (mut next, mut all) = (call.clone(), Vec::new());
+    loop {
+        let answer = client.send(next).await;
+        let page = rows(&answer);
+        assert!(page.len() <= size);
+        all.extend(page);
+        let Some(continuation) = answer.header("x-ms-continuation") else { return all };
+        assert!(continuation.len() < 1024, "{continuation}");
+        next = call.clone().header("x-ms-continuation", continuation);
+    }
+}
+
+#[tokio::test]
+async fn whole_items_come_as_they_are_read() {
+    let client = filled().await;
+    let found = rows(&client.send(query("SELECT * FROM c WHERE c.id = '07'")).await);
+    let read = client.send(Call::get(&format!("{DOCS}/07")).key(&json!(["k2"]))).await;
+    assert_eq!(found, [read.json()]);
+    let answer = client.send(query("SELECT * FROM c")).await;
+    assert_eq!(answer.header("x-ms-session-token").unwrap().split(',').count(), 3);
+    assert_eq!(answer.json()["_rid"], client.send(Call::get("/dbs/d/colls/c")).await.json()["_rid"]);
+}
+
+#[tokio::test]
+async fn shapes_of_queries_are_answered_whole_over_all_ranges() {
+    let client = filled().await;
+    for (text, expected) in [
+        ("SELECT VALUE c.n FROM c WHERE c.n > 16 ORDER BY c.n DESC", json!([19, 18, 17])),
+        ("SELECT TOP 2 c.id FROM c ORDER BY c.n", json!([{ "id": "00" }, { "id": "01" }])),
+        ("SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 3 LIMIT 2", json!([3, 4])),
+        ("SELECT VALUE COUNT(1) FROM c", json!([20])),
+        ("SELECT VALUE AVG(c.n) FROM c", json!([9.5])),
+        ("SELECT MIN(c.n) AS least, MAX(c.n) AS most FROM c", json!([{ "least": 0, "most": 19 }])),
+        ("SELECT VALUE SUM(c.n) FROM c WHERE c.pk = 'k1'", json!([34])),
+        ("SELECT VALUE 1", json!([1])),
+        ("SELECT VALUE c.absent FROM c", json!([])),
+        ("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.pk FROM c)", json!([5])),
+    ] {
+        for size in [1, 3, 100] {
+            assert_eq!(Json::from(paged(&client, query(text), size).await), expected, "{text} by {size}");
+        }
+    }
+    let mut keys = paged(&client, query("SELECT DISTINCT VALUE c.pk FROM c"), 2).await;
+    keys.sort_by_key(ToString::to_string);
+    assert_eq!(Json::from(keys), json!(["k0", "k1", "k2", "k3", "k4"]));
+    let mut groups = paged(&client, query("SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk"), 2).await;
+    groups.sort_by_key(|group| group["pk"].to_string());
+    assert_eq!(groups[4], json!({ "pk": "k4", "n": 4 }));
+}
+
+#[tokio::test]
+async fn parameters_are_filled_in() {
+    let client = filled().await;
+    let body = json!({
+        "query": "SELECT VALUE c.n FROM c WHERE c.pk = @pk AND c.n IN (@a, @b) ORDER BY c.n OFFSET @o LIMIT 5",
+        "parameters": [
+            { "name": "@pk", "value": "k3" }, { "name": "@a", "value": 3 },
+            { "name": "@b", "value": 8.0 }, { "name": "@o", "value": 1 },
+        ],
+    });
+    assert_eq!(rows(&client.send(query_with(&body)).await), [json!(8)]);
+    let missing = client.send(query("SELECT VALUE c.n FROM c WHERE c.n = @absent")).await;
+    assert_eq!(missing.code(), (400, 0));
+    assert!(missing.message().contains("@absent"));
+}
+
+#[tokio::test]
+async fn old_clients_send_the_bare_text() {
+    let client = filled().await;
+    let call = Call::post(DOCS)
+        .header("content-type", "application/sql")
+        .key(&json!(["k0"]))
+        .body(b"SELECT VALUE c.n FROM c ORDER BY c.n".to_vec());
+    assert_eq!(Json::from(rows(&client.send(call).await)), json!([0, 5, 10, 15]));
+}
+
+#[tokio::test]
+async fn headers_say_where_a_query_runs() {
+    let client = filled().await;
+    let count = "SELECT VALUE COUNT(1) FROM c";
+    let narrow = |text: &str| query(text).without_header("x-ms-documentdb-query-enablecrosspartition");
+    assert_eq!(rows(&client.send(narrow(count).key(&json!(["k1"]))).await), [json!(4)]);
+    let mut sum = 0;
+    for range in ["0", "1", "2"] {
+        let call = narrow(count).header("x-ms-documentdb-partitionkeyrangeid", range);
+        sum += rows(&client.send(call).await)[0].as_u64().unwrap();
+    }
+    assert_eq!(sum, 20);
+    let gone = narrow(count).header("x-ms-documentdb-partitionkeyrangeid", "9");
+    assert_eq!(client.send(gone).await.code(), (410, 1002));
+    // Parts of the hash space, with the id of a range beside them or without.
+    let middle = "20000000000000000000000000000000";
+    let mut sum = 0;
+    for (name, bound) in [("x-ms-end-epk", middle), ("x-ms-start-epk", middle)] {
+        let call =
+            narrow(count).header("x-ms-read-key-type", "EffectivePartitionKeyRange").header(name, bound);
+        sum += rows(&client.send(call).await)[0].as_u64().unwrap();
+    }
+    assert_eq!(sum, 20);
+    let part = narrow(count)
+        .header("x-ms-documentdb-partitionkeyrangeid", "0")
+        .header("x-ms-start-epk", middle)
+        .header("x-ms-end-epk", "FF");
+    assert_eq!(rows(&client.send(part).await), [json!(0)]);
+}
+
+#[tokio::test]
+async fn without_leave_to_cross_partitions_the_filter_must_name_a_key() {
+    let client = filled().await;
+    let narrow = |text: &str| query(text).without_header("x-ms-documentdb-query-enablecrosspartition");
+    for (text, expected) in [
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'k1'", json!([4])),
+        ("SELECT VALUE c.n FROM c WHERE c.n > 2 AND c.pk = 'k2' ORDER BY c.n", json!([7, 12, 17])),
+    ] {
+        assert_eq!(Json::from(rows(&client.send(narrow(text)).await)), expected, "{text}");
+    }
+    for text in
+        ["SELECT * FROM c", "SELECT * FROM c WHERE c.pk > 'k1'", "SELECT * FROM c WHERE c.pk IN ('k1', 'k2')"]
+    {
+        let answer = client.send(narrow(text)).await;
+        assert_eq!(answer.code(), (400, 0), "{text}");
+        assert!(answer.message().contains("Cross partition query is required but disabled"), "{answer:?}");
+        assert_eq!(client.send(query(text)).await.code(), (200, 0), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn hierarchical_keys_and_their_beginnings() {
+    let client = Client::with_container().await;
+    let mut definition = container("h");
+    definition["partitionKey"] = json!({ "paths": ["/a", "/b"], "kind": "MultiHash", "version": 2 });
+    client.create("/dbs/d/colls", definition).await;
+    for number in 0..12 {
+        let item = json!({ "id": number.to_string(), "a": number % 2, "b": number % 3, "n": number });
+        client.create("/dbs/d/colls/h/docs", item).await;
+    }
+    let ask = |text: &str| {
+        Call::post("/dbs/d/colls/h/docs")
+            .header("content-type", "application/query+json")
+            .json(&json!({ "query": text }))
+    };
+    let all = "SELECT VALUE c.n FROM c ORDER BY c.n";
+    assert_eq!(Json::from(rows(&client.send(ask(all).key(&json!([1, 2]))).await)), json!([5, 11]));
+    assert_eq!(Json::from(rows(&client.send(ask(all).key(&json!([1]))).await)), json!([1, 3, 5, 7, 9, 11]));
+    for (text, expected) in [
+        ("SELECT VALUE c.n FROM c WHERE c.a = 1 AND c.b = 2 ORDER BY c.n", json!([5, 11])),
+        ("SELECT VALUE c.n FROM c WHERE c.a = 0 ORDER BY c.n DESC OFFSET 1 LIMIT 2", json!([8, 6])),
+    ] {
+        assert_eq!(Json::from(rows(&client.send(ask(text)).await)), expected, "{text}");
+    }
+    assert_eq!(client.send(ask("SELECT * FROM c WHERE c.b = 1")).await.code(), (400, 0));
+}
+
+#[tokio::test]
+async fn measurements_are_given_to_those_who_ask() {
+    let client = filled().await;
+    let plain = client.send(query("SELECT * FROM c")).await;
+    assert_eq!(plain.header("x-ms-documentdb-query-metrics"), None);
+    assert!(plain.header("x-ms-cosmos-query-execution-info").unwrap().contains("reverseRidEnabled"));
+    let call = query("SELECT * FROM c WHERE c.n < 3").header("x-ms-documentdb-populatequerymetrics", "True");
+    let answer = client.send(call).await;
+    let metrics = answer.header("x-ms-documentdb-query-metrics").unwrap();
+    assert!(metrics.contains("outputDocumentCount=3;") && !metrics.ends_with(';'), "{metrics}");
+}
+
+#[tokio::test]
+async fn computed_properties_are_seen_by_queries_only() {
+    let client = Client::with_container().await;
+    let mut definition = container("p");
+    definition["computedProperties"] =
+        json!([{ "name": "low", "query": "SELECT VALUE LOWER(c.name) FROM c" }]);
+    client.create("/dbs/d/colls", definition.clone()).await;
+    for (id, name) in [("1", "B"), ("2", "a"), ("3", "C")] {
+        client.create("/dbs/d/colls/p/docs", json!({ "id": id, "pk": "k", "name": name })).await;
+    }
+    let ask = |text: &str| {
+        Call::post("/dbs/d/colls/p/docs")
+            .header("content-type", "application/query+json")
+            .key(&json!(["k"]))
+            .json(&json!({ "query": text }))
+    };
+    let found = rows(&client.send(ask("SELECT VALUE c.low FROM c WHERE c.low != 'c' ORDER BY c.low")).await);
+    assert_eq!(Json::from(found), json!(["a", "b"]));
+    assert!(rows(&client.send(ask("SELECT * FROM c")).await)[0].get("low").is_none());
+    definition["id"] = json!("q");
+    definition["computedProperties"][0]["query"] = json!("SELECT VALUE LOWR(c.name) FROM c");
+    let answer = client.send(Call::post("/dbs/d/colls").json(&definition)).await;
+    assert_eq!(answer.code(), (400, 0));
+    assert!(answer.message().contains("LOWR"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_continuation_belongs_to_its_query_and_its_scope() {
+    let client = filled().await;
+    let text = "SELECT VALUE c.n FROM c ORDER BY c.n";
+    let first = client.send(query(text).header("x-ms-max-item-count", "2")).await;
+    let token = first.header("x-ms-continuation").unwrap().to_owned();
+    let resumed = query(text).header("x-ms-max-item-count", "2").header("x-ms-continuation", &token);
+    assert_eq!(Json::from(rows(&client.send(resumed).await)), json!([2, 3]));
+    let foreign = [
+        query("SELECT VALUE c.n FROM c ORDER BY c.n DESC"),
+        query("SELECT VALUE c.n FROM c"),
+        query(text).key(&json!(["k1"])),
+        Call::get(DOCS),
+    ];
+    for call in foreign {
+        let answer = client.send(call.header("x-ms-continuation", &token)).await;
+        assert_eq!(answer.code(), (400, 0), "{answer:?}");
+    }
+    let mut forged = token.into_bytes();
+    forged[30] ^= 1;
+    for forged in [forged, b"nonsense".to_vec(), b"[{\"token\":\"x\"}]".to_vec()] {
+        assert_eq!(client.send(query(text).header("x-ms-continuation", forged)).await.code(), (400, 0));
+    }
+}
