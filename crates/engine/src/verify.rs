@@ -3,10 +3,15 @@
 //! Knows nothing of how rows came to be written; what is compared is told in `partition::audit`.
 
 use crate::catalog::{CatalogState, Container};
-use kv::Store;
-use model::{ContainerNumber, Fault};
+use kv::{Durability, Store};
+use model::{Ambient, ContainerNumber, Fault};
+use partition::index::{IndexFinding, IndexMemory, IndexOptions};
 use partition::keyspace::PartitionId;
-use partition::{AuditScope, ExpiryRule, Finding, PartitionSpec, audit, read_fault, stray_containers};
+use partition::{
+    AuditScope, ExpiryRule, Finding, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, audit,
+    read_fault, stray_containers,
+};
+use std::sync::Arc;
 
 /// What was found in a store.
 #[derive(Clone, Debug, Default)]
@@ -26,19 +31,40 @@ pub struct VerifiedContainer {
     pub name: String,
     /// Documents, by the word of its partitions.
     pub documents: u64,
-    /// Disagreements; empty if all is well.
+    /// Disagreements between rows; empty if all is well.
     pub findings: Vec<Finding>,
+    /// Disagreements between index and documents; empty if all is well.
+    pub index_findings: Vec<IndexFinding>,
+    /// Partitions whose index is not finished, and was not looked at.
+    pub unindexed: usize,
+}
+
+impl VerifiedContainer {
+    /// Whether nothing contradicts anything.
+    pub fn is_sound(&self) -> bool {
+        self.findings.is_empty() && self.index_findings.is_empty()
+    }
 }
 
 impl Verification {
     /// Whether nothing contradicts anything.
     pub fn is_sound(&self) -> bool {
-        self.strays.is_empty() && self.containers.iter().all(|container| container.findings.is_empty())
+        self.strays.is_empty() && self.containers.iter().all(VerifiedContainer::is_sound)
     }
 }
 
 /// Checks everything in a store that nobody else uses.
-pub async fn verify(store: &Store) -> Result<Verification, Fault> {
+///
+/// The rows are only read. The index is asked as a server would ask it: partitions are opened and closed, which may
+/// make anew what the last server did not bring to the disk.
+pub async fn verify(store: &Store, ambient: Arc<dyn Ambient>) -> Result<Verification, Fault> {
+    let surroundings = Surroundings {
+        store: store.clone(),
+        cache: Arc::new(RecordCache::new(0, 0)),
+        ambient,
+        durability: Durability::Sync,
+        index: IndexMemory::new(IndexOptions::default()),
+    };
     let view = store.view().map_err(read_fault)?;
     let state = CatalogState::load(&view).await?;
     let mut verification = Verification { containers: Vec::new(), strays: stray_containers(&view).await? };
@@ -55,14 +81,37 @@ pub async fn verify(store: &Store) -> Result<Verification, Fault> {
             },
         };
         let report = audit(&view, &scope).await?;
+        let (index_findings, unindexed) = verify_index(&surroundings, container, &partitions).await?;
         verification.containers.push(VerifiedContainer {
             database: container.database().id().to_owned(),
             name: container.definition().id.clone(),
             documents: report.partitions.iter().map(|partition| partition.counts.documents).sum(),
             findings: report.findings,
+            index_findings,
+            unindexed,
         });
     }
     Ok(verification)
+}
+
+/// What the indexes of a container say wrongly, and how many say nothing yet.
+async fn verify_index(
+    surroundings: &Surroundings,
+    container: &Container,
+    partitions: &[PartitionSpec],
+) -> Result<(Vec<IndexFinding>, usize), Fault> {
+    let mut findings = Vec::new();
+    let mut unindexed = 0;
+    for spec in partitions {
+        let shape = Arc::clone(&container.shape);
+        let partition = PhysicalPartition::open(surroundings.clone(), spec.clone(), shape).await?;
+        match partition.index_progress() {
+            100 => findings.extend(partition.audit_index().await?),
+            _ => unindexed += 1,
+        }
+        partition.close().await?;
+    }
+    Ok((findings, unindexed))
 }
 
 fn partitions(container: &Container) -> Vec<PartitionSpec> {

@@ -371,15 +371,15 @@ mod tests {
         assert_eq!(parse_consumer_key(&consumer_key(partition, "index")), Some("index"));
         assert_eq!(parse_catalog_number(&container_key(container)), Some(7));
         assert_eq!(parse_expiry_key(b"short"), None);
-        assert_eq!(parse_run(&run_row_key(partition, 8, 9)), Some(8));
-        assert_eq!(parse_dead_run(&dead_key(partition, 8, 9)), Some(8));
-        let key = record_key(b"logical", "id");
-        assert_eq!(logical_of_record(&key, "id").unwrap(), logical_key(&Bytes::from_static(b"logical")));
         assert_eq!(parse_number_key(&number_key(container, number)), Some(number));
         assert_eq!(parse_number_key(b"short"), None);
         let last = DocumentNumber::from_raw((1 << 60) - 1).unwrap();
         let range = number_range(container, number, last);
         assert!(range.start <= number_key(container, number));
         assert!(range.end.unwrap() > number_key(container, last));
+        assert_eq!(parse_run(&run_row_key(partition, 8, 9)), Some(8));
+        assert_eq!(parse_dead_run(&dead_key(partition, 8, 9)), Some(8));
+        let key = record_key(b"logical", "id");
+        assert_eq!(logical_of_record(&key, "id").unwrap(), logical_key(&Bytes::from_static(b"logical")));
     }
 }

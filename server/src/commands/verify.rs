@@ -1,10 +1,12 @@
 //! `perihelion verify`: the data folder checked against itself, while no server uses it.
 
 use super::start::open_store;
+use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
 use crate::settings::{self, Settings};
 use clap::{ArgMatches, Command};
 use engine::{Verification, VerifiedContainer};
+use std::sync::Arc;
 
 /// Findings of a container that are printed; the rest is counted.
 const FINDINGS_SHOWN_MAX: usize = 20;
@@ -36,7 +38,7 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
     let verification = runtime.block_on(async {
-        let verification = engine::verify(&store).await;
+        let verification = engine::verify(&store, Arc::new(SystemAmbient::new())).await;
         // Nothing was changed; what closing would say of the disk is no answer to what was asked.
         let _ = store.close().await;
         verification
@@ -53,18 +55,28 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
 }
 
 #[allow(clippy::print_stdout)] // what the command is for
+fn show_container(container: &VerifiedContainer) {
+    let VerifiedContainer { database, name, documents, findings, index_findings, unindexed } = container;
+    let count = findings.len() + index_findings.len();
+    match count {
+        0 => println!("{database}/{name}: {documents} documents, sound"),
+        count => println!("{database}/{name}: {documents} documents, {count} findings"),
+    }
+    let rows = findings.iter().map(ToString::to_string);
+    let texts = rows.chain(index_findings.iter().map(ToString::to_string));
+    texts.take(FINDINGS_SHOWN_MAX).for_each(|finding| println!("  {finding}"));
+    if count > FINDINGS_SHOWN_MAX {
+        println!("  … and {} more", count - FINDINGS_SHOWN_MAX);
+    }
+    if *unindexed > 0 {
+        println!("  the index of {unindexed} partitions is not finished; a server goes on with it");
+    }
+}
+
+#[allow(clippy::print_stdout)] // what the command is for
 fn show(verification: &Verification) {
-    for VerifiedContainer { database, name, documents, findings } in &verification.containers {
-        match findings.len() {
-            0 => println!("{database}/{name}: {documents} documents, sound"),
-            count => println!("{database}/{name}: {documents} documents, {count} findings"),
-        }
-        for finding in findings.iter().take(FINDINGS_SHOWN_MAX) {
-            println!("  {finding}");
-        }
-        if findings.len() > FINDINGS_SHOWN_MAX {
-            println!("  … and {} more", findings.len() - FINDINGS_SHOWN_MAX);
-        }
+    for container in &verification.containers {
+        show_container(container);
     }
     for number in &verification.strays {
         println!("rows of container {} belong to nothing", number.0);
