@@ -39,6 +39,7 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
     flush_bytes: 1 << 20,
     run_fan_in: 2,
     memory_bytes_max: 64 << 10,
+    cache_bytes: 64 << 10,
 };
 /// Name of the one container.
 const CONTAINER: &str = "c";

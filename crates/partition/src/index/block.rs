@@ -241,6 +241,10 @@ impl Block {
         Ok(Block { entries: payload.slice(..start), restarts: payload.slice(start..end) })
     }
 
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.entries.len() + self.restarts.len()
+    }
+
     /// Groups of entries, each from one restart to the next.
     pub(crate) fn group_count(&self) -> usize {
         self.restarts.len() / 4
@@ -316,8 +320,8 @@ impl Entry {
         }
     }
 
-    /// The documents; `elsewhere` is the payload of the row that [`Entry::elsewhere`] names.
-    pub(crate) fn posting(&self, elsewhere: Option<&[u8]>) -> Result<Posting<'static>, Fault> {
+    /// The documents, unless they are in the row that [`Entry::elsewhere`] names.
+    pub(crate) fn posting(&self) -> Result<Posting<'static>, Fault> {
         match &self.place {
             PostingPlace::Full => Ok(Posting::Full),
             PostingPlace::List(bytes) => {
@@ -332,7 +336,7 @@ impl Entry {
                 Ok(Posting::List(ranks))
             }
             PostingPlace::Bitmap(bytes) => read_bitmap(bytes).map(Posting::Set),
-            PostingPlace::Elsewhere(_) => read_bitmap(elsewhere.ok_or_else(bad)?).map(Posting::Set),
+            PostingPlace::Elsewhere(_) => Err(bad()),
         }
     }
 }
@@ -364,7 +368,7 @@ mod tests {
         for (index, entry) in (0..).zip(&entries) {
             assert_eq!((&entry.key, entry.count), (&key(index), ranks(index).len() as u64));
             let expected: RoaringBitmap = ranks(index).into_iter().collect();
-            assert_eq!(entry.posting(None).unwrap().to_set(1000), expected);
+            assert_eq!(entry.posting().unwrap().to_set(1000), expected);
             let mut between = key(index);
             between.push(b'x');
             assert_eq!(block.group_of(&key(index)).unwrap(), index as usize / 16);
@@ -395,7 +399,7 @@ mod tests {
                 if let Ok(block) = Block::new(bytes.into()) {
                     for group in 0..block.group_count() {
                         if let Ok(entries) = block.group(group) {
-                            entries.iter().for_each(|entry| drop(entry.posting(None)));
+                            entries.iter().for_each(|entry| drop(entry.posting()));
                         }
                     }
                     block.group_of(b"path 00031").ok();

@@ -191,6 +191,10 @@ impl Keeper {
         manifest(self, lsn, &self.runs).put(self.home.partition, batch);
     }
 
+    pub(crate) fn memory(&self) -> &Arc<IndexMemory> {
+        &self.home.memory
+    }
+
     /// What readers ring when they meet damage.
     pub(crate) fn alarm(&self) -> &Arc<Notify> {
         &self.alarm

@@ -5,9 +5,10 @@ use crate::index::lookup::{Answer, Lookup};
 use crate::index::path::IndexPath;
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::{self, Gathering};
+use crate::index::run_cursor::Source;
 use crate::index::segment::Segment;
 use crate::index::walk::RunTerms;
-use kv::{Direction, View};
+use kv::Direction;
 use model::{EffectiveRange, Fault};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -47,20 +48,22 @@ impl Leaf {
     }
 
     /// The documents of one piece, the dead ones among them.
-    pub(crate) async fn answer(&self, view: &View, piece: &Piece) -> Result<Answer, Fault> {
+    pub(crate) async fn answer(&self, source: &Source, piece: &Piece) -> Result<Answer, Fault> {
         match (self, piece) {
             (Leaf::All, piece) => Ok(Answer::exact(ranks::full(piece.numbers().len()))),
             (Leaf::Present(path), Piece::Segment(piece)) => Ok(present_in_segment(path, &piece.segment)),
-            (Leaf::Present(path), Piece::Run(piece)) => present_in_run(path, view, piece).await,
+            (Leaf::Present(path), Piece::Run(piece)) => present_in_run(path, source, piece).await,
             (Leaf::Codes { path, range }, Piece::Segment(piece)) => {
                 Ok(codes_in_segment(path, range, &piece.segment))
             }
-            (Leaf::Codes { path, range }, Piece::Run(piece)) => codes_in_run(path, range, view, piece).await,
+            (Leaf::Codes { path, range }, Piece::Run(piece)) => {
+                codes_in_run(path, range, source, piece).await
+            }
         }
     }
 
     /// An upper bound of the documents in one piece.
-    pub(crate) async fn bound(&self, view: &View, piece: &Piece) -> Result<u64, Fault> {
+    pub(crate) async fn bound(&self, source: &Source, piece: &Piece) -> Result<u64, Fault> {
         match (self, piece) {
             (Leaf::All, piece) => Ok(piece.live_count()),
             (Leaf::Present(path), Piece::Segment(SegmentPiece { segment, .. })) => {
@@ -71,12 +74,12 @@ impl Leaf {
                 Ok(posting_sum(segment, segment.find_range(path.code(), range)))
             }
             (Leaf::Present(path), Piece::Run(piece)) => {
-                let terms = run_terms(view, piece, path, &Arc::new(present_range())).await?;
+                let terms = run_terms(source, piece, path, &Arc::new(present_range())).await?;
                 Ok(terms.peek().map_or(0, |entry| entry.count))
             }
             (Leaf::Codes { path, range }, Piece::Run(piece)) => match range.as_point() {
                 Some(_) => {
-                    let terms = run_terms(view, piece, path, range).await?;
+                    let terms = run_terms(source, piece, path, range).await?;
                     Ok(terms.peek().map_or(0, |entry| entry.count))
                 }
                 None => Ok(range_bound_in_run(path, range, piece)),
@@ -91,12 +94,12 @@ fn present_range() -> CodeRange {
 }
 
 async fn run_terms(
-    view: &View,
+    source: &Source,
     piece: &RunPiece,
     path: &IndexPath,
     range: &Arc<CodeRange>,
 ) -> Result<RunTerms, Fault> {
-    RunTerms::new(view, piece, Direction::Forward, path, range).await
+    RunTerms::new(source, piece, Direction::Forward, path, range).await
 }
 
 fn present_in_segment(path: &IndexPath, segment: &Segment) -> Answer {
@@ -105,8 +108,8 @@ fn present_in_segment(path: &IndexPath, segment: &Segment) -> Answer {
     Answer::exact(term.map(|term| segment.posting(term).to_set(universe)).unwrap_or_default())
 }
 
-async fn present_in_run(path: &IndexPath, view: &View, piece: &RunPiece) -> Result<Answer, Fault> {
-    let mut terms = run_terms(view, piece, path, &Arc::new(present_range())).await?;
+async fn present_in_run(path: &IndexPath, source: &Source, piece: &RunPiece) -> Result<Answer, Fault> {
+    let mut terms = run_terms(source, piece, path, &Arc::new(present_range())).await?;
     let universe = piece.run.numbers.len();
     let found = terms.next().await?.map(|(_, posting)| posting.to_set(universe));
     Ok(Answer::exact(found.unwrap_or_default()))
@@ -123,11 +126,11 @@ fn codes_in_segment(path: &IndexPath, range: &CodeRange, segment: &Segment) -> A
 async fn codes_in_run(
     path: &IndexPath,
     range: &Arc<CodeRange>,
-    view: &View,
+    source: &Source,
     piece: &RunPiece,
 ) -> Result<Answer, Fault> {
     let mut found = Found::new(piece.run.numbers.len());
-    let mut terms = run_terms(view, piece, path, range).await?;
+    let mut terms = run_terms(source, piece, path, range).await?;
     while let Some((code, posting)) = terms.next().await? {
         found.gathering(range, &code).add(posting);
     }

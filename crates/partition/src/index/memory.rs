@@ -1,5 +1,6 @@
 //! One bound on the memory of all segments of a store: when it is passed, the partition with the most flushes first.
 
+use crate::index::block_cache::BlockCache;
 use crate::index::options::IndexOptions;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,7 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub struct IndexMemory {
     options: IndexOptions,
+    blocks: Arc<BlockCache>,
     holders: Mutex<Holders>,
 }
 
@@ -28,12 +30,18 @@ struct Holder {
 impl IndexMemory {
     /// Nothing is held yet.
     pub fn new(options: IndexOptions) -> Arc<IndexMemory> {
-        Arc::new(IndexMemory { options, holders: Mutex::default() })
+        let blocks = Arc::new(BlockCache::new(options.cache_bytes));
+        Arc::new(IndexMemory { options, blocks, holders: Mutex::default() })
     }
 
     /// The sizes that all indexes work by.
     pub fn options(&self) -> &IndexOptions {
         &self.options
+    }
+
+    /// Rows of runs that were read lately.
+    pub(crate) fn blocks(&self) -> &Arc<BlockCache> {
+        &self.blocks
     }
 
     /// Bytes of all segments.

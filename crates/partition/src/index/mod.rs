@@ -11,7 +11,7 @@
 //! | `rules`, `terms` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
 //! | `piece`, `ranks` | what pieces have in common; sets of their documents |
-//! | `block`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
+//! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
 //! | `lookup`, `leaf`, `documents`, `walk`, `reader` | the reader's face |
@@ -19,6 +19,7 @@
 
 mod audit;
 mod block;
+mod block_cache;
 mod build;
 mod code;
 mod documents;

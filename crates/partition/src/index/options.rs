@@ -13,6 +13,8 @@ pub struct IndexOptions {
     pub run_fan_in: usize,
     /// Bytes of all documents in memory, of all partitions of a store.
     pub memory_bytes_max: usize,
+    /// Bytes of rows of runs that are kept in memory, of all partitions of a store.
+    pub cache_bytes: usize,
 }
 
 impl Default for IndexOptions {
@@ -23,6 +25,7 @@ impl Default for IndexOptions {
             flush_bytes: 32 << 20,
             run_fan_in: 4,
             memory_bytes_max: 256 << 20,
+            cache_bytes: 64 << 20,
         }
     }
 }

@@ -4,11 +4,13 @@ use crate::index::code::CodeRange;
 use crate::index::documents::{Documents, Part};
 use crate::index::leaf::Leaf;
 use crate::index::lookup::Lookup;
+use crate::index::memory::IndexMemory;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
 use crate::index::ranks;
 use crate::index::recovery::is_damage;
 use crate::index::rules::Rules;
+use crate::index::run_cursor::Source;
 use crate::index::walk::TermWalk;
 use kv::{Direction, View};
 use model::{DocumentNumber, Fault};
@@ -32,6 +34,7 @@ pub struct IndexReader {
     pub(crate) pieces: Arc<[Piece]>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) view: View,
+    pub(crate) memory: Arc<IndexMemory>,
     /// Tells the writer that the index must be made anew.
     pub(crate) alarm: Arc<Notify>,
 }
@@ -60,13 +63,18 @@ impl IndexReader {
         alarmed(&self.alarm, self.estimate_unwatched(lookup).await)
     }
 
+    pub(crate) fn source(&self) -> Source {
+        Source::Reader(self.view.clone(), Arc::clone(self.memory.blocks()))
+    }
+
     async fn estimate_unwatched(&self, lookup: &Lookup) -> Result<u64, Fault> {
         let leaves: Vec<Leaf> = lookup.leaves()?.into_iter().map(Leaf::new).collect();
+        let source = self.source();
         let mut total = 0;
         for piece in &*self.pieces {
             let mut bounds = Vec::with_capacity(leaves.len());
             for leaf in &leaves {
-                bounds.push(leaf.bound(&self.view, piece).await?);
+                bounds.push(leaf.bound(&source, piece).await?);
             }
             total += lookup.bound(piece.live_count(), &mut bounds.into_iter());
         }
@@ -80,11 +88,12 @@ impl IndexReader {
 
     async fn documents_unwatched(&self, lookup: &Lookup) -> Result<Documents, Fault> {
         let leaves: Vec<Leaf> = lookup.leaves()?.into_iter().map(Leaf::new).collect();
+        let source = self.source();
         let mut documents = Documents { parts: Vec::with_capacity(self.pieces.len()), exact: true };
         for piece in &*self.pieces {
             let mut answers = Vec::with_capacity(leaves.len());
             for leaf in &leaves {
-                answers.push(leaf.answer(&self.view, piece).await?);
+                answers.push(leaf.answer(&source, piece).await?);
             }
             let universe = piece.numbers().len();
             let answer = lookup.combine(universe, &mut answers.into_iter());

@@ -9,7 +9,8 @@
 //!
 //! Every row has a checksum; see `block`.
 
-use crate::index::block::{Block, put_number, take_bytes, take_count, take_number, unseal};
+use crate::index::block::{put_number, take_bytes, take_count, take_number, unseal};
+use crate::index::block_cache::RowPlace;
 use crate::keyspace::{self, INDEX, PartitionId};
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
@@ -153,11 +154,8 @@ impl Run {
         Ok(Run { partition, meta, numbers: numbers.into(), fences })
     }
 
-    pub(crate) async fn block(&self, view: &View, block: usize) -> Result<Option<Block>, Fault> {
-        match self.fences.row(block) {
-            Some(row) => Block::new(self.row(view, row).await?).map(Some),
-            None => Ok(None),
-        }
+    pub(crate) fn place(&self, row: u32) -> RowPlace {
+        RowPlace { partition: self.partition, run: self.meta.id, row }
     }
 
     pub(crate) async fn row(&self, view: &View, row: u32) -> Result<Bytes, Fault> {

@@ -1,13 +1,16 @@
 //! Goes through terms of a run in order or against it, one group of a block at a time.
 
-use crate::index::block::{Block, Entry};
+use crate::index::block::{Block, Entry, read_bitmap};
+use crate::index::block_cache::{BlockCache, Row};
 use crate::index::code::CodeRange;
 use crate::index::path::IndexPath;
 use crate::index::ranks::Posting;
 use crate::index::run::Run;
 use crate::storage::read_fault;
+use bytes::Bytes;
 use kv::{Direction, Store, View};
 use model::Fault;
+use roaring::RoaringBitmap;
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -15,7 +18,9 @@ use std::sync::Arc;
 /// Where rows are read from.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// One state, as readers have it.
+    /// One state, as readers have it, and rows that were read lately.
+    Reader(View, Arc<BlockCache>),
+    /// One state, every row as it is.
     View(View),
     /// The newest state each time: a merge must not hold one open.
     Store(Store),
@@ -24,9 +29,44 @@ pub(crate) enum Source {
 impl Source {
     fn view(&self) -> Result<View, Fault> {
         match self {
-            Source::View(view) => Ok(view.clone()),
+            Source::Reader(view, _) | Source::View(view) => Ok(view.clone()),
             Source::Store(store) => store.view().map_err(read_fault),
         }
+    }
+
+    fn cache(&self) -> Option<&BlockCache> {
+        match self {
+            Source::Reader(_, cache) => Some(cache),
+            Source::View(_) | Source::Store(_) => None,
+        }
+    }
+
+    /// A block by its place in the run; `None` behind the last.
+    async fn block(&self, run: &Run, block: usize) -> Result<Option<Block>, Fault> {
+        let Some(row) = run.fences.row(block) else { return Ok(None) };
+        let place = run.place(row);
+        if let Some(Row::Block(block)) = self.cache().and_then(|cache| cache.get(&place)) {
+            return Ok(Some(block));
+        }
+        let payload = run.row(&self.view()?, row).await?;
+        let Some(cache) = self.cache() else { return Block::new(payload).map(Some) };
+        // With bytes of its own, not a part of a larger piece of the store's memory.
+        let block = Block::new(Bytes::copy_from_slice(&payload))?;
+        cache.keep(place, Row::Block(block.clone()));
+        Ok(Some(block))
+    }
+
+    /// A bitmap that has a row of its own.
+    async fn bitmap(&self, run: &Run, row: u32) -> Result<Arc<RoaringBitmap>, Fault> {
+        let place = run.place(row);
+        if let Some(Row::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&place)) {
+            return Ok(set);
+        }
+        let set = Arc::new(read_bitmap(&run.row(&self.view()?, row).await?)?);
+        if let Some(cache) = self.cache() {
+            cache.keep(place, Row::Bitmap(Arc::clone(&set)));
+        }
+        Ok(set)
     }
 }
 
@@ -70,7 +110,7 @@ impl RunCursor {
 
     async fn at(run: Arc<Run>, source: Source, direction: Direction, key: &[u8]) -> Result<RunCursor, Fault> {
         let place = run.fences.block_of(key);
-        let block = run.block(&source.view()?, place).await?;
+        let block = source.block(&run, place).await?;
         let mut cursor =
             RunCursor { run, source, direction, block: None, group: 0, entries: VecDeque::new() };
         if let Some(block) = block {
@@ -114,7 +154,7 @@ impl RunCursor {
         };
         self.block = None;
         let Some(place) = place else { return Ok(false) };
-        let Some(block) = self.run.block(&self.source.view()?, place).await? else {
+        let Some(block) = self.source.block(&self.run, place).await? else {
             return Ok(false);
         };
         self.group = match self.direction {
@@ -129,8 +169,8 @@ impl RunCursor {
     /// The documents of a term.
     pub(crate) async fn posting(&self, entry: &Entry) -> Result<Posting<'static>, Fault> {
         match entry.elsewhere() {
-            Some(row) => entry.posting(Some(&self.run.row(&self.source.view()?, row).await?)),
-            None => entry.posting(None),
+            Some(row) => Ok(Posting::Set(RoaringBitmap::clone(&*self.source.bitmap(&self.run, row).await?))),
+            None => entry.posting(),
         }
     }
 }

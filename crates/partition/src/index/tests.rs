@@ -296,6 +296,7 @@ impl Case {
             pieces: self.keeper.pieces(),
             rules: Arc::clone(self.keeper.rules()),
             view: self.store.view().unwrap(),
+            memory: Arc::clone(self.keeper.memory()),
             alarm: Arc::clone(self.keeper.alarm()),
         }
     }

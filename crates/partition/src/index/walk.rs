@@ -8,7 +8,7 @@ use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::Posting;
 use crate::index::reader::{IndexReader, alarmed};
 use crate::index::run_cursor::{RunCursor, Source};
-use kv::{Direction, View};
+use kv::Direction;
 use model::{DocumentNumber, Fault};
 use roaring::RoaringBitmap;
 use std::ops::Range;
@@ -66,7 +66,7 @@ impl TermWalk {
                     Terms::Segment { piece: piece.clone(), terms }
                 }
                 Piece::Run(piece) => {
-                    let terms = RunTerms::new(&reader.view, piece, direction, &path, &range).await?;
+                    let terms = RunTerms::new(&reader.source(), piece, direction, &path, &range).await?;
                     Terms::Run { piece: piece.clone(), terms: Box::new(terms) }
                 }
             };
@@ -179,13 +179,13 @@ pub(crate) struct RunTerms {
 
 impl RunTerms {
     pub(crate) async fn new(
-        view: &View,
+        source: &Source,
         piece: &RunPiece,
         direction: Direction,
         path: &IndexPath,
         range: &Arc<CodeRange>,
     ) -> Result<RunTerms, Fault> {
-        let (run, source) = (Arc::clone(&piece.run), Source::View(view.clone()));
+        let (run, source) = (Arc::clone(&piece.run), source.clone());
         let cursor = RunCursor::seek(run, source, direction, path, range).await?;
         let (path, range) = (path.clone(), Arc::clone(range));
         let mut terms = RunTerms { cursor, direction, path, range, entry: None };

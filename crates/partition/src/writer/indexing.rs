@@ -254,6 +254,7 @@ impl Writer {
             pieces: keeper.pieces(),
             rules: Arc::clone(keeper.rules()),
             view: view.clone(),
+            memory: Arc::clone(keeper.memory()),
             alarm: Arc::clone(keeper.alarm()),
         })
     }

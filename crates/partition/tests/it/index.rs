@@ -22,6 +22,7 @@ const SMALL: IndexOptions = IndexOptions {
     flush_bytes: 1 << 20,
     run_fan_in: 2,
     memory_bytes_max: 1 << 20,
+    cache_bytes: 0,
 };
 
 /// A container of one partition over a store that outlives it.

@@ -1,0 +1,111 @@
+//! Rows of runs that were read lately, checked and decoded, for all partitions of a store.
+//!
+//! A row of a run never changes and its number is never given again, so nothing has to be taken out.
+
+use crate::index::block::Block;
+use crate::keyspace::PartitionId;
+use foldhash::fast::FixedState;
+use quick_cache::Weighter;
+use quick_cache::unsync::{Cache, DefaultLifecycle};
+use roaring::RoaringBitmap;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Parts with a lock of their own.
+const SHARDS: usize = 8;
+/// What an entry takes beside its row.
+const ENTRY_BYTES: u64 = 128;
+/// Bytes of a row, about; decides how many entries are prepared for.
+const ROW_BYTES: usize = 16 * 1024;
+
+/// Which row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RowPlace {
+    pub(crate) partition: PartitionId,
+    pub(crate) run: u64,
+    pub(crate) row: u32,
+}
+
+/// A row as readers want it.
+#[derive(Clone, Debug)]
+pub(crate) enum Row {
+    Block(Block),
+    Bitmap(Arc<RoaringBitmap>),
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<RowPlace, Row> for ByBytes {
+    fn weight(&self, _place: &RowPlace, row: &Row) -> u64 {
+        let bytes = match row {
+            Row::Block(block) => block.size_bytes(),
+            Row::Bitmap(set) => set.serialized_size(),
+        };
+        ENTRY_BYTES + bytes as u64
+    }
+}
+
+/// See the file's head.
+pub(crate) struct BlockCache {
+    shards: Vec<Mutex<Cache<RowPlace, Row, ByBytes, FixedState>>>,
+    hasher: FixedState,
+}
+
+impl std::fmt::Debug for BlockCache {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("BlockCache")
+    }
+}
+
+impl BlockCache {
+    pub(crate) fn new(bytes_max: usize) -> BlockCache {
+        let hasher = FixedState::default();
+        let shard = || {
+            let bytes = bytes_max / SHARDS;
+            let lifecycle = DefaultLifecycle::default();
+            Mutex::new(Cache::with(bytes / ROW_BYTES, bytes as u64, ByBytes, hasher.clone(), lifecycle))
+        };
+        BlockCache { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: hasher.clone() }
+    }
+
+    pub(crate) fn get(&self, place: &RowPlace) -> Option<Row> {
+        self.shard(place)?.lock().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
+    }
+
+    pub(crate) fn keep(&self, place: RowPlace, row: Row) {
+        if let Some(shard) = self.shard(&place) {
+            shard.lock().unwrap_or_else(PoisonError::into_inner).insert(place, row);
+        }
+    }
+
+    fn shard(&self, place: &RowPlace) -> Option<&Mutex<Cache<RowPlace, Row, ByBytes, FixedState>>> {
+        // The low bits are the cache's own.
+        let index = (self.hasher.hash_one(place) >> 48) % SHARDS as u64;
+        self.shards.get(usize::try_from(index).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{ContainerNumber, PartitionOrdinal};
+
+    #[test]
+    fn what_is_kept_is_found_and_bounded() {
+        let cache = BlockCache::new(SHARDS * 64 * 1024);
+        let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(2) };
+        for row in 0..10_000 {
+            let place = RowPlace { partition, run: 3, row };
+            let set: RoaringBitmap = (0..row % 500).map(|rank| rank * 3).collect();
+            cache.keep(place, Row::Bitmap(Arc::new(set.clone())));
+            if let Some(Row::Bitmap(found)) = cache.get(&place) {
+                assert_eq!(*found, set);
+            }
+        }
+        let places = (0..10_000).map(|row| RowPlace { partition, run: 3, row });
+        let kept = places.filter(|place| cache.get(place).is_some()).count();
+        assert!(kept > 0 && kept < 10_000, "{kept}");
+        assert!(cache.get(&RowPlace { partition, run: 4, row: 1 }).is_none());
+    }
+}
