@@ -5,8 +5,9 @@
 //! one of them is false, and undefined is neither.
 
 use eval::EXPRESSION_DEPTH_MAX;
+use model::policy::{CompositeIndex, CompositePath};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep};
-use plan::query::{BinaryOperator, Expression, Function, PathStep, Query, Source, UnaryOperator};
+use plan::query::{BinaryOperator, Expression, Function, PathStep, Query, SortKey, Source, UnaryOperator};
 use std::cmp::Ordering;
 use std::ops::Bound;
 use value::{Kind, PropertyPath, Value, encode_key_str, encode_key_value, key_kind_bytes};
@@ -33,6 +34,20 @@ pub(crate) fn of_filter(query: &Query, index: &IndexReader) -> Option<Known> {
 pub(crate) fn sort_path(path: &PropertyPath, index: &IndexReader) -> Option<IndexPath> {
     let path = IndexPath::property(path.segments().map(IndexStep::Name));
     (index.covers(&path) == Coverage::Whole).then_some(path)
+}
+
+/// The path of a composite index that has the order of these keys, and whether it must be walked backwards for it.
+pub(crate) fn composite_path(keys: &[SortKey], index: &IndexReader) -> Option<(IndexPath, bool)> {
+    let path_of = |is_turned: bool| {
+        let member = |key: &SortKey| {
+            let descending = key.is_backwards() != is_turned;
+            Some(CompositePath { path: key.path.clone()?, descending })
+        };
+        let paths: Option<Vec<CompositePath>> = keys.iter().map(member).collect();
+        let path = IndexPath::composite(&CompositeIndex { paths: paths? });
+        (index.covers(&path) == Coverage::Whole).then_some((path, is_turned))
+    };
+    path_of(false).or_else(|| path_of(true))
 }
 
 /// The names that lead from the document to the first source.
