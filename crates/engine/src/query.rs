@@ -7,7 +7,7 @@ use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};
 use crate::router::check_session;
-use exec::{ComputedProperty, PageRequest, Part, Program, QueryMetrics, QueryRow, Resume, rank};
+use exec::{ComputedProperty, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume, rank};
 use model::{Charge, Fault, SessionToken};
 use partition::keyspace;
 use plan::SystemProperties;
@@ -147,12 +147,13 @@ impl Engine {
     pub async fn explain(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
         let program = program(pass.container, request)?;
         let parts = self.parts(pass.container, &request.scope).await?;
-        Ok(exec::explain(&program, parts.iter().all(|part| part.is_whole)))
+        exec::explain(&program, &parts).await
     }
 
     /// The partitions of a scope, and what is asked of each.
     async fn parts(&self, container: &Container, scope: &Scope) -> Result<Vec<Part>, Fault> {
         let (hashes, keys) = bounds(container, scope)?;
+        let definition = &container.definition().partition_key;
         let mut parts = Vec::new();
         for entry in container.map.owners(&hashes) {
             let owned = keyspace::effective_range(container.number(), &entry.range);
@@ -160,8 +161,16 @@ impl Engine {
                 continue;
             };
             let partition = self.opened(container, entry).await?;
-            let is_whole = keys == owned;
-            parts.push(Part { partition, keys, is_whole, ancestors: entry.parents.clone() });
+            let scope = match scope {
+                _ if keys == owned => PartScope::Whole,
+                Scope::Key(key) if definition.is_complete(key) => {
+                    PartScope::Logical(keyspace::logical_key(&keys.start))
+                }
+                Scope::Container | Scope::Range(..) | Scope::Hashes(_) | Scope::Key(_) => {
+                    PartScope::Hashes(hashes.intersect(&entry.range))
+                }
+            };
+            parts.push(Part { partition, keys, scope, ancestors: entry.parents.clone() });
         }
         Ok(parts)
     }

@@ -25,6 +25,15 @@ pub(crate) fn insert(query: &mut Query, computed: &[ComputedProperty]) -> Result
     if computed.is_empty() {
         return Ok(());
     }
+    if let Order::Keys(keys) = &mut query.order {
+        // What an index has at the path is the member that the computed property hides.
+        for key in keys {
+            let top = key.path.as_ref().and_then(|path| path.segments().next());
+            if top.is_some_and(|top| computed.iter().any(|(name, _)| *name == top)) {
+                key.path = None;
+            }
+        }
+    }
     Insertion { computed: &computed }.insert_in_query(query, 0, EXPRESSION_DEPTH_MAX)
 }
 

@@ -1,24 +1,28 @@
 //! A stable text of how a query is carried out, for tests and for people.
 
+use model::Fault;
 use plan::query::Order;
 use std::fmt::Write;
 
 use crate::access;
 use crate::program::{Input, Layer, Program, Shape};
+use crate::task::{OpenPart, Part, PartScope};
 
-/// How a query is carried out over parts of partitions that are whole or not.
-pub fn explain(program: &Program, is_whole: bool) -> String {
+/// How a query is carried out over parts of partitions, as the index of the first of them stands.
+pub async fn explain(program: &Program, parts: &[Part]) -> Result<String, Fault> {
+    let open = match parts.first() {
+        Some(part) => Some(OpenPart { part: part.clone(), view: part.partition.view().await? }),
+        None => None,
+    };
     let mut text = String::new();
     let count = program.layers.len();
     for (index, layer) in program.layers.iter().enumerate() {
         if count > 1 {
             line(&mut text, &format!("layer {}", index + 1));
         }
-        let is_last = index + 1 == count;
         match layer.input {
             Input::Documents => {
-                let path = access::choose(layer, is_last, is_whole);
-                line(&mut text, &format!("read {path}"));
+                line(&mut text, &format!("read {}", way(layer, index + 1 == count, open.as_ref())));
                 line(&mut text, &format!("evaluate on documents {}", layer.needs.name()));
             }
             Input::Rows => line(&mut text, "read the results of the layer before"),
@@ -38,7 +42,40 @@ pub fn explain(program: &Program, is_whole: bool) -> String {
             line(&mut text, merge(layer));
         }
     }
-    text
+    Ok(text)
+}
+
+/// How documents are reached.
+fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
+    let known = open.and_then(|open| access::known(layer, &open.view));
+    let is_exact = layer.query.filter.is_none() || known.as_ref().is_some_and(|known| known.is_exact);
+    let has_index = open.is_some_and(|open| open.view.index().is_some());
+    if has_index && is_exact && access::only_counts(layer) {
+        let filter = known.map(|known| format!(" where {}", known.text)).unwrap_or_default();
+        return format!("the count of the index{filter}, or documents where they may have expired");
+    }
+    let scope = match open.map(|open| &open.part.scope) {
+        Some(PartScope::Logical(_)) if has_index => Some("the logical partition".to_owned()),
+        Some(PartScope::Hashes(_)) if has_index => Some("the stretch of hashes".to_owned()),
+        Some(PartScope::Whole | PartScope::Logical(_) | PartScope::Hashes(_)) | None => None,
+    };
+    let narrowed: Vec<String> = scope.into_iter().chain(known.map(|known| known.text)).collect();
+    let named = (!narrowed.is_empty())
+        .then(|| format!("documents that the index names by {}", narrowed.join(" and ")));
+    let can_order = open.is_some_and(|open| access::ordering(layer, open, 1).is_some());
+    if is_last && access::comes_by_number(layer) {
+        let named = named.unwrap_or_else(|| "documents".to_owned());
+        return format!("{named} by number, until the page is full");
+    }
+    let named = named.map_or_else(
+        || "all records".to_owned(),
+        |named| format!("{named}, or all records if that is cheaper"),
+    );
+    if is_last && can_order {
+        format!("{named}, or in the order of the index until the page is full")
+    } else {
+        named
+    }
 }
 
 /// How the answers of partitions become one.

@@ -116,6 +116,7 @@ impl QueryMetrics {
         self.index_time += other.index_time;
         self.read_time += other.read_time;
         self.evaluation_time += other.evaluation_time;
+        self.total_time += other.total_time;
     }
 
     /// Counts documents that were read.

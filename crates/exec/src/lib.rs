@@ -44,5 +44,5 @@ pub use found::{QueryMetrics, QueryRow};
 pub use page::{Page, PageRequest, page};
 pub use program::Program;
 pub use resume::Resume;
-pub use task::{Part, QueryBounds};
+pub use task::{Part, PartScope, QueryBounds};
 pub use vectors::with_policy;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, AccessPath};
+use crate::access;
 use crate::assembly::Assembly;
 use crate::collect::Wish;
 use crate::fault::query_fault;
@@ -98,9 +98,11 @@ impl Work {
         let [inner @ .., last] = &program.layers[..] else {
             return Ok(());
         };
-        let is_whole = parts.iter().all(|part| part.is_whole);
-        if access::choose(last, inner.is_empty(), is_whole) == AccessPath::Numbers {
-            return self.stream(last, parts).await;
+        if inner.is_empty() && access::comes_by_number(last) {
+            // Positions of unordered rows are short, so they are never cut.
+            let after = self.assembly.after().settled(|_| None);
+            let streams = parts.into_iter().map(|part| Stream::new(&self.task, part, &after)).collect();
+            return self.stream(last, streams).await;
         }
         let mut open = Vec::new();
         if program.layers.first().is_some_and(|layer| layer.input == Input::Documents) {
@@ -126,7 +128,31 @@ impl Work {
             feed = Feed::Rows(rows.map(|row| (row.position, value(row.row))).collect());
         }
         self.settle(last, &feed).await?;
+        if let Feed::Partitions(parts) = &feed
+            && inner.is_empty()
+            && self.should_walk_in_order(last, parts).await?
+        {
+            let after = self.assembly.after().settled(|_| None);
+            let ordered = |open: &OpenPart| Stream::ordered(&self.task, open.clone(), &after);
+            let streams = parts.iter().map(ordered).collect();
+            return self.stream(last, streams).await;
+        }
         self.select(last, &feed).await
+    }
+
+    /// Whether every part has an index that gives the order, and to follow it is cheaper than to sort in all parts
+    /// that hold anything to speak of.
+    async fn should_walk_in_order(&self, layer: &Layer, parts: &[OpenPart]) -> Result<bool, Fault> {
+        let offset = usize::try_from(self.assembly.offset()).unwrap_or(usize::MAX);
+        let wanted = self.assembly.room().saturating_add(offset);
+        let mut should_walk = false;
+        for open in parts {
+            if access::ordering(layer, open, wanted).is_none() {
+                return Ok(false);
+            }
+            should_walk |= access::should_walk_in_order(layer, open, wanted).await?;
+        }
+        Ok(should_walk)
     }
 
     async fn found(&mut self, layer: &Layer, feed: &Feed, wish: &Wish) -> Result<Found, Fault> {
@@ -174,11 +200,8 @@ impl Work {
     }
 
     /// Fills the page from streams, always from the one whose next row comes first.
-    async fn stream(&mut self, layer: &Layer, parts: Vec<Part>) -> Result<(), Fault> {
-        // Positions of unordered rows are short, so they are never cut.
-        let after = self.assembly.after().settled(|_| None);
-        let mut streams: Vec<Stream> =
-            parts.into_iter().map(|part| Stream::new(&self.task, part, &after)).collect();
+    async fn stream(&mut self, layer: &Layer, mut streams: Vec<Stream>) -> Result<(), Fault> {
+        let begun_at = self.assembly.after().settled(|_| None);
         loop {
             let first = streams.iter_mut().filter(|stream| stream.next_place().is_some());
             let first = first.min_by(|left, right| left.next_place().cmp(&right.next_place()));
@@ -193,10 +216,12 @@ impl Work {
                 self.assembly.push(row);
                 continue;
             }
-            if self.task.is_late() {
-                if let Some(place) = stream.next_place() {
-                    self.assembly.reach(place.to_vec());
-                }
+            // A page that got nowhere would be asked for again and again.
+            if let Some(place) = stream.next_place()
+                && *place > begun_at[..]
+                && self.task.is_late()
+            {
+                self.assembly.reach(place.to_vec());
                 return Ok(());
             }
             let offset = self.assembly.offset().min(OFFSET_HELD_MAX);

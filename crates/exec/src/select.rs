@@ -3,14 +3,16 @@
 //! Partitions work at the same time, a bounded number of them; what they collect is merged as it comes, which gives
 //! the same as one after the other.
 
-use model::Fault;
+use eval::Context;
+use model::{DocumentNumber, Fault};
+use plan::StoredDocument;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 use value::{Value, ValueRef};
 
-use crate::access::RecordWalk;
+use crate::access::{self, Walk};
 use crate::collect::{Collector, Wish};
 use crate::fault::query_fault;
 use crate::found::{Found, QueryMetrics};
@@ -20,6 +22,8 @@ use crate::task::{OpenPart, Task};
 
 /// Partitions that work for one query at the same time.
 const PARTITIONS_AT_ONCE: usize = 8;
+/// Documents that are fetched by number at a time.
+const NUMBERS_AT_A_TIME: usize = 64;
 /// Rows of a layer between two looks at the clock and at other tasks.
 const ROWS_AT_A_TIME: usize = 1024;
 
@@ -70,22 +74,60 @@ async fn collect(task: Arc<Task>, open: OpenPart, wish: Wish) -> Result<(Collect
     let context = task.context();
     let mut metrics = QueryMetrics::default();
     let mut collector = Collector::new(layer, &context, wish);
-    let mut walk = RecordWalk::new(open.view, open.part.keys);
+    if let Some(count) = access::counted(layer, &open, &mut metrics).await? {
+        collector.add_rows(count);
+        return Ok((collector, metrics));
+    }
+    let mut walk = Walk::begin(layer, open, &mut metrics).await?;
     while let Some(documents) = walk.next(&mut metrics).await? {
         context.check_time().map_err(query_fault)?;
         let begun = Instant::now();
-        for stored in &documents {
-            let tie = stored.number.raw().to_be_bytes();
-            let item = Item { tie: &tie, stored: Some(stored) };
-            layer.for_each_match(&context, &task.program.system, stored, &mut |row| {
-                collector.add(layer, row, item)?;
-                Ok(ControlFlow::Continue(()))
-            })?;
-        }
+        add_documents(&task, layer, &context, &documents, &mut collector)?;
         metrics.evaluation_time += begun.elapsed();
         tokio::task::yield_now().await;
     }
     Ok((collector, metrics))
+}
+
+fn add_documents(
+    task: &Task,
+    layer: &Layer,
+    context: &Context<'_>,
+    documents: &[StoredDocument],
+    collector: &mut Collector,
+) -> Result<(), Fault> {
+    for stored in documents {
+        let tie = stored.number.raw().to_be_bytes();
+        let item = Item { tie: &tie, stored: Some(stored) };
+        layer.for_each_match(context, &task.program.system, stored, &mut |row| {
+            collector.add(layer, row, item)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    Ok(())
+}
+
+/// The results of the innermost layer over some documents of a part.
+pub(crate) async fn over_numbers(
+    task: &Task,
+    open: &OpenPart,
+    numbers: &[DocumentNumber],
+    wish: &Wish,
+    metrics: &mut QueryMetrics,
+) -> Result<Found, Fault> {
+    let layer = innermost(task)?;
+    let context = task.context();
+    let mut collector = Collector::new(layer, &context, wish.clone());
+    for some in numbers.chunks(NUMBERS_AT_A_TIME) {
+        context.check_time().map_err(query_fault)?;
+        let begun = Instant::now();
+        let documents = open.view.by_numbers(some, &open.part.keys).await?;
+        metrics.documents_by_index += documents.len() as u64;
+        metrics.count_read(&documents, begun.elapsed());
+        add_documents(task, layer, &context, &documents, &mut collector)?;
+        tokio::task::yield_now().await;
+    }
+    collector.finish(layer, &context).map_err(query_fault)
 }
 
 /// The results of a layer over those of the layer below, or over nothing.

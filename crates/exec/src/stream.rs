@@ -1,16 +1,17 @@
-//! Streaming: rows of several partitions in the order of their numbers, no further than they are wanted.
+//! Streaming: rows of several partitions in the order of numbers or of an index, no further than they are wanted.
 //!
 //! A partition is begun when all rows before its first number are given. Where a filter lets so few documents pass
 //! that looking at all records is cheaper than to fetch one after the other, the rest of a partition is selected.
 
 use eval::{EvalFault, Holding};
-use model::Fault;
+use model::{DocumentNumber, Fault};
+use plan::StoredDocument;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{NumberWalk, is_scan_cheaper};
+use crate::access::{self, NumberWalk, OrderedStep, OrderedWalk, is_scan_cheaper};
 use crate::collect::Wish;
 use crate::fault::query_fault;
 use crate::found::{FoundRow, QueryMetrics};
@@ -18,7 +19,7 @@ use crate::position::{self, Item};
 use crate::program::Layer;
 use crate::resume::After;
 use crate::select;
-use crate::task::{OpenPart, Part, Task};
+use crate::task::{OpenPart, Part, PartScope, Task};
 
 /// Rows and documents that are seen before a decision between fetching and scanning.
 const SEEN_BEFORE_DECISION: u64 = 2048;
@@ -47,22 +48,43 @@ pub(crate) struct Stream {
 
 #[derive(Debug)]
 enum State {
+    /// Not read yet.
     Waiting,
+    /// By number.
     Walking(OpenPart, Box<NumberWalk>),
+    /// To be walked in the order of an index.
+    Ordering(OpenPart),
+    /// In the order of an index, perhaps with documents that must be sorted first.
+    Ordered(OpenPart, Box<OrderedWalk>, Vec<DocumentNumber>),
+    /// By looking at everything.
     Selecting(OpenPart),
     Done,
 }
 
 impl Stream {
-    /// The rows of `part` behind `after`.
+    /// The rows of `part` behind `after` in the order of numbers.
     pub(crate) fn new(task: &Task, part: Part, after: &[u8]) -> Stream {
         let first = part.ordinals().min().map_or(0, |ordinal| u64::from(ordinal.0) << 40);
         let reached = after.to_vec().max(first.to_be_bytes().to_vec());
         // Nothing was ever written to it, or all is gone.
         let is_empty = part.partition.counts().documents == 0;
         let state = if is_empty { State::Done } else { State::Waiting };
-        let holding = task.budget.holding();
-        Stream { part, state, rows: VecDeque::new(), holding, reached, seen: 0, found: 0 }
+        Stream {
+            part,
+            state,
+            rows: VecDeque::new(),
+            holding: task.budget.holding(),
+            reached,
+            seen: 0,
+            found: 0,
+        }
+    }
+
+    /// The rows of a part behind `after` in the order of its index.
+    pub(crate) fn ordered(task: &Task, open: OpenPart, after: &[u8]) -> Stream {
+        let (part, reached) = (open.part.clone(), after.to_vec());
+        let (rows, holding) = (VecDeque::new(), task.budget.holding());
+        Stream { part, state: State::Ordering(open), rows, holding, reached, seen: 0, found: 0 }
     }
 
     /// Where its next row stands at the earliest; nothing if there is none.
@@ -70,7 +92,14 @@ impl Stream {
         match (self.rows.front(), &self.state) {
             (Some((row, _)), _) => Some(&row.position),
             (None, State::Done) => None,
-            (None, State::Waiting | State::Walking(..) | State::Selecting(_)) => Some(&self.reached),
+            (
+                None,
+                State::Waiting
+                | State::Walking(..)
+                | State::Ordering(_)
+                | State::Ordered(..)
+                | State::Selecting(_),
+            ) => Some(&self.reached),
         }
     }
 
@@ -101,13 +130,13 @@ impl Stream {
             State::Done => Ok(None),
             State::Waiting => {
                 let open = task.open(self.part.clone()).await?;
-                self.state = State::Walking(open.clone(), Box::new(self.walk_from_here(&open, wanted)));
+                self.state = self.begun(layer, &open, wanted, metrics).await?;
                 Ok(Some(open))
             }
             State::Walking(open, mut walk) => {
                 let is_broken_off = self.walk(task, layer, &mut walk, wanted, metrics).await?;
                 self.state = if is_broken_off {
-                    let walk = self.walk_from_here(&open, wanted);
+                    let walk = walk.restarted_at(self.first_number(), self.part.ordinals());
                     State::Walking(open, Box::new(walk))
                 } else if !walk.has_more() {
                     State::Done
@@ -116,6 +145,19 @@ impl Stream {
                 } else {
                     State::Walking(open, walk)
                 };
+                Ok(None)
+            }
+            State::Ordering(open) => {
+                let request = access::ordering(layer, &open, wanted.rows);
+                let request =
+                    request.ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
+                let (view, keys) = (open.view.clone(), self.part.keys.clone());
+                let walk = OrderedWalk::new(view, keys, request, &self.reached).await?;
+                self.state = State::Ordered(open, Box::new(walk), Vec::new());
+                Ok(None)
+            }
+            State::Ordered(open, walk, heap) => {
+                self.state = self.ordered_step(task, layer, open, walk, heap, wanted, metrics).await?;
                 Ok(None)
             }
             State::Selecting(open) => {
@@ -134,34 +176,96 @@ impl Stream {
         }
     }
 
-    fn walk_from_here(&self, open: &OpenPart, wanted: Wanted) -> NumberWalk {
-        let first = self.reached.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        NumberWalk::new(open.view.clone(), self.part.keys.clone(), self.part.ordinals(), first, wanted.rows)
+    /// How a part is read: the documents that an index names, else all; else they are selected.
+    async fn begun(
+        &self,
+        layer: &Layer,
+        open: &OpenPart,
+        wanted: Wanted,
+        metrics: &mut QueryMetrics,
+    ) -> Result<State, Fault> {
+        let (view, keys) = (open.view.clone(), self.part.keys.clone());
+        let first = self.first_number();
+        if let (Some(index), Some(lookup)) = (open.view.index(), access::narrowed(layer, open)) {
+            let begun = Instant::now();
+            let documents = index.documents(&lookup).await?;
+            metrics.index_time += begun.elapsed();
+            let walk = NumberWalk::over_named(view, keys, documents, first, wanted.rows);
+            return Ok(State::Walking(open.clone(), Box::new(walk)));
+        }
+        if self.part.scope != PartScope::Whole {
+            return Ok(State::Selecting(open.clone()));
+        }
+        let walk = NumberWalk::over_all(view, keys, self.part.ordinals(), first, wanted.rows);
+        Ok(State::Walking(open.clone(), Box::new(walk)))
     }
 
-    fn should_scan(&self, layer: &Layer, wanted: Wanted) -> bool {
-        let total = self.part.partition.counts().documents;
-        self.seen >= SEEN_BEFORE_DECISION
-            && is_scan_cheaper(layer, self.seen, self.found, wanted.rows as u64, total)
+    /// The number that rows not found yet have at least.
+    fn first_number(&self) -> u64 {
+        self.reached.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
-    /// Takes the rows of one chunk; tells whether it broke off because there are enough.
-    async fn walk(
+    /// One step in the order of an index.
+    #[allow(clippy::too_many_arguments)] // the parts of a state that is taken apart and put together again
+    async fn ordered_step(
         &mut self,
         task: &Task,
         layer: &Layer,
-        walk: &mut NumberWalk,
+        open: OpenPart,
+        mut walk: Box<OrderedWalk>,
+        heap: Vec<DocumentNumber>,
         wanted: Wanted,
         metrics: &mut QueryMetrics,
-    ) -> Result<bool, Fault> {
+    ) -> Result<State, Fault> {
+        if !heap.is_empty() {
+            let after = After::Position(self.reached.clone());
+            let wish = Wish { after, count: wanted.rows, bytes: wanted.bytes, with_results: true };
+            let found = select::over_numbers(task, &open, &heap, &wish, metrics).await?;
+            self.seen += heap.len() as u64;
+            drop(found.holding);
+            found.rows.into_iter().try_for_each(|row| self.push(row)).map_err(query_fault)?;
+            if found.has_more {
+                self.reached = found.reached;
+                return Ok(State::Ordered(open, walk, heap));
+            }
+            return Ok(State::Ordered(open, walk, Vec::new()));
+        }
+        match walk.next(metrics).await? {
+            OrderedStep::End => Ok(State::Done),
+            OrderedStep::Heap(heap) => Ok(State::Ordered(open, walk, heap)),
+            OrderedStep::Sorted(documents, reached) => {
+                let broken_off_at = self.take_rows(task, layer, &documents, wanted, metrics)?;
+                tokio::task::yield_now().await;
+                if let Some(position) = broken_off_at {
+                    self.reached = position;
+                    return Ok(State::Ordering(open));
+                }
+                self.reached = reached.max(std::mem::take(&mut self.reached));
+                Ok(if self.should_scan(layer, wanted) {
+                    State::Selecting(open)
+                } else {
+                    State::Ordered(open, walk, Vec::new())
+                })
+            }
+        }
+    }
+
+    /// Takes the rows of documents that come in order; tells where it broke off because there are enough.
+    fn take_rows(
+        &mut self,
+        task: &Task,
+        layer: &Layer,
+        documents: &[StoredDocument],
+        wanted: Wanted,
+        metrics: &mut QueryMetrics,
+    ) -> Result<Option<Vec<u8>>, Fault> {
         let context = task.context();
         context.check_time().map_err(query_fault)?;
-        let documents = walk.next(metrics).await?;
         let begun = Instant::now();
         let mut position = Vec::new();
         let mut size = 0;
         let mut is_enough = false;
-        for stored in &documents {
+        for stored in documents {
             let tie = stored.number.raw().to_be_bytes();
             let item = Item { tie: &tie, stored: Some(stored) };
             self.seen += 1;
@@ -182,16 +286,39 @@ impl Stream {
                 break;
             }
         }
-        // A chunk that ends with enough rows is not begun again for nothing.
-        let is_last =
-            documents.last().is_some_and(|last| position.starts_with(&last.number.raw().to_be_bytes()));
-        let is_broken_off = is_enough && !(is_last && layer.has_one_row());
-        self.reached = if is_broken_off {
-            position
-        } else {
-            self.reached.clone().max(walk.next_number().to_be_bytes().to_vec())
-        };
         metrics.evaluation_time += begun.elapsed();
+        Ok(is_enough.then_some(position))
+    }
+
+    fn should_scan(&self, layer: &Layer, wanted: Wanted) -> bool {
+        let total = self.part.partition.counts().documents;
+        self.part.scope == PartScope::Whole
+            && self.seen >= SEEN_BEFORE_DECISION
+            && is_scan_cheaper(layer, self.seen, self.found, wanted.rows as u64, total)
+    }
+
+    /// Takes the rows of one chunk; tells whether it broke off because there are enough.
+    async fn walk(
+        &mut self,
+        task: &Task,
+        layer: &Layer,
+        walk: &mut NumberWalk,
+        wanted: Wanted,
+        metrics: &mut QueryMetrics,
+    ) -> Result<bool, Fault> {
+        let documents = walk.next(metrics).await?;
+        let broken_off_at = self.take_rows(task, layer, &documents, wanted, metrics)?;
+        // A chunk that ends with enough rows is not begun again for nothing.
+        let is_broken_off = broken_off_at.as_ref().is_some_and(|position| {
+            let last = documents.last().map(|last| last.number.raw().to_be_bytes());
+            let is_last = last.is_some_and(|last| position.starts_with(&last));
+            !(is_last && layer.has_one_row())
+        });
+        let behind = walk.next_number().to_be_bytes().to_vec();
+        self.reached = match broken_off_at {
+            Some(position) if is_broken_off => position,
+            Some(_) | None => behind.max(std::mem::take(&mut self.reached)),
+        };
         tokio::task::yield_now().await;
         Ok(is_broken_off)
     }

@@ -1,8 +1,10 @@
 //! What all partitions share that work for one page.
 
+use bytes::Bytes;
 use eval::{Budget, Context, Deadline};
 use kv::KeyRange;
-use model::{Ambient, Fault, Lsn, PartitionOrdinal};
+use model::{Ambient, EffectiveRange, Fault, Lsn, PartitionOrdinal};
+use partition::index::Lookup;
 use partition::{PartitionView, PhysicalPartition};
 use std::sync::Arc;
 
@@ -34,10 +36,32 @@ pub struct Part {
     pub partition: Arc<PhysicalPartition>,
     /// The keys of the documents that are asked for.
     pub keys: KeyRange,
-    /// Whether these are all documents of the partition.
-    pub is_whole: bool,
+    /// The same for an index.
+    pub scope: PartScope,
     /// The partitions it came from by splits: it holds documents with their numbers.
     pub ancestors: Vec<PartitionOrdinal>,
+}
+
+/// Which documents of a partition are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartScope {
+    /// All.
+    Whole,
+    /// Those of one logical partition: effective key and partition key code.
+    Logical(Bytes),
+    /// Those of a stretch of the hash space.
+    Hashes(EffectiveRange),
+}
+
+impl PartScope {
+    /// What an index is asked for; nothing where all are meant.
+    pub(crate) fn lookup(&self) -> Option<Lookup> {
+        match self {
+            PartScope::Whole => None,
+            PartScope::Logical(key) => Some(Lookup::Logical(key.clone())),
+            PartScope::Hashes(range) => Some(Lookup::Effective(range.clone())),
+        }
+    }
 }
 
 impl Part {

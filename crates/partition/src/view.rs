@@ -11,7 +11,7 @@ use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
 use kv::{Direction, KeyRange, ScanLimit, View};
-use model::{Charge, DocumentNumber, Fault, Lsn, MissingFault};
+use model::{Charge, DefaultTtl, DocumentNumber, Fault, Lsn, MissingFault};
 use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -212,6 +212,38 @@ impl PartitionView {
         let number = |key: &Bytes| keyspace::parse_number_key(key).ok_or_else(|| damaged("number key"));
         let resume_after = last.map(|(key, _)| number(key)).transpose()?;
         Ok(NumberPage { documents, resume_after })
+    }
+
+    /// Reads documents by their numbers, in the order of these; those are passed over that are not there, are expired
+    /// or have no key among `keys`.
+    pub async fn by_numbers(
+        &self,
+        numbers: &[DocumentNumber],
+        keys: &KeyRange,
+    ) -> Result<Vec<StoredDocument>, Fault> {
+        let container = self.partition.container;
+        let mut documents = Vec::with_capacity(numbers.len());
+        for numbers in numbers.chunks(FETCH_AT_A_TIME) {
+            let rows: Vec<Bytes> =
+                numbers.iter().map(|number| keyspace::number_key(container, *number)).collect();
+            let found = self.view.get_many(NUMBERS, &rows).await.map_err(read_fault)?;
+            let found: Vec<Bytes> = found.into_iter().flatten().filter(|key| keys.contains(key)).collect();
+            for row in self.view.get_many(RECORDS, &found).await.map_err(read_fault)?.iter().flatten() {
+                let record = Record::decode(row)?;
+                if !self.is_expired(&record) {
+                    documents.push(record.into_stored());
+                }
+            }
+        }
+        Ok(documents)
+    }
+
+    /// Whether no document of the container ever expires, as things stand.
+    pub fn never_expires(&self) -> bool {
+        match self.shape.default_ttl {
+            DefaultTtl::Off => true,
+            DefaultTtl::OnDemand | DefaultTtl::Seconds(_) => false,
+        }
     }
 
     /// Reads a document by its number, if it is there, is not expired and has a key among `keys`.

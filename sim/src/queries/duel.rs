@@ -31,6 +31,8 @@ const ACCOUNT_KEY: &[u8] = b"key of the duel";
 const WISHES: u64 = 50;
 /// Most documents that a container begins with.
 const DOCUMENTS_MAX: u64 = 45;
+/// Sizes of pages: small ones, so that much is left, and one for all.
+const PAGES: [u64; 6] = [1, 2, 3, 6, 12, 60];
 /// Longest text of a continuation.
 const CONTINUATION_MAX: usize = 1024;
 
@@ -81,6 +83,8 @@ struct Ring {
     container: Arc<Container>,
     ambient: Arc<SeededAmbient>,
     partitions: u32,
+    /// Whether documents can expire.
+    expires: bool,
     items: BTreeMap<(String, String), Item>,
     tally: Tally,
 }
@@ -105,8 +109,9 @@ impl Ring {
             }),
             _ => json!({}),
         };
+        let expires = random.chance(60);
         let definition = ContainerDefinition::from_json(&json!({
-            "id": "c", "defaultTtl": -1, "indexingPolicy": policy,
+            "id": "c", "defaultTtl": if expires { Json::from(-1) } else { Json::Null }, "indexingPolicy": policy,
             "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
         }))?;
         let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
@@ -114,7 +119,7 @@ impl Ring {
         let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
         let container = engine.create_container(pass()?, &database, definition, Some(throughput)).await?;
         let tally = Tally::default();
-        Ok(Ring { engine, principal, container, ambient, partitions, items: BTreeMap::new(), tally })
+        Ok(Ring { engine, principal, container, ambient, partitions, expires, items: BTreeMap::new(), tally })
     }
 
     /// Writes or deletes a document, or lets time pass.
@@ -161,7 +166,7 @@ impl Ring {
 
     fn is_expired(&self, item: &Item) -> bool {
         let ttl = item.body.get("ttl").and_then(Json::as_u64);
-        ttl.is_some_and(|ttl| item.ts + ttl <= self.ambient.now_seconds())
+        self.expires && ttl.is_some_and(|ttl| item.ts + ttl <= self.ambient.now_seconds())
     }
 
     /// The documents that a wish is about, as they are now.
@@ -224,7 +229,7 @@ impl Ring {
         let mut last: Option<rules::Place> = None;
         let mut continuation = None;
         loop {
-            let items_max = random.between(1, 25);
+            let items_max = *random.pick(&PAGES);
             let mut rows = rules::rows(wish, &self.items(wish));
             if let Some(last) = &last {
                 rows.retain(|row| rules::compare_places(wish, &row.place, last).is_gt());
@@ -268,7 +273,7 @@ impl Ring {
     async fn compare_contents(&mut self, wish: &Wish, random: &mut Random) -> Result<(), Complaint> {
         let mut answers = Vec::new();
         for _ in 0..2 {
-            let items_max = usize::try_from(random.between(1, 25)).unwrap_or(1);
+            let items_max = usize::try_from(*random.pick(&PAGES)).unwrap_or(1);
             let (mut rows, mut continuation) = (Vec::new(), None);
             loop {
                 let page = self.page(wish, items_max, continuation).await?;

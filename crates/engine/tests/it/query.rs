@@ -165,6 +165,10 @@ async fn sessions_charges_and_metrics_are_told() {
     let container = filled(&harness).await;
     let count = request("SELECT VALUE COUNT(1) FROM c", Scope::Container, 10, None);
     let page = ask(&harness, &container, &count).await.unwrap();
+    // The index knows it.
+    assert_eq!((row(&page.rows[0]).as_str(), page.metrics.documents_read), ("60", 0));
+    let count = request("SELECT VALUE COUNT(c.n) FROM c", Scope::Container, 10, None);
+    let page = ask(&harness, &container, &count).await.unwrap();
     assert_eq!(page.session.len(), 3);
     assert_eq!((page.metrics.documents_read, page.metrics.rows), (60, 1));
     let again = ask(&harness, &container, &count).await.unwrap();
@@ -187,11 +191,14 @@ async fn an_explanation_names_the_way() {
     let text = explain("SELECT * FROM c WHERE c.n = 1", Scope::Container).await;
     assert_eq!(
         text,
-        "read documents by number, until the page is full\nevaluate on documents as stored\nfrom container\n\
+        "read documents that the index names by /n = 1 by number, until the page is full\nevaluate on documents as stored\nfrom container\n\
          where ($0.n = 1)\nselect row $0\nmerge rows by number\n"
     );
     let text = explain("SELECT * FROM c", Scope::Key(key(&container, r#"["3"]"#))).await;
-    assert!(text.starts_with("read all records\n"), "{text}");
+    assert!(
+        text.starts_with("read documents that the index names by the logical partition by number"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -98,6 +98,13 @@ impl Groups {
         Ok(())
     }
 
+    /// Adds so many rows to counts without keys.
+    pub fn add_rows(&mut self, rows: u64) {
+        if let Some(group) = self.groups.get_mut(&[][..]) {
+            group.accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(rows));
+        }
+    }
+
     /// Makes the group of the code at hand, if it is wanted.
     fn begin(
         &mut self,

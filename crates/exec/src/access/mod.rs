@@ -1,42 +1,63 @@
 //! How a partition's documents are reached. One file per way; which one is taken never changes a result.
+//!
+//! | file | the way |
+//! |---|---|
+//! | `records` | all records as they lie |
+//! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
+//! | `ordered` | in the order of a sort key, as an index has it |
+//! | `lookup` | what an index can say about a filter |
 
+mod lookup;
 mod numbers;
+mod ordered;
 mod records;
 
+pub(crate) use lookup::Known;
 pub(crate) use numbers::NumberWalk;
+pub(crate) use ordered::{OrderedRequest, OrderedStep, OrderedWalk};
 pub(crate) use records::RecordWalk;
 
-use plan::query::Order;
-use std::fmt;
+use model::Fault;
+use partition::PartitionView;
+use partition::index::Lookup;
+use plan::StoredDocument;
+use plan::query::{AggregateKind, Expression, Order, Source};
+use std::time::Instant;
 
+use crate::computed::is_document;
+use crate::found::QueryMetrics;
 use crate::program::{Input, Layer, Shape};
+use crate::task::OpenPart;
 
-/// A way to a partition's documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AccessPath {
-    /// In the order of numbers, which is the order of unordered results: reading ends when the page is full. Each
-    /// document is fetched by its key.
-    Numbers,
-    /// In the order of keys, as they lie: the fastest way to look at all of them, and no other order but by selection.
-    Records,
+/// What fetching a document by its number costs against reading it as records lie.
+const FETCH_COST: u64 = 4;
+/// Documents that are fetched and sorted rather than walked in order, for each that is wanted.
+const SORT_INSTEAD: u64 = 4;
+
+/// Whether results come in the order of numbers, so that reading can end when the page is full.
+pub(crate) fn comes_by_number(layer: &Layer) -> bool {
+    let is_unordered = layer.shape == Shape::Rows && matches!(layer.query.order, Order::None);
+    layer.input == Input::Documents && is_unordered
 }
 
-/// The way to take for a layer that reads documents. `is_whole` tells whether all documents of the partitions are
-/// asked for, or those of some keys alone.
-pub(crate) fn choose(layer: &Layer, is_last: bool, is_whole: bool) -> AccessPath {
-    let comes_by_number = layer.shape == Shape::Rows && matches!(layer.query.order, Order::None);
-    if layer.input == Input::Documents && is_last && is_whole && comes_by_number {
-        AccessPath::Numbers
-    } else {
-        AccessPath::Records
+/// What the index of a view knows of the filter.
+pub(crate) fn known(layer: &Layer, view: &PartitionView) -> Option<Known> {
+    lookup::of_filter(&layer.query, view.index()?)
+}
+
+/// The lookup for the documents that a part is asked for; nothing if the index cannot narrow them.
+pub(crate) fn narrowed(layer: &Layer, open: &OpenPart) -> Option<Lookup> {
+    let known = known(layer, &open.view).map(|known| known.lookup);
+    open.view.index()?;
+    match (open.part.scope.lookup(), known) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        (Some(scope), Some(known)) => Some(Lookup::And(vec![scope, known])),
     }
 }
 
-/// What reading by number costs against reading as records lie, for each document.
-const FETCH_COST: u64 = 4;
-
-/// Whether it is cheaper to look at all records of a partition than to go on by number. `seen` documents gave `found`
-/// rows, `wanted` more are needed, and there are `total` documents of which `seen` are behind us.
+/// Whether it is cheaper to look at all records of a partition than to go on document by document. `seen` documents
+/// gave `found` rows, `wanted` more are needed, and there are `total` documents of which `seen` are behind us.
 pub(crate) fn is_scan_cheaper(layer: &Layer, seen: u64, found: u64, wanted: u64, total: u64) -> bool {
     if layer.query.filter.is_none() && layer.has_one_row() {
         return false;
@@ -46,11 +67,126 @@ pub(crate) fn is_scan_cheaper(layer: &Layer, seen: u64, found: u64, wanted: u64,
     needed.min(left).saturating_mul(FETCH_COST) > total
 }
 
-impl fmt::Display for AccessPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            AccessPath::Numbers => "documents by number, until the page is full",
-            AccessPath::Records => "all records",
-        })
+/// A way to all documents of a part that the filter may let pass, in any order.
+#[derive(Debug)]
+pub(crate) enum Walk {
+    Records(RecordWalk),
+    Numbers(Box<NumberWalk>),
+}
+
+impl Walk {
+    /// The cheaper of the two ways.
+    pub(crate) async fn begin(
+        layer: &Layer,
+        open: OpenPart,
+        metrics: &mut QueryMetrics,
+    ) -> Result<Walk, Fault> {
+        let begun = Instant::now();
+        let narrowed = narrowed(layer, &open);
+        let OpenPart { part, view } = open;
+        if let (Some(index), Some(lookup)) = (view.index(), narrowed) {
+            let total = match part.scope.lookup() {
+                None => index.document_count(),
+                Some(scope) => index.estimate(&scope).await?,
+            };
+            if index.estimate(&lookup).await?.saturating_mul(FETCH_COST) < total {
+                let documents = index.documents(&lookup).await?;
+                metrics.index_time += begun.elapsed();
+                let walk = NumberWalk::over_named(view, part.keys, documents, 0, usize::MAX);
+                return Ok(Walk::Numbers(Box::new(walk)));
+            }
+        }
+        Ok(Walk::Records(RecordWalk::new(view, part.keys)))
     }
+
+    /// The next chunk; nothing at the end.
+    pub(crate) async fn next(
+        &mut self,
+        metrics: &mut QueryMetrics,
+    ) -> Result<Option<Vec<StoredDocument>>, Fault> {
+        match self {
+            Walk::Records(walk) => walk.next(metrics).await,
+            Walk::Numbers(walk) if walk.has_more() => walk.next(metrics).await.map(Some),
+            Walk::Numbers(_) => Ok(None),
+        }
+    }
+}
+
+/// Whether a query only counts documents.
+pub(crate) fn only_counts(layer: &Layer) -> bool {
+    let is_plain = matches!(&layer.query.sources[..], [Source::Container { path }] if path.is_empty());
+    let grouping = layer.query.grouping.as_ref();
+    is_plain
+        && layer.input == Input::Documents
+        && grouping.is_some_and(|grouping| {
+            grouping.keys.is_empty()
+                && grouping.aggregates.iter().all(|aggregate| {
+                    let is_there = is_document(&aggregate.argument)
+                        || matches!(aggregate.argument, Expression::Constant(_));
+                    aggregate.kind == AggregateKind::Count && is_there
+                })
+        })
+}
+
+/// The number of documents that pass, where an index knows it exactly.
+pub(crate) async fn counted(
+    layer: &Layer,
+    open: &OpenPart,
+    metrics: &mut QueryMetrics,
+) -> Result<Option<u64>, Fault> {
+    let Some(index) = open.view.index() else {
+        return Ok(None);
+    };
+    if !only_counts(layer) || !open.view.never_expires() {
+        return Ok(None);
+    }
+    let mut parts: Vec<Lookup> = open.part.scope.lookup().into_iter().collect();
+    if layer.query.filter.is_some() {
+        match known(layer, &open.view) {
+            Some(known) if known.is_exact => parts.push(known.lookup),
+            Some(_) | None => return Ok(None),
+        }
+    }
+    let begun = Instant::now();
+    let documents = index.documents(&Lookup::And(parts)).await?;
+    metrics.index_time += begun.elapsed();
+    Ok(documents.is_exact().then(|| documents.count()))
+}
+
+/// What to ask the index of a part for to get its documents in the order of the first key; nothing if it cannot.
+pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<OrderedRequest> {
+    let Order::Keys(keys) = &layer.query.order else {
+        return None;
+    };
+    if layer.shape != Shape::Rows || layer.input != Input::Documents {
+        return None;
+    }
+    let first = keys.first()?;
+    let path = lookup::sort_path(first.path.as_ref()?, open.view.index()?)?;
+    let within = narrowed(layer, open);
+    Some(OrderedRequest {
+        path,
+        is_backwards: first.is_backwards(),
+        is_only_key: keys.len() == 1,
+        within,
+        wanted,
+    })
+}
+
+/// Whether to walk documents in the order of the index rather than to look at all of them and sort.
+pub(crate) async fn should_walk_in_order(
+    layer: &Layer,
+    open: &OpenPart,
+    wanted: usize,
+) -> Result<bool, Fault> {
+    let (Some(index), Some(request)) = (open.view.index(), ordering(layer, open, wanted)) else {
+        return Ok(false);
+    };
+    let total = index.document_count();
+    let candidates = match &request.within {
+        None => total,
+        Some(lookup) => index.estimate(lookup).await?,
+    };
+    let wanted = wanted as u64;
+    Ok(candidates > wanted.saturating_mul(SORT_INSTEAD) && wanted.saturating_mul(FETCH_COST) < total)
 }

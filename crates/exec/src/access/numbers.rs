@@ -5,6 +5,7 @@
 
 use kv::KeyRange;
 use model::{DocumentNumber, Fault, PartitionOrdinal};
+use partition::index::Documents;
 use partition::{NumberScan, PartitionView};
 use plan::StoredDocument;
 use std::collections::VecDeque;
@@ -23,14 +24,22 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub(crate) struct NumberWalk {
     view: PartitionView,
     keys: KeyRange,
-    /// What is left: first and last number of each stretch, in order.
-    stretches: VecDeque<(DocumentNumber, DocumentNumber)>,
+    numbers: Numbers,
     chunk_rows: usize,
+}
+
+/// The numbers that are left.
+#[derive(Debug)]
+enum Numbers {
+    /// All of some stretches: first and last of each, in order.
+    Stretches(VecDeque<(DocumentNumber, DocumentNumber)>),
+    /// Those that an index named, from one on; nothing at the end.
+    Named(Box<Documents>, Option<DocumentNumber>),
 }
 
 impl NumberWalk {
     /// A walk from `first` on over numbers that the partitions `ordinals` gave; `wanted` rows will do.
-    pub(crate) fn new(
+    pub(crate) fn over_all(
         view: PartitionView,
         keys: KeyRange,
         ordinals: impl IntoIterator<Item = PartitionOrdinal>,
@@ -47,40 +56,112 @@ impl NumberWalk {
             })
             .collect();
         stretches.sort_unstable();
-        let chunk_rows = wanted.saturating_add(1).clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX);
-        NumberWalk { view, keys, stretches: stretches.into(), chunk_rows }
+        let numbers = Numbers::Stretches(stretches.into());
+        NumberWalk { view, keys, numbers, chunk_rows: first_chunk(wanted) }
+    }
+
+    /// A walk from `first` on over documents that an index named.
+    pub(crate) fn over_named(
+        view: PartitionView,
+        keys: KeyRange,
+        documents: Documents,
+        first: u64,
+        wanted: usize,
+    ) -> NumberWalk {
+        let next = DocumentNumber::from_raw(first).and_then(|first| documents.iter_from(Some(first)).next());
+        let numbers = Numbers::Named(Box::new(documents), next);
+        NumberWalk { view, keys, numbers, chunk_rows: first_chunk(wanted) }
+    }
+
+    /// The same walk from another number on.
+    pub(crate) fn restarted_at(
+        self,
+        first: u64,
+        ordinals: impl IntoIterator<Item = PartitionOrdinal>,
+    ) -> NumberWalk {
+        let NumberWalk { view, keys, numbers, chunk_rows } = self;
+        match numbers {
+            Numbers::Stretches(_) => NumberWalk::over_all(view, keys, ordinals, first, chunk_rows),
+            Numbers::Named(documents, _) => NumberWalk::over_named(view, keys, *documents, first, chunk_rows),
+        }
     }
 
     /// Whether there may be documents left.
     pub(crate) fn has_more(&self) -> bool {
-        !self.stretches.is_empty()
+        match &self.numbers {
+            Numbers::Stretches(stretches) => !stretches.is_empty(),
+            Numbers::Named(_, next) => next.is_some(),
+        }
     }
 
     /// The number before which nothing is left.
     pub(crate) fn next_number(&self) -> u64 {
-        self.stretches.front().map_or(u64::MAX, |(first, _)| first.raw())
+        let next = match &self.numbers {
+            Numbers::Stretches(stretches) => stretches.front().map(|(first, _)| *first),
+            Numbers::Named(_, next) => *next,
+        };
+        next.map_or(u64::MAX, DocumentNumber::raw)
     }
 
     /// The next chunk, which may be empty before the end.
     pub(crate) async fn next(&mut self, metrics: &mut QueryMetrics) -> Result<Vec<StoredDocument>, Fault> {
-        let Some((first, last)) = self.stretches.pop_front() else {
-            return Ok(Vec::new());
-        };
         let begun = Instant::now();
-        let scan = NumberScan {
-            first,
-            last,
-            keys: self.keys.clone(),
-            items_max: self.chunk_rows,
-            bytes_max: CHUNK_BYTES,
+        let documents = match &mut self.numbers {
+            Numbers::Stretches(stretches) => {
+                let Some((first, last)) = stretches.pop_front() else {
+                    return Ok(Vec::new());
+                };
+                let scan = NumberScan {
+                    first,
+                    last,
+                    keys: self.keys.clone(),
+                    items_max: self.chunk_rows,
+                    bytes_max: CHUNK_BYTES,
+                };
+                let page = self.view.numbered(&scan).await?;
+                let next = page.resume_after.and_then(|seen| DocumentNumber::from_raw(seen.raw() + 1));
+                if let Some(next) = next.filter(|next| *next <= last) {
+                    stretches.push_front((next, last));
+                }
+                page.documents
+            }
+            Numbers::Named(named, next) => {
+                let Some(first) = next.take() else {
+                    return Ok(Vec::new());
+                };
+                let mut numbers: Vec<_> = named.iter_from(Some(first)).take(self.chunk_rows + 1).collect();
+                let behind = (numbers.len() > self.chunk_rows).then(|| numbers.pop()).flatten();
+                let (documents, fetched) = fetch(&self.view, &self.keys, &numbers).await?;
+                *next = numbers.get(fetched).copied().or(behind);
+                metrics.documents_by_index += documents.len() as u64;
+                documents
+            }
         };
-        let page = self.view.numbered(&scan).await?;
-        let next = page.resume_after.and_then(|seen| DocumentNumber::from_raw(seen.raw() + 1));
-        if let Some(next) = next.filter(|next| *next <= last) {
-            self.stretches.push_front((next, last));
-        }
         self.chunk_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
-        metrics.count_read(&page.documents, begun.elapsed());
-        Ok(page.documents)
+        metrics.count_read(&documents, begun.elapsed());
+        Ok(documents)
     }
+}
+
+fn first_chunk(wanted: usize) -> usize {
+    wanted.saturating_add(1).clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX)
+}
+
+/// Fetches documents by number until they are many bytes; tells how many numbers were looked at.
+pub(super) async fn fetch(
+    view: &PartitionView,
+    keys: &KeyRange,
+    numbers: &[DocumentNumber],
+) -> Result<(Vec<StoredDocument>, usize), Fault> {
+    let (mut documents, mut bytes, mut fetched) = (Vec::new(), 0, 0);
+    for some in numbers.chunks(CHUNK_ROWS_MIN) {
+        if bytes >= CHUNK_BYTES {
+            break;
+        }
+        let found = view.by_numbers(some, keys).await?;
+        bytes += found.iter().map(|stored: &StoredDocument| stored.document.bytes().len()).sum::<usize>();
+        documents.extend(found);
+        fetched += some.len();
+    }
+    Ok((documents, fetched))
 }

@@ -48,6 +48,10 @@ impl CollectedGroups {
         self.groups.add(grouping, row, &self.origin)
     }
 
+    pub(super) fn add_rows(&mut self, rows: u64) {
+        self.groups.add_rows(rows);
+    }
+
     pub(super) fn merge(&mut self, other: CollectedGroups) {
         self.groups.merge(other.groups);
     }

@@ -81,6 +81,14 @@ impl Collector {
         }
     }
 
+    /// Takes so many rows that are only counted.
+    pub(crate) fn add_rows(&mut self, rows: u64) {
+        match self {
+            Collector::Groups(groups) => groups.add_rows(rows),
+            Collector::Rows(_) | Collector::Distinct(_) | Collector::DistinctOrdered(_) => {}
+        }
+    }
+
     /// Takes all that another one for the same layer and wish has.
     pub(crate) fn merge(&mut self, other: Collector) {
         match (self, other) {

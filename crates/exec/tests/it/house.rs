@@ -3,7 +3,7 @@
 
 use arc_swap::ArcSwap;
 use eval::{Budget, Context, DocumentRow};
-use exec::{ComputedProperty, Page, PageRequest, Part, Program, QueryBounds, QueryRow, Resume};
+use exec::{ComputedProperty, Page, PageRequest, Part, PartScope, Program, QueryBounds, QueryRow, Resume};
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
 use model::{Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, Fault, PartitionOrdinal};
 use partition::index::{IndexMemory, IndexOptions};
@@ -80,7 +80,12 @@ impl House {
             let spec = PartitionSpec { id, range };
             let opened =
                 PhysicalPartition::open(surroundings.clone(), spec, Arc::clone(&shape)).await.unwrap();
-            parts.push(Part { partition: Arc::new(opened), keys, is_whole: true, ancestors: Vec::new() });
+            parts.push(Part {
+                partition: Arc::new(opened),
+                keys,
+                scope: PartScope::Whole,
+                ancestors: Vec::new(),
+            });
         }
         House { clock, parts, computed: Vec::new(), bounds: QueryBounds::default(), definition }
     }
@@ -120,8 +125,9 @@ impl House {
     /// The part that holds one logical partition alone.
     pub(crate) fn logical(&self, id: &str) -> Part {
         let (key, part) = self.route(id);
-        let keys = keyspace::logical_range(&keyspace::logical_prefix(SYSTEM.container, &key));
-        Part { keys, is_whole: false, ..part.clone() }
+        let prefix = keyspace::logical_prefix(SYSTEM.container, &key);
+        let scope = PartScope::Logical(keyspace::logical_key(&prefix));
+        Part { keys: keyspace::logical_range(&prefix), scope, ..part.clone() }
     }
 
     /// All documents that are there now.
