@@ -40,6 +40,13 @@ impl Engine {
         }
     }
 
+    /// How much of the index that a container's policy asks for is there, in percent. Partitions that nobody uses
+    /// count as ready: they make theirs when they are opened.
+    pub fn index_progress(&self, container: &Container) -> u8 {
+        let opened = container.map.entries.iter().filter_map(|entry| entry.opened.get());
+        opened.map(|partition| partition.index_progress()).min().unwrap_or(100)
+    }
+
     /// Compares the index of every partition of a container with its records; for checks, not for requests.
     pub async fn audit_index(&self, container: &Container) -> Result<Vec<IndexFinding>, Fault> {
         let mut findings = Vec::new();

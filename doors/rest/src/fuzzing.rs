@@ -1,12 +1,16 @@
-//! A way in for the fuzzer to what is judged before a caller is known. Not part of the door's face.
+//! A way in for the fuzzer to what is judged before a caller is known, and to the bodies of queries. Not part of the
+//! door's face.
 
 use crate::auth::{Signed, authenticate as judge};
+use crate::lower::{QueryText, pinned_keys};
 use crate::resource_token;
 use crate::route::Path;
 use crate::wire::names;
 use engine::{Access, AccountKey};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method};
+use model::PartitionKeyDefinition;
+use sql::rewrite::{Extent, client_plan, hybrid_plan};
 
 /// The server's time while fuzzing.
 const NOW_SECONDS: u64 = 1_700_000_000;
@@ -25,4 +29,43 @@ pub fn authenticate(authorization: &[u8], date: &[u8], path: &str) {
     let access = Access::new(vec![AccountKey::new(b"a key that no input knows")], [0; 32]);
     let signed = Signed { verb: &Method::GET, path: &path, headers: &headers };
     assert!(judge(&access, NOW_SECONDS, &signed).is_err(), "a forged signature was accepted");
+}
+
+/// What clients put into a rewritten query.
+const FILLED: [(&str, &str); 4] = [
+    ("{documentdb-formattableorderbyquery-filter}", "true"),
+    ("{documentdb-formattablehybridsearchquery-totaldocumentcount}", "20"),
+    ("{documentdb-formattablehybridsearchquery-totalwordcount-0}", "30"),
+    ("{documentdb-formattablehybridsearchquery-hitcountsarray-0}", "[1]"),
+];
+
+/// Reads the body of a query, and makes of it all that a request could ask for. What clients are told to send instead
+/// must be queries too.
+pub fn query_body(body: &[u8]) {
+    let Ok(text) = QueryText::read(&HeaderMap::new(), body) else { return };
+    let Ok((tree, query)) = text.tree_and_query() else { return };
+    let definition = serde_json::json!({ "paths": ["/a", "/b/c"], "kind": "MultiHash", "version": 2 });
+    if let Ok(definition) = PartitionKeyDefinition::from_json(&definition) {
+        let keys = pinned_keys(&query, &definition).unwrap_or_default();
+        assert!(keys.iter().all(|key| (1..=2).contains(&key.components.len())));
+    }
+    for extent in [Extent::OneKey, Extent::Ranges] {
+        let Ok(plan) = client_plan(&tree, &query, extent, &|_| true) else { continue };
+        check_rewritten(plan.rewritten.as_ref());
+    }
+    if let Some(plan) = hybrid_plan(&tree, &query) {
+        check_rewritten(plan.statistics.as_ref());
+    }
+}
+
+fn check_rewritten(rewritten: Option<&sql::ast::Query>) {
+    let Some(rewritten) = rewritten else { return };
+    let text = FILLED.iter().fold(sql::print(rewritten), |text, (place, filled)| text.replace(place, filled));
+    // What is added may bring a query that was at its bounds beyond them.
+    if let Err(faults) = sql::parse(&text) {
+        let is_bound = |fault: &sql::SqlFault| {
+            matches!(fault.kind, sql::FaultKind::Limit { .. } | sql::FaultKind::TextTooLong { .. })
+        };
+        assert!(faults.0.iter().all(is_bound), "{text}: {faults}");
+    }
 }

@@ -16,7 +16,7 @@ use value::{Document, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("json_in", json_in),
     ("binary_json_in", binary_json_in),
     ("key_code", key_code),
@@ -26,6 +26,7 @@ pub const TARGETS: [Target; 9] = [
     ("auth_header", auth_header),
     ("definition", definition),
     ("sql_text", sql_text),
+    ("query_body", query_body),
 ];
 
 /// Separates the two parts of an input; no byte of UTF-8 text.
@@ -202,6 +203,16 @@ pub fn sql_text(data: &[u8]) {
     match sql::lower(&query, &parameters) {
         Ok(plan) => assert!(!plan.to_string().is_empty()),
         Err(faults) => check_faults(text, &faults),
+    }
+}
+
+/// The body of a query and a continuation beside it: the body is read or refused, and nobody can make a continuation.
+pub fn query_body(data: &[u8]) {
+    let (body, continuation) = parts(data);
+    rest::fuzzing::query_body(body);
+    let key = model::ContinuationKey::new([7; 32]);
+    if let Ok(text) = std::str::from_utf8(continuation) {
+        assert!(key.open(b"a query", text).is_err(), "a forged continuation was accepted");
     }
 }
 

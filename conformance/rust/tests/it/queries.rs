@@ -43,7 +43,10 @@ fn rows_of_all_ranges_are_joined() {
         let container = filled(f).await;
         for (query, expected) in [
             ("SELECT VALUE c.n FROM c ORDER BY c.n", json!((0..40).collect::<Vec<_>>())),
-            ("SELECT VALUE c.n FROM c WHERE c.team = 'red' AND c.n > 30 ORDER BY c.n DESC", json!([39, 36, 33])),
+            (
+                "SELECT VALUE c.n FROM c WHERE c.team = 'red' AND c.n > 30 ORDER BY c.n DESC",
+                json!([39, 36, 33]),
+            ),
             ("SELECT TOP 2 c.id FROM c ORDER BY c.n", json!([{ "id": "00" }, { "id": "01" }])),
             ("SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 10 LIMIT 3", json!([10, 11, 12])),
             ("SELECT VALUE c.nothing FROM c", json!([])),
@@ -53,7 +56,8 @@ fn rows_of_all_ranges_are_joined() {
                 assert_eq!(json!(found), expected, "{query} by {size}");
             }
         }
-        let red = rows(&container, "SELECT * FROM c WHERE c.team = 'red'", FeedScope::full_container(), 5).await;
+        let red =
+            rows(&container, "SELECT * FROM c WHERE c.team = 'red'", FeedScope::full_container(), 5).await;
         assert_eq!(red.unwrap().len(), 14);
     });
 }
@@ -77,6 +81,21 @@ fn inside_one_key_anything_is_answered() {
             .and_then(|query| query.with_parameter("@team", "green"))
             .unwrap();
         assert_eq!(json!(rows(&container, query, scope(), 10).await.unwrap()), json!([10, 31]));
+    });
+}
+
+/// What the SDK cannot join it does not ask for.
+#[test]
+fn aggregates_stay_inside_one_key() {
+    over_both(async |f| {
+        let container = filled(f).await;
+        for query in [
+            "SELECT VALUE COUNT(1) FROM c",
+            "SELECT c.team FROM c GROUP BY c.team",
+            "SELECT DISTINCT c.team FROM c",
+        ] {
+            assert!(rows(&container, query, FeedScope::full_container(), 10).await.is_err(), "{query}");
+        }
     });
 }
 

@@ -19,7 +19,8 @@ fn throughput_of_a_container_is_read_and_replaced() {
         let replaced = container.begin_replace_throughput(wanted, None).await.unwrap().await.unwrap();
         assert_eq!(replaced.into_model().unwrap().throughput(), Some(1200));
         assert_eq!(rate().await, Some(1200));
-        let refusal = match container.begin_replace_throughput(ThroughputProperties::manual(350), None).await {
+        let refusal = match container.begin_replace_throughput(ThroughputProperties::manual(350), None).await
+        {
             Ok(poller) => poller.await.map(|_| ()),
             Err(error) => Err(error),
         };

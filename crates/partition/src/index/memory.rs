@@ -16,6 +16,7 @@ pub struct IndexMemory {
 struct Holders {
     by_share: HashMap<u64, Holder>,
     share_last: u64,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl IndexMemory {
 
     /// Bytes of all segments.
     pub fn held_bytes(&self) -> usize {
-        self.lock().by_share.values().map(|holder| holder.bytes).sum()
+        self.lock().bytes
     }
 
     fn lock(&self) -> MutexGuard<'_, Holders> {
@@ -70,13 +71,13 @@ impl Share {
     /// Says how much the index holds now. If all together hold too much, the one with the most is asked to
     /// flush.
     pub(crate) fn set(&self, bytes: usize) {
-        let holders = &mut self.memory.lock().by_share;
-        if let Some(holder) = holders.get_mut(&self.id) {
+        let holders = &mut *self.memory.lock();
+        if let Some(holder) = holders.by_share.get_mut(&self.id) {
+            holders.bytes = holders.bytes - holder.bytes + bytes;
             holder.bytes = bytes;
         }
-        let total: usize = holders.values().map(|holder| holder.bytes).sum();
-        if total > self.memory.options.memory_bytes_max
-            && let Some(largest) = holders.values().max_by_key(|holder| holder.bytes)
+        if holders.bytes > self.memory.options.memory_bytes_max
+            && let Some(largest) = holders.by_share.values().max_by_key(|holder| holder.bytes)
         {
             largest.is_asked.notify_one();
         }
@@ -90,7 +91,10 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.memory.lock().by_share.remove(&self.id);
+        let mut holders = self.memory.lock();
+        if let Some(holder) = holders.by_share.remove(&self.id) {
+            holders.bytes -= holder.bytes;
+        }
     }
 }
 

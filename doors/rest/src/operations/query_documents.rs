@@ -12,7 +12,7 @@ use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
 use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
 use http::StatusCode;
-use model::{Fault, QueryFault};
+use model::{Charge, Fault, QueryFault};
 use plan::query::Query;
 use std::time::Duration;
 
@@ -36,6 +36,11 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         continuation: page.continuation,
         session,
     };
+    if headers::flag(call.headers(), &names::EXPLAIN)? {
+        let text = call.engine.explain(pass, &request).await?;
+        let body = serde_json::json!({ "explain": text }).to_string().into_bytes();
+        return Ok(Reply::json(StatusCode::OK, Charge::MINIMUM, body));
+    }
     let page = call.engine.query(pass, &request).await?;
     let mut reply = Reply::json(StatusCode::OK, page.charge, body(&container, &page.rows));
     reply.number(&names::ITEM_COUNT, page.rows.len());

@@ -36,6 +36,8 @@ names! {
     ETAG = "etag";
     /// The name by which the client called us.
     HOST = "host";
+    /// Whether a query is to be explained instead of answered; a header of our own.
+    EXPLAIN = "x-perihelion-explain";
     /// How long a resource token shall live, in seconds.
     EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds";
     /// The version that must be there.

@@ -209,6 +209,20 @@ async fn measurements_are_given_to_those_who_ask() {
 }
 
 #[tokio::test]
+async fn a_query_is_explained_to_those_who_ask() {
+    let client = filled().await;
+    let call = query("SELECT VALUE COUNT(1) FROM c WHERE c.n > 3").header("x-perihelion-explain", "true");
+    let answer = client.send(call).await;
+    assert_eq!(answer.code(), (200, 0));
+    let text = answer.json()["explain"].as_str().unwrap().to_owned();
+    assert!(text.contains("COUNT"), "{text}");
+    let broken = query("SELECT VALUE").header("x-perihelion-explain", "true");
+    assert_eq!(client.send(broken).await.code(), (400, 0));
+    let odd = query("SELECT VALUE 1").header("x-perihelion-explain", "maybe");
+    assert_eq!(client.send(odd).await.code(), (400, 0));
+}
+
+#[tokio::test]
 async fn computed_properties_are_seen_by_queries_only() {
     let client = Client::with_container().await;
     let mut definition = container("p");

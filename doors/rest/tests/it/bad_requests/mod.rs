@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value as Json, json};
 use values::{
     AUTOSCALES, BATCHES, CONTAINERS, CONTINUATIONS, COUNTS, DATABASES, ENCRYPTION_KEYS, FLAGS, ITEMS, KEYS,
-    LIVES, OFFERS, PATCHES, PERMISSIONS, RANGES, RATES, RIDS, SCRIPTS, SESSIONS, TRIGGERS, VERSIONS,
+    LIVES, OFFERS, PATCHES, PERMISSIONS, QUERIES, RANGES, RATES, RIDS, SCRIPTS, SESSIONS, TRIGGERS, VERSIONS,
 };
 
 const COLLECTION: &str = "/dbs/d/colls/c";
@@ -44,17 +44,20 @@ enum Field {
     TriggerBody,
     EncryptionKeyBody,
     OfferBody,
+    QueryBody,
     /// How long a token lives.
     Life,
     Upsert,
     Migration,
     Quota,
+    /// What a query says about itself in headers.
+    QueryFlags,
 }
 
 use Field::{
     BatchBody, ContainerBody, DatabaseBody, EncryptionKeyBody, IntendedContainer, ItemBody, Key, Life,
-    Migration, OfferBody, OptionalKey, Page, PatchBody, PermissionBody, Quota, Range, ScriptBody, Session,
-    Throughput, TriggerBody, Upsert, Version,
+    Migration, OfferBody, OptionalKey, Page, PatchBody, PermissionBody, QueryBody, QueryFlags, Quota, Range,
+    ScriptBody, Session, Throughput, TriggerBody, Upsert, Version,
 };
 
 fn item_body() -> Json {
@@ -149,9 +152,38 @@ fn good_small_requests() -> Vec<Good> {
     requests
 }
 
+/// Queries over items and over all lists.
+fn good_queries() -> Vec<Good> {
+    let body = json!({
+        "query": "SELECT * FROM c WHERE c.n = @n ORDER BY c.n OFFSET 0 LIMIT 5",
+        "parameters": [{ "name": "@n", "value": 1 }],
+    });
+    let query = |path: &str| Call::post(path).header("x-ms-documentdb-isquery", "true").json(&body);
+    let everywhere = |call: Call| call.header("x-ms-documentdb-query-enablecrosspartition", "true");
+    let plan = Call::post(DOCS)
+        .header("x-ms-cosmos-is-query-plan-request", "true")
+        .header("x-ms-cosmos-supported-query-features", "OrderBy, OffsetAndLimit")
+        .json(&body);
+    let mut requests = vec![
+        Good {
+            call: everywhere(query(DOCS)),
+            fields: &[QueryBody, QueryFlags, Page, Session, OptionalKey, Range, IntendedContainer],
+        },
+        Good { call: query(DOCS).key(&json!(["a"])), fields: &[QueryBody, Page] },
+        Good { call: plan, fields: &[QueryBody, OptionalKey, IntendedContainer] },
+    ];
+    let lists = ["/dbs", "/dbs/d/colls", "/offers", USERS, PERMISSION_LIST, ENCRYPTION_KEY_LIST];
+    let scripts = ["/dbs/d/colls/c/sprocs", "/dbs/d/colls/c/triggers", "/dbs/d/colls/c/udfs"];
+    for path in lists.into_iter().chain(scripts).chain(["/dbs/d/colls/c/conflicts"]) {
+        requests.push(Good { call: query(path), fields: &[QueryBody, Page] });
+    }
+    requests
+}
+
 fn good_requests() -> Vec<Good> {
     let mut requests = good_large_requests();
     requests.extend(good_small_requests());
+    requests.extend(good_queries());
     requests
 }
 
@@ -299,6 +331,15 @@ fn spoiled(good: &Good) -> Vec<(String, Call)> {
             TriggerBody => spoiled_bodies(&good.call, TRIGGERS),
             EncryptionKeyBody => spoiled_bodies(&good.call, ENCRYPTION_KEYS),
             OfferBody => spoiled_bodies(&good.call, OFFERS),
+            QueryBody => [spoiled_bodies(&good.call, QUERIES), spoiled_queries(&good.call)].concat(),
+            QueryFlags => [
+                with_headers(&good.call, "x-ms-documentdb-query-enablecrosspartition", FLAGS),
+                with_headers(&good.call, "x-ms-documentdb-query-enablecrosspartition", &[b"false"]),
+                with_headers(&good.call, "x-ms-documentdb-populatequerymetrics", FLAGS),
+                with_headers(&good.call, "x-ms-start-epk", &[b"x", b"0", b"\xFF"]),
+                with_headers(&good.call, "x-ms-end-epk", &[b"x", b"0", b"\xFF"]),
+            ]
+            .concat(),
             Life => with_headers(&good.call, "x-ms-documentdb-expiry-seconds", LIVES),
             Upsert => with_headers(&good.call, "x-ms-documentdb-is-upsert", FLAGS),
             Quota => with_headers(&good.call, "x-ms-documentdb-populatequotainfo", FLAGS),
@@ -327,6 +368,21 @@ fn spoiled_keys(call: &Call) -> Vec<(String, Call)> {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     calls.extend(with_headers(call, name, &[long.as_bytes(), deep.as_bytes()]));
     calls
+}
+
+/// Texts beyond a bound, and more parameters than there can be.
+fn spoiled_queries(call: &Call) -> Vec<(String, Call)> {
+    let long = format!("SELECT * FROM c{}", " ".repeat(512 * 1024));
+    let deep = format!("SELECT VALUE {}1{} FROM c", "(".repeat(50_000), ")".repeat(50_000));
+    let wide = format!("SELECT VALUE c FROM c WHERE {}", vec!["c.a"; 2_001].join(" OR "));
+    let joined = format!("SELECT VALUE 1 FROM c {}", "JOIN t IN c.a ".repeat(11));
+    let texts = [("long", long), ("deep", deep), ("wide", wide), ("joined", joined)];
+    let bodies = texts.into_iter().map(|(name, text)| (name, json!({ "query": text })));
+    let many: Vec<Json> =
+        (0..10_001).map(|number| json!({ "name": format!("@p{number}"), "value": 1 })).collect();
+    let many = ("many parameters", json!({ "query": "SELECT VALUE 1", "parameters": many }));
+    let named = |(name, body): (&str, Json)| (name.to_owned(), call.clone().json(&body));
+    bodies.chain([many]).map(named).collect()
 }
 
 fn absent_key(call: &Call) -> (String, Call) {
