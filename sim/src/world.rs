@@ -190,6 +190,8 @@ impl World {
             if let Some(wire) = wire_ttl(default_ttl) {
                 members.insert("defaultTtl".to_owned(), wire);
             }
+            // Comes along, so that indexes are made anew beside all that happens.
+            members.insert("indexingPolicy".to_owned(), policy_of(default_ttl));
         }
         self.run(async move {
             let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
@@ -400,6 +402,20 @@ fn open(
     let signature = mac.finalize().into_bytes();
     let principal = engine.access().verify_signature(b"payload", &signature, 1);
     Ok((engine, principal.ok_or("the signature was refused")?))
+}
+
+/// Each kind of default has an indexing policy of its own.
+fn policy_of(default_ttl: DefaultTtl) -> Json {
+    match default_ttl {
+        DefaultTtl::Off => json!({}),
+        DefaultTtl::OnDemand => json!({ "excludedPaths": [{ "path": "/first/?" }, { "path": "/pad/*" }] }),
+        DefaultTtl::Seconds(seconds) if seconds % 2 == 0 => json!({ "indexingMode": "none" }),
+        DefaultTtl::Seconds(_) => json!({
+            "includedPaths": [{ "path": "/last/?" }],
+            "excludedPaths": [{ "path": "/*" }],
+            "compositeIndexes": [[{ "path": "/mail" }, { "path": "/n", "order": "descending" }]],
+        }),
+    }
 }
 
 async fn create_container(

@@ -30,7 +30,7 @@ use value::{Document, Value};
 
 /// Clients that create at the same time: the writer commits what waits together.
 const CLIENTS: usize = 64;
-const LOOKUPS: u32 = 200;
+const LOOKUPS: u32 = 1000;
 
 #[derive(Debug)]
 struct Clock;

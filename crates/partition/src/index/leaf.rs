@@ -115,7 +115,7 @@ async fn present_in_run(path: &IndexPath, view: &View, piece: &RunPiece) -> Resu
 fn codes_in_segment(path: &IndexPath, range: &CodeRange, segment: &Segment) -> Answer {
     let mut found = Found::new(segment.numbers().len());
     for term in segment.find_range(path.code(), range) {
-        found.gathering(range, segment.code(term)).add(&segment.posting(term));
+        found.gathering(range, segment.code(term)).add(segment.posting(term));
     }
     found.finish()
 }
@@ -129,7 +129,7 @@ async fn codes_in_run(
     let mut found = Found::new(piece.run.numbers.len());
     let mut terms = run_terms(view, piece, path, range).await?;
     while let Some((code, posting)) = terms.next().await? {
-        found.gathering(range, &code).add(&posting);
+        found.gathering(range, &code).add(posting);
     }
     Ok(found.finish())
 }

@@ -10,20 +10,28 @@ pub(crate) struct Gathering {
     universe: usize,
     list: Vec<u32>,
     bits: Vec<u64>,
+    sets: RoaringBitmap,
     everything: bool,
 }
 
 impl Gathering {
     pub(crate) fn new(universe: usize) -> Gathering {
-        Gathering { universe, list: Vec::new(), bits: Vec::new(), everything: false }
+        Gathering {
+            universe,
+            list: Vec::new(),
+            bits: Vec::new(),
+            sets: RoaringBitmap::new(),
+            everything: false,
+        }
     }
 
-    pub(crate) fn add(&mut self, posting: &Posting<'_>) {
+    pub(crate) fn add(&mut self, posting: Posting<'_>) {
         match posting {
             Posting::Full => self.everything = true,
             Posting::Short(ranks) => self.add_all(ranks.iter().map(|rank| u32::from(*rank))),
-            Posting::List(ranks) => self.add_all(ranks.iter().copied()),
-            Posting::Set(set) => self.add_all(set.iter()),
+            Posting::List(ranks) => self.add_all(ranks.into_iter()),
+            Posting::Set(set) if self.sets.is_empty() => self.sets = set,
+            Posting::Set(set) => self.sets |= set,
         }
     }
 
@@ -50,13 +58,15 @@ impl Gathering {
         if self.everything {
             return full(self.universe);
         }
-        if self.bits.is_empty() {
+        let gathered = if self.bits.is_empty() {
             self.list.sort_unstable();
             self.list.dedup();
-            return sorted(self.list.iter().copied());
-        }
-        let bytes: Vec<u8> = self.bits.iter().flat_map(|word| word.to_le_bytes()).collect();
-        RoaringBitmap::from_lsb0_bytes(0, &bytes)
+            sorted(self.list.iter().copied())
+        } else {
+            let bytes: Vec<u8> = self.bits.iter().flat_map(|word| word.to_le_bytes()).collect();
+            RoaringBitmap::from_lsb0_bytes(0, &bytes)
+        };
+        if self.sets.is_empty() { gathered } else { self.sets | gathered }
     }
 }
 
@@ -121,13 +131,15 @@ mod tests {
         for step in [1_usize, 3, 700] {
             let ranks: Vec<u32> = (0..20_000_u32).rev().step_by(step).collect();
             let mut gathering = Gathering::new(20_000);
-            gathering.add(&Posting::List(ranks.clone()));
-            gathering.add(&Posting::Short(&[5, 6]));
-            let expected: RoaringBitmap = ranks.into_iter().chain([5, 6]).collect();
+            gathering.add(Posting::List(ranks.clone()));
+            gathering.add(Posting::Short(&[5, 6]));
+            gathering.add(Posting::Set([9, 10].into_iter().collect()));
+            gathering.add(Posting::Set([19_999].into_iter().collect()));
+            let expected: RoaringBitmap = ranks.into_iter().chain([5, 6, 9, 10, 19_999]).collect();
             assert_eq!(gathering.finish(), expected);
         }
         let mut everything = Gathering::new(7);
-        everything.add(&Posting::Full);
+        everything.add(Posting::Full);
         assert_eq!(everything.finish().len(), 7);
     }
 }

@@ -188,11 +188,11 @@ impl Writer {
             tokio::select! {
                 biased;
                 result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
+                news = news(&mut self.index, &mut self.build), if self.installing.is_none() => self.hear(news).await,
                 command = queue.recv(), if room => match command {
                     Some(command) => if self.handle(command, &mut queue).await.is_break() { return },
                     None => { self.drain().await; return }
                 },
-                news = news(&mut self.index, &mut self.build), if self.installing.is_none() => self.hear(news).await,
                 () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && !self.doubtful => {
                     self.rest();
                 }
