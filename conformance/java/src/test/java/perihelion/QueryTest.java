@@ -8,8 +8,14 @@ import static perihelion.support.Check.unique;
 
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.models.CosmosContainerProperties;
+import com.azure.cosmos.models.CosmosFullTextPath;
+import com.azure.cosmos.models.CosmosFullTextPolicy;
 import com.azure.cosmos.models.CosmosItemIdentity;
 import com.azure.cosmos.models.CosmosQueryRequestOptions;
+import com.azure.cosmos.models.CosmosVectorDataType;
+import com.azure.cosmos.models.CosmosVectorDistanceFunction;
+import com.azure.cosmos.models.CosmosVectorEmbedding;
+import com.azure.cosmos.models.CosmosVectorEmbeddingPolicy;
 import com.azure.cosmos.models.FeedRange;
 import com.azure.cosmos.models.FeedResponse;
 import com.azure.cosmos.models.PartitionKey;
@@ -213,6 +219,43 @@ class QueryTest extends Fixture {
         assertEquals(List.of(1, 3, 5, 7, 9, 11), found);
         var whole = new CosmosQueryRequestOptions().setPartitionKey(new PartitionKeyBuilder().add("1").add("2").build());
         assertEquals(List.of(5, 11), deep.queryItems("SELECT VALUE c.n FROM c ORDER BY c.n", whole, Integer.class).stream().toList());
+    }
+
+    @Test
+    void distancesAndRanks() {
+        var properties = new CosmosContainerProperties(unique("c"), "/pk");
+        var embedding = new CosmosVectorEmbedding();
+        embedding.setPath("/v");
+        embedding.setDataType(CosmosVectorDataType.FLOAT32);
+        embedding.setEmbeddingDimensions(2);
+        embedding.setDistanceFunction(CosmosVectorDistanceFunction.EUCLIDEAN);
+        var vectors = new CosmosVectorEmbeddingPolicy();
+        vectors.setCosmosVectorEmbeddings(List.of(embedding));
+        properties.setVectorEmbeddingPolicy(vectors);
+        var text = new CosmosFullTextPath();
+        text.setPath("/text");
+        text.setLanguage("en-US");
+        var texts = new CosmosFullTextPolicy();
+        texts.setDefaultLanguage("en-US");
+        texts.setPaths(List.of(text));
+        properties.setFullTextPolicy(texts);
+        database.createContainer(properties, ThroughputProperties.createManualThroughput(30_000));
+        CosmosContainer searched = database.getContainer(properties.getId());
+        List<String> words = List.of("a swimmer swims", "a bicycle", "swimming and running", "running running");
+        for (int number = 0; number < words.size(); number++) {
+            searched.createItem(json(String.format("{'id':'%d','pk':'k%d','text':'%s','v':[1,%d]}", number, number, words.get(number), number)));
+        }
+        var nearest = "SELECT TOP 2 c.id FROM c ORDER BY VectorDistance(c.v, [1, 0])";
+        assertEquals(List.of("0", "1"), ids(searched, nearest));
+        var best = "SELECT TOP 2 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'running')";
+        assertEquals(List.of("3", "2"), ids(searched, best));
+        var fused = "SELECT TOP 1 c.id FROM c ORDER BY RANK RRF(FullTextScore(c.text, 'swim'), VectorDistance(c.v, [1, 0]))";
+        assertEquals(List.of("0"), ids(searched, fused));
+    }
+
+    private static List<String> ids(CosmosContainer container, String query) {
+        var found = container.queryItems(query, new CosmosQueryRequestOptions(), ObjectNode.class);
+        return found.stream().map(row -> row.get("id").asText()).toList();
     }
 
     @Test
