@@ -203,22 +203,38 @@ struct Draft {
     present: Vec<u16>,
 }
 
+type Fields = HashMap<Vec<u8>, usize, foldhash::fast::RandomState>;
+
+/// The draft of a path, a new one at its first term.
+fn find_field(fields: &mut Fields, drafts: &mut Vec<Draft>, path: &[u8]) -> usize {
+    if let Some(field) = fields.get(path) {
+        return *field;
+    }
+    drafts.push(Draft { path: path.to_vec(), ..Draft::default() });
+    fields.insert(path.to_vec(), drafts.len() - 1);
+    drafts.len() - 1
+}
+
 /// Makes a segment of versions in the order of their numbers, each number once.
 pub(crate) fn build_segment(rules: &Rules, versions: &[Version]) -> Segment {
     let mut codes = Vec::new();
-    let mut fields: HashMap<Vec<u8>, usize, foldhash::fast::RandomState> = HashMap::default();
+    let mut fields = Fields::default();
     let mut drafts: Vec<Draft> = Vec::new();
     let mut walker = TermWalker::new(rules);
+    // Documents of a container are mostly alike: the next path is probably the one that came next in the last one.
+    let mut sequence: Vec<usize> = Vec::new();
     for (rank, version) in (0..=u16::MAX).zip(versions) {
+        let mut position = 0;
         walker.walk(version, |path, code| {
-            let field = match fields.get(path) {
-                Some(field) => *field,
-                None => {
-                    drafts.push(Draft { path: path.to_vec(), ..Draft::default() });
-                    fields.insert(path.to_vec(), drafts.len() - 1);
-                    drafts.len() - 1
-                }
+            let field = match sequence.get(position) {
+                Some(probable) if drafts[*probable].path == path => *probable,
+                Some(_) | None => find_field(&mut fields, &mut drafts, path),
             };
+            match sequence.get_mut(position) {
+                Some(probable) => *probable = field,
+                None => sequence.push(field),
+            }
+            position += 1;
             let draft = &mut drafts[field];
             let start = end(codes.len());
             codes.extend_from_slice(code);
