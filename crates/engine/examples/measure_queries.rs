@@ -121,6 +121,7 @@ impl House {
         let query = sql::lower(&sql::parse(text).unwrap(), &sql::Parameters::none()).unwrap();
         let request = QueryRequest {
             query: Arc::new(query),
+            bound_to: None,
             computed: Arc::from([]),
             scope: Scope::Container,
             items_max: 100,

@@ -25,6 +25,9 @@ const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 pub struct QueryRequest {
     /// What to compute.
     pub query: Arc<Query>,
+    /// What continuations are bound to, if not to the query itself: a client that goes on behind a row by a condition
+    /// brings the continuation that it had without the condition.
+    pub bound_to: Option<Arc<Query>>,
     /// The computed properties of the container, lowered by the door.
     pub computed: Arc<[ComputedProperty]>,
     /// Over which documents.
@@ -59,7 +62,14 @@ impl Engine {
         let request = &with_vectors(container, request);
         let mut program = Arc::new(program(container, request)?);
         let mut context = scope_context("query", container, &request.scope);
-        context.extend_from_slice(program.digest());
+        match &request.bound_to {
+            None => context.extend_from_slice(program.digest()),
+            Some(query) => {
+                let bound = QueryRequest { query: Arc::clone(query), ..QueryRequest::clone(request) };
+                context
+                    .extend_from_slice(self::program(container, &with_vectors(container, &bound))?.digest());
+            }
+        }
         let mut spent = QueryMetrics::default();
         if let Order::Rank(ranking) = &request.query.order {
             program = Arc::new(self.ranked(container, request, ranking, &mut spent).await?);

@@ -209,6 +209,7 @@ impl Ring {
         };
         let request = QueryRequest {
             query: Arc::new(query),
+            bound_to: None,
             computed: Arc::from([]),
             scope,
             items_max,

@@ -15,7 +15,15 @@ use std::sync::Arc;
 fn request(sql: &str, scope: Scope, items_max: usize, continuation: Option<String>) -> QueryRequest {
     let query = sql::lower(&sql::parse(sql).unwrap(), &sql::Parameters::none()).unwrap();
     let computed = Arc::from([]);
-    QueryRequest { query: Arc::new(query), computed, scope, items_max, continuation, session: Vec::new() }
+    QueryRequest {
+        query: Arc::new(query),
+        bound_to: None,
+        computed,
+        scope,
+        items_max,
+        continuation,
+        session: Vec::new(),
+    }
 }
 
 async fn ask(harness: &Harness, container: &Container, request: &QueryRequest) -> Result<QueryPage, Fault> {

@@ -11,12 +11,13 @@
 //! How rare a word is can only be said of all ranges together. So the client adds up the statistics of the ranges and puts
 //! them into the scores before it asks for rows.
 
+use super::literal::literal;
 use super::{ClientPlan, OrderKey, count, order, root_name, selects_value};
 use crate::ast::{
     Count, CountValue, Expression, ExpressionKind, Number, OffsetLimit, OrderBy, Query, SelectItem,
     SelectList, SortKey,
 };
-use plan::query::{Function, Order, UnaryOperator};
+use plan::query::{Function, Order};
 use value::Value;
 
 /// Fewest rows that are asked of a range for each score: ranks are only fair if enough rows are ranked.
@@ -165,35 +166,6 @@ fn words_of(values: &[plan::query::Expression]) -> Option<Vec<Expression>> {
         }
     }
     Some(words)
-}
-
-/// A value as it would be written. What JSON cannot hold cannot be written.
-fn literal(value: &Value) -> Option<Expression> {
-    let kind = match value {
-        Value::Null => ExpressionKind::Null,
-        Value::Bool(boolean) => ExpressionKind::Boolean(*boolean),
-        Value::Int32(integer) => return Some(Expression::integer(i64::from(*integer))),
-        Value::Int64(integer) => return Some(Expression::integer(*integer)),
-        Value::Double(double) => {
-            let size = Expression::new(ExpressionKind::Number(Number::Double(double.abs())));
-            match double.is_sign_negative() {
-                true => ExpressionKind::Unary(UnaryOperator::Minus, Box::new(size)),
-                false => size.kind,
-            }
-        }
-        Value::String(string) => ExpressionKind::String(string.clone()),
-        Value::Array(elements) => ExpressionKind::Array(elements.iter().map(literal).collect::<Option<_>>()?),
-        Value::Object(members) => ExpressionKind::Object(
-            members
-                .iter()
-                .map(|(name, member)| Some((name.clone(), literal(member)?)))
-                .collect::<Option<_>>()?,
-        ),
-        Value::Decimal(_) | Value::Binary { .. } | Value::Date(_) | Value::Guid(_) | Value::ObjectId(_) => {
-            return None;
-        }
-    };
-    Some(Expression::new(kind))
 }
 
 fn statistics(query: &Query, scores: &Scores) -> Query {

@@ -13,6 +13,7 @@
 //! | `count` | TOP, OFFSET and LIMIT, which only the client can count |
 //! | `distinct_count` | the number of distinct rows |
 //! | `hybrid` | a query for each score of an order by rank |
+//! | `resume` | going on behind a row |
 //! | `feature` | what a client must be able to do |
 
 mod aggregate;
@@ -22,9 +23,12 @@ mod distinct_count;
 mod feature;
 mod group;
 mod hybrid;
+mod literal;
 mod order;
+mod resume;
 
 pub use hybrid::{HybridPlan, hybrid_plan};
+pub use resume::{ResumePoint, resumed};
 
 use crate::ast::Query;
 use crate::lower::name_of_source;

@@ -12,11 +12,12 @@ pub(crate) use pinned::pinned_keys;
 
 use crate::wire::headers;
 use http::HeaderMap;
-use model::{QueryFault, QueryTextError, RequestFault};
+use model::{Fault, QueryFault, QueryTextError, RequestFault, Rid};
 use plan::query::Query;
+use sql::rewrite::{ResumePoint, resumed};
 use sql::{Parameters, SqlFaults};
 use std::sync::Arc;
-use value::{Decoded, Value, ValueRef};
+use value::{Decoded, Kind, Value, ValueRef};
 
 /// Most parameters of a query.
 const PARAMETERS_MAX: usize = 10_000;
@@ -26,6 +27,16 @@ const PARAMETERS_MAX: usize = 10_000;
 pub(crate) struct QueryText {
     text: String,
     parameters: Parameters,
+    resume: Option<ResumePoint>,
+}
+
+/// A query that goes on behind a row, and what it is without that.
+#[derive(Debug)]
+pub(crate) struct Resumable {
+    /// What is wanted.
+    pub(crate) query: Arc<Query>,
+    /// The query without the place where it goes on, if there is one.
+    pub(crate) bound_to: Option<Arc<Query>>,
 }
 
 impl QueryText {
@@ -33,26 +44,33 @@ impl QueryText {
     pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<QueryText, RequestFault> {
         if headers::is_bare_sql(headers)? {
             let text = str::from_utf8(body).map_err(|_| bad("the text of a query is UTF-8"))?;
-            return Ok(QueryText { text: text.to_owned(), parameters: Parameters::none() });
+            return Ok(QueryText { text: text.to_owned(), parameters: Parameters::none(), resume: None });
         }
         let body =
             Value::from_json(body).map_err(|error| RequestFault::BadJson { reason: error.to_string() })?;
         let Some(Value::String(text)) = body.member("query") else {
             return Err(bad("a query is an object with a string \"query\""));
         };
-        if body.member("resumeFilter").is_some_and(|filter| *filter != Value::Null) {
-            return Err(RequestFault::NotSupported { feature: "a query with a \"resumeFilter\"".to_owned() });
-        }
+        let resume = body.member("resumeFilter").filter(|filter| **filter != Value::Null);
+        let resume = resume.map(|filter| resume_point(filter.as_ref())).transpose()?;
         let parameters = match body.member("parameters") {
             None | Some(Value::Null) => Parameters::none(),
             Some(list) => parameters(list.as_ref())?,
         };
-        Ok(QueryText { text: text.clone(), parameters })
+        Ok(QueryText { text: text.clone(), parameters, resume })
     }
 
-    /// What the query wants.
-    pub(crate) fn lower(&self) -> Result<Arc<Query>, QueryFault> {
-        Ok(Arc::new(self.tree_and_query()?.1))
+    /// What the query wants from the place on where it goes on.
+    pub(crate) fn lower(&self) -> Result<Resumable, Fault> {
+        let (tree, whole) = self.tree_and_query()?;
+        let Some(point) = &self.resume else {
+            return Ok(Resumable { query: Arc::new(whole), bound_to: None });
+        };
+        let resumed = resumed(&tree, point).ok_or_else(|| {
+            bad("\"resumeFilter\" needs an ORDER BY with as many keys as it has values, none an array or object")
+        })?;
+        let query = sql::lower(&resumed, &self.parameters).map_err(text_fault)?;
+        Ok(Resumable { query: Arc::new(query), bound_to: Some(Arc::new(whole)) })
     }
 
     /// What is written, and what it wants.
@@ -86,6 +104,24 @@ fn parameter(parameter: ValueRef<'_>) -> Result<(String, Value), RequestFault> {
     Ok((name.to_owned(), value.to_value()))
 }
 
+/// `{"value": [5], "rid": "…", "exclude": true}`; a value that is undefined is an empty array.
+fn resume_point(filter: ValueRef<'_>) -> Result<ResumePoint, RequestFault> {
+    let Some(Decoded::Array(values)) = filter.member("value").map(ValueRef::decode) else {
+        return Err(bad("\"resumeFilter\" has an array \"value\""));
+    };
+    let is_undefined = |value: ValueRef<'_>| value.kind() == Kind::Array && value.is_empty();
+    let values = values.map(|value| (!is_undefined(value)).then(|| value.to_value()));
+    let number = match filter.member("rid").filter(|rid| !rid.is_null()) {
+        None => None,
+        Some(rid) => match rid.as_str().and_then(Rid::parse) {
+            Some(Rid::Document(_, _, number)) => Some(number.raw()),
+            Some(_) | None => return Err(bad("\"rid\" of a \"resumeFilter\" is that of an item")),
+        },
+    };
+    let is_excluded = filter.member("exclude").and_then(ValueRef::as_bool).unwrap_or(false);
+    Ok(ResumePoint { values: values.collect(), number, is_excluded })
+}
+
 /// The faults of a text as the core carries them.
 pub(crate) fn text_fault(faults: SqlFaults) -> QueryFault {
     let errors = faults.0.iter().map(|fault| QueryTextError {
@@ -110,7 +146,7 @@ mod tests {
     #[test]
     fn parameters_are_bound_by_name() {
         let query = read(r#"{"query":"SELECT VALUE @a","parameters":[{"name":"@a","value":7}]}"#).unwrap();
-        assert_eq!(query.lower().unwrap().to_string(), "select value 7");
+        assert_eq!(query.lower().unwrap().query.to_string(), "select value 7");
         assert!(read(r#"{"query":"SELECT VALUE 1","parameters":null}"#).is_ok());
     }
 
@@ -127,7 +163,9 @@ mod tests {
             r#"{"query":"SELECT 1","parameters":[{"name":"@a"}]}"#,
             r#"{"query":"SELECT 1","parameters":[{"name":"a","value":1}]}"#,
             r#"{"query":"SELECT 1","parameters":[{"name":"@","value":1}]}"#,
-            r#"{"query":"SELECT 1","resumeFilter":{"value":[1]}}"#,
+            r#"{"query":"SELECT 1","resumeFilter":7}"#,
+            r#"{"query":"SELECT 1","resumeFilter":{"value":1}}"#,
+            r#"{"query":"SELECT 1","resumeFilter":{"value":[1],"rid":"x"}}"#,
         ] {
             assert!(read(body).is_err(), "{body}");
         }
@@ -141,14 +179,14 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/sql"));
         let query = QueryText::read(&headers, b"SELECT VALUE 1").unwrap();
-        assert_eq!(query.lower().unwrap().to_string(), "select value 1");
+        assert_eq!(query.lower().unwrap().query.to_string(), "select value 1");
         assert!(QueryText::read(&headers, b"\xFF").is_err());
     }
 
     #[test]
     fn faults_keep_code_and_place() {
         let fault = read(r#"{"query":"SELECT BADFUNC(1)"}"#).unwrap().lower().unwrap_err();
-        let QueryFault::Text { errors } = fault else { panic!("{fault:?}") };
+        let Fault::Query(QueryFault::Text { errors }) = fault else { panic!("{fault:?}") };
         assert_eq!((errors[0].code, errors[0].start, errors[0].end), ("SC2005", 7, 14));
     }
 }

@@ -36,7 +36,7 @@ impl Call<'_> {
         if self.parts.method != Method::POST {
             return Ok(Asked { page, query: None });
         }
-        let query = QueryText::read(self.headers(), &self.body)?.lower()?;
+        let query = QueryText::read(self.headers(), &self.body)?.lower()?.query;
         Ok(Asked { page, query: Some(query) })
     }
 }

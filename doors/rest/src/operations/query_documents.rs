@@ -5,7 +5,7 @@
 
 use super::{Call, scope};
 use crate::faults::Refusal;
-use crate::lower::{QueryText, computed_properties, pinned_keys};
+use crate::lower::{QueryText, Resumable, computed_properties, pinned_keys};
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
@@ -25,11 +25,12 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let page = call.page_request()?;
     let wants_metrics = headers::flag(call.headers(), &names::POPULATE_QUERY_METRICS)?;
     let session = headers::session(call.headers())?;
-    let query = QueryText::read(call.headers(), &call.body)?.lower()?;
+    let Resumable { query, bound_to } = QueryText::read(call.headers(), &call.body)?.lower()?;
     let scope = scope_of(call, &container, &query)?;
     let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
     let request = QueryRequest {
         query,
+        bound_to,
         computed: computed_properties(&container)?,
         scope,
         items_max: page.items_max,

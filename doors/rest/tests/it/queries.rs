@@ -208,6 +208,53 @@ async fn measurements_are_given_to_those_who_ask() {
     assert!(metrics.contains("outputDocumentCount=3;") && !metrics.ends_with(';'), "{metrics}");
 }
 
+/// What a client that joins ranges sends to go on behind the rows that it has given out.
+#[tokio::test]
+async fn an_ordered_query_goes_on_behind_a_row() {
+    let client = filled().await;
+    for (id, value) in [("x", json!(null)), ("y", json!("text")), ("z", json!(true)), ("w", json!(7))] {
+        let item = json!({ "id": id, "pk": "k0", "n": value });
+        assert_eq!(client.send(Call::post(DOCS).json(&item)).await.code(), (201, 0));
+    }
+    client.create(DOCS, json!({ "id": "v", "pk": "k0" })).await;
+    for direction in ["ASC", "DESC"] {
+        let text = format!("SELECT c._rid, c.n FROM c ORDER BY c.n {direction}");
+        let whole = paged(&client, query(&text), 100).await;
+        assert_eq!(whole.len(), 25);
+        for (index, row) in whole.iter().enumerate() {
+            let value = row.get("n").cloned().unwrap_or(json!([]));
+            let point = |rid: Json, exclude: bool| json!({ "query": text, "resumeFilter": { "value": [value], "rid": rid, "exclude": exclude } });
+            let behind = paged(&client, query_with(&point(row["_rid"].clone(), true)), 7).await;
+            assert_eq!(behind, whole[index + 1..], "{text} behind {row}");
+            let from = paged(&client, query_with(&point(row["_rid"].clone(), false)), 7).await;
+            assert_eq!(from, whole[index..], "{text} from {row}");
+            let is_same = |other: &&Json| other.get("n") == row.get("n");
+            let first = whole.iter().position(|other| is_same(&other)).unwrap();
+            let last = first + whole.iter().filter(is_same).count();
+            assert_eq!(paged(&client, query_with(&point(json!(null), false)), 7).await, whole[first..]);
+            assert_eq!(paged(&client, query_with(&point(json!(null), true)), 7).await, whole[last..]);
+        }
+        // Beside the continuation that the client had before; what is further on counts.
+        let page = client.send(query(&text).header("x-ms-max-item-count", "5")).await;
+        let token = page.header("x-ms-continuation").unwrap();
+        for (index, from) in [(2, 5), (9, 10)] {
+            let value = whole[index].get("n").cloned().unwrap_or(json!([]));
+            let point = json!({ "value": [value], "rid": whole[index]["_rid"], "exclude": true });
+            let body = json!({ "query": text, "resumeFilter": point });
+            let rest = rows(&client.send(query_with(&body).header("x-ms-continuation", token)).await);
+            assert_eq!(rest, whole[from..], "{text}");
+        }
+    }
+    for (text, values) in [
+        ("SELECT * FROM c", json!([1])),
+        ("SELECT * FROM c ORDER BY c.n", json!([1, 2])),
+        ("SELECT * FROM c ORDER BY c.n", json!([{ "type": "array", "low": 1, "high": 2 }])),
+    ] {
+        let body = json!({ "query": text, "resumeFilter": { "value": values } });
+        assert_eq!(client.send(query_with(&body)).await.code(), (400, 0), "{body}");
+    }
+}
+
 #[tokio::test]
 async fn a_query_is_explained_to_those_who_ask() {
     let client = filled().await;

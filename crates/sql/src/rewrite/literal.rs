@@ -1,0 +1,34 @@
+//! Values as they would be written in a query.
+
+use crate::ast::{Expression, ExpressionKind, Number};
+use plan::query::UnaryOperator;
+use value::Value;
+
+/// A value as it would be written. What JSON cannot hold cannot be written.
+pub(super) fn literal(value: &Value) -> Option<Expression> {
+    let kind = match value {
+        Value::Null => ExpressionKind::Null,
+        Value::Bool(boolean) => ExpressionKind::Boolean(*boolean),
+        Value::Int32(integer) => return Some(Expression::integer(i64::from(*integer))),
+        Value::Int64(integer) => return Some(Expression::integer(*integer)),
+        Value::Double(double) => {
+            let size = Expression::new(ExpressionKind::Number(Number::Double(double.abs())));
+            match double.is_sign_negative() {
+                true => ExpressionKind::Unary(UnaryOperator::Minus, Box::new(size)),
+                false => size.kind,
+            }
+        }
+        Value::String(string) => ExpressionKind::String(string.clone()),
+        Value::Array(elements) => ExpressionKind::Array(elements.iter().map(literal).collect::<Option<_>>()?),
+        Value::Object(members) => ExpressionKind::Object(
+            members
+                .iter()
+                .map(|(name, member)| Some((name.clone(), literal(member)?)))
+                .collect::<Option<_>>()?,
+        ),
+        Value::Decimal(_) | Value::Binary { .. } | Value::Date(_) | Value::Guid(_) | Value::ObjectId(_) => {
+            return None;
+        }
+    };
+    Some(Expression::new(kind))
+}
