@@ -1,10 +1,11 @@
-//! Records as they lie, one chunk after the other.
+//! Records as they lie, one chunk after the other; while one is evaluated, the next is read.
 
 use kv::KeyRange;
 use model::Fault;
-use partition::{PartitionView, RecordScan, keyspace};
+use partition::{PartitionView, RecordPage, RecordScan, keyspace};
 use plan::StoredDocument;
 use std::time::Instant;
+use tokio::task::JoinSet;
 
 use crate::found::QueryMetrics;
 
@@ -17,13 +18,15 @@ const CHUNK_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct RecordWalk {
     view: PartitionView,
-    /// What is left.
+    /// What is left, the chunk that is being read included.
     range: Option<KeyRange>,
+    /// The chunk that is being read ahead, one at most; it is dropped with the walk.
+    ahead: JoinSet<Result<RecordPage, Fault>>,
 }
 
 impl RecordWalk {
     pub(crate) fn new(view: PartitionView, range: KeyRange) -> RecordWalk {
-        RecordWalk { view, range: Some(range) }
+        RecordWalk { view, range: Some(range), ahead: JoinSet::new() }
     }
 
     /// The next chunk; nothing at the end.
@@ -35,10 +38,21 @@ impl RecordWalk {
             return Ok(None);
         };
         let begun = Instant::now();
-        let scan = RecordScan { range, items_max: CHUNK_ROWS, bytes_max: CHUNK_BYTES };
-        let page = self.view.page(&scan).await?;
-        self.range = page.resume_after.map(|last| keyspace::after(&scan.range, &last));
+        let page = match self.ahead.join_next().await {
+            Some(page) => page.map_err(|error| Fault::Internal(error.to_string()))??,
+            None => self.view.page(&chunk(range.clone())).await?,
+        };
+        if let Some(last) = &page.resume_after {
+            let rest = keyspace::after(&range, last);
+            let (view, scan) = (self.view.clone(), chunk(rest.clone()));
+            self.ahead.spawn(async move { view.page(&scan).await });
+            self.range = Some(rest);
+        }
         metrics.count_read(&page.documents, begun.elapsed());
         Ok(Some(page.documents))
     }
+}
+
+fn chunk(range: KeyRange) -> RecordScan {
+    RecordScan { range, items_max: CHUNK_ROWS, bytes_max: CHUNK_BYTES }
 }

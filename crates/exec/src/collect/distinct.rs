@@ -19,6 +19,11 @@ use crate::program::Layer;
 /// What a hash and its place in a map take, roughly.
 const ENTRY_BYTES: usize = 64;
 
+/// Codes whose hashes are remembered: most rows have a result that was seen before.
+const HASHES_REMEMBERED: usize = 4096;
+/// Longest code whose hash is remembered.
+const CODE_REMEMBERED_BYTES: usize = 64;
+
 /// A result that is kept.
 #[derive(Debug)]
 struct Held {
@@ -45,6 +50,7 @@ pub(crate) struct Distinct {
     has_left_out: bool,
     holding: Holding,
     code: Vec<u8>,
+    hashes: HashMap<Vec<u8>, KeyHash>,
 }
 
 impl Distinct {
@@ -56,7 +62,20 @@ impl Distinct {
             has_left_out: false,
             holding: context.budget.holding(),
             code: Vec::new(),
+            hashes: HashMap::new(),
         }
+    }
+
+    /// The hash of the code at hand.
+    fn hash(&mut self) -> KeyHash {
+        if let Some(hash) = self.hashes.get(&self.code[..]) {
+            return *hash;
+        }
+        let hash = hash_of(&self.code);
+        if self.code.len() <= CODE_REMEMBERED_BYTES && self.hashes.len() < HASHES_REMEMBERED {
+            self.hashes.insert(self.code.clone(), hash);
+        }
+        hash
     }
 
     pub(super) fn add(
@@ -70,7 +89,7 @@ impl Distinct {
         };
         self.code.clear();
         encode_key(result.as_ref(), &mut self.code);
-        let hash = hash_of(&self.code);
+        let hash = self.hash();
         if !self.wants(&hash) {
             return Ok(());
         }
