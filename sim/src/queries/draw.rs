@@ -113,7 +113,13 @@ fn rows(random: &mut Random, joins: bool) -> Shape {
     };
     let distinct = random.chance(20) && !matches!(projection, Projection::Star);
     let keys = if random.chance(50) { random.between(1, 2) } else { 0 };
-    let order = (0..keys).map(|_| (term(random, false), random.chance(40))).collect();
+    let mut order: Vec<_> = (0..keys).map(|_| (term(random, false), random.chance(40))).collect();
+    if keys == 2 && random.chance(60) {
+        // Orders that composite indexes have.
+        let (first, second) = *random.pick(&[("g", "n"), ("g", "a"), ("a", "s")]);
+        order[0].0 = Term::Path(vec![first]);
+        order[1].0 = Term::Path(vec![second]);
+    }
     Shape::Rows { projection, order, distinct }
 }
 

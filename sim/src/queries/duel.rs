@@ -107,6 +107,14 @@ impl Ring {
                 "includedPaths": [{ "path": "/*" }],
                 "excludedPaths": [{ "path": "/a/*" }, { "path": "/tags/*" }],
             }),
+            2 => {
+                let member = |path: &str, order: &str| json!({ "path": path, "order": order });
+                json!({ "includedPaths": [{ "path": "/*" }], "compositeIndexes": [
+                    [member("/g", "ascending"), member("/n", "ascending")],
+                    [member("/g", "descending"), member("/a", "ascending")],
+                    [member("/a", "ascending"), member("/s", "descending")],
+                ] })
+            }
             _ => json!({}),
         };
         let expires = random.chance(60);

@@ -5,8 +5,10 @@
 //! one of them is false, and undefined is neither.
 
 use eval::EXPRESSION_DEPTH_MAX;
+use model::policy::{CompositeIndex, CompositePath};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep};
-use plan::query::{BinaryOperator, Expression, Function, PathStep, Query, Source, UnaryOperator};
+use plan::query::{BinaryOperator, Expression, Function, PathStep, Query, SortKey, Source, UnaryOperator};
+use std::cmp::Ordering;
 use std::ops::Bound;
 use value::{Kind, PropertyPath, Value, encode_key_str, encode_key_value, key_kind_bytes};
 
@@ -32,6 +34,20 @@ pub(crate) fn of_filter(query: &Query, index: &IndexReader) -> Option<Known> {
 pub(crate) fn sort_path(path: &PropertyPath, index: &IndexReader) -> Option<IndexPath> {
     let path = IndexPath::property(path.segments().map(IndexStep::Name));
     (index.covers(&path) == Coverage::Whole).then_some(path)
+}
+
+/// The path of a composite index that has the order of these keys, and whether it must be walked backwards for it.
+pub(crate) fn composite_path(keys: &[SortKey], index: &IndexReader) -> Option<(IndexPath, bool)> {
+    let path_of = |is_turned: bool| {
+        let member = |key: &SortKey| {
+            let descending = key.is_backwards() != is_turned;
+            Some(CompositePath { path: key.path.clone()?, descending })
+        };
+        let paths: Option<Vec<CompositePath>> = keys.iter().map(member).collect();
+        let path = IndexPath::composite(&CompositeIndex { paths: paths? });
+        (index.covers(&path) == Coverage::Whole).then_some((path, is_turned))
+    };
+    path_of(false).or_else(|| path_of(true))
 }
 
 /// The names that lead from the document to the first source.
@@ -81,7 +97,7 @@ impl Reading<'_> {
                 let [operand, low, high] = &**parts;
                 let low = self.comparison(BinaryOperator::GreaterOrEqual, operand, low, true)?;
                 let high = self.comparison(BinaryOperator::LessOrEqual, operand, high, true)?;
-                Some(joined(vec![low, high], " and ", Lookup::And))
+                Some(joined(vec![low, high], " and ", narrowest))
             }
             (Expression::Call(function, arguments), _) => self.call(*function, arguments, wanted),
             (Expression::Member(..), _) => {
@@ -100,7 +116,7 @@ impl Reading<'_> {
             return None;
         }
         let is_complete = known.len() == parts.len();
-        let mut joined = joined(known, " and ", Lookup::And);
+        let mut joined = joined(known, " and ", narrowest);
         joined.is_exact &= is_complete;
         Some(joined)
     }
@@ -234,6 +250,51 @@ fn joined(mut parts: Vec<Known>, word: &str, join: fn(Vec<Lookup>) -> Lookup) ->
     let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
     let text = format!("({})", texts.join(word));
     Known { lookup: join(parts.into_iter().map(|part| part.lookup).collect()), is_exact, text }
+}
+
+/// All of these at once; stretches of one path become one, since a document has one value there.
+fn narrowest(parts: Vec<Lookup>) -> Lookup {
+    let mut narrow: Vec<Lookup> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let Lookup::Range { path, low, high } = &part else {
+            narrow.push(part);
+            continue;
+        };
+        let same = narrow.iter_mut().find_map(|known| {
+            if let Lookup::Range { path: known, low, high } = known {
+                return (known == path).then_some((low, high));
+            }
+            None
+        });
+        match same {
+            Some((known_low, known_high)) => {
+                *known_low = tighter(known_low, low, Ordering::Greater);
+                *known_high = tighter(known_high, high, Ordering::Less);
+            }
+            None => narrow.push(part),
+        }
+    }
+    match narrow.len() {
+        1 => narrow.swap_remove(0),
+        _ => Lookup::And(narrow),
+    }
+}
+
+/// The bound that leaves less: the `wanted` one of the two, and at the same place the one that leaves the place out.
+fn tighter(one: &Bound<Vec<u8>>, other: &Bound<Vec<u8>>, wanted: Ordering) -> Bound<Vec<u8>> {
+    let code = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Included(code) | Bound::Excluded(code) => Some(code.clone()),
+        Bound::Unbounded => None,
+    };
+    match (code(one), code(other)) {
+        (_, None) => one.clone(),
+        (None, Some(_)) => other.clone(),
+        (Some(left), Some(right)) => {
+            let order = left.cmp(&right);
+            let is_one = order == wanted || order.is_eq() && matches!(one, Bound::Excluded(_));
+            if is_one { one.clone() } else { other.clone() }
+        }
+    }
 }
 
 fn without(known: Known) -> Known {

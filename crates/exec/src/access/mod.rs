@@ -14,14 +14,14 @@ mod records;
 
 pub(crate) use lookup::Known;
 pub(crate) use numbers::NumberWalk;
-pub(crate) use ordered::{OrderedRequest, OrderedStep, OrderedWalk};
+pub(crate) use ordered::{OrderKind, OrderedRequest, OrderedStep, OrderedWalk};
 pub(crate) use records::RecordWalk;
 
 use model::Fault;
 use partition::PartitionView;
 use partition::index::Lookup;
 use plan::StoredDocument;
-use plan::query::{AggregateKind, Expression, Order, Source};
+use plan::query::{AggregateKind, Expression, Order, SortKey, Source};
 use std::time::Instant;
 
 use crate::computed::is_document;
@@ -161,16 +161,21 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
     if layer.shape != Shape::Rows || layer.input != Input::Documents {
         return None;
     }
-    let first = keys.first()?;
-    let path = lookup::sort_path(first.path.as_ref()?, open.view.index()?)?;
+    let index = open.view.index()?;
     let within = narrowed(layer, open);
-    Some(OrderedRequest {
-        path,
-        is_backwards: first.is_backwards(),
-        is_only_key: keys.len() == 1,
-        within,
-        wanted,
-    })
+    let first = keys.first()?;
+    let are_numbers_turned = first.is_backwards();
+    let directions = |keys: &[SortKey]| keys.iter().map(SortKey::is_backwards).collect();
+    if keys.len() > 1
+        && let Some((path, is_backwards)) = lookup::composite_path(keys, index)
+    {
+        let (kind, keys) = (OrderKind::Tuples, directions(keys));
+        return Some(OrderedRequest { path, kind, is_backwards, are_numbers_turned, keys, within, wanted });
+    }
+    let path = lookup::sort_path(first.path.as_ref()?, index)?;
+    let kind = if keys.len() == 1 { OrderKind::Values } else { OrderKind::FirstValues };
+    let (is_backwards, keys) = (are_numbers_turned, directions(&keys[..1]));
+    Some(OrderedRequest { path, kind, is_backwards, are_numbers_turned, keys, within, wanted })
 }
 
 /// Whether to walk documents in the order of the index rather than to look at all of them and sort.

@@ -1,6 +1,7 @@
-//! Documents in the order of the first sort key, as the index of a partition has it.
+//! Documents in the order of sort keys, as the index of a partition has it.
 //!
-//! Ascending: first the documents without a value at the path, then value by value. Descending: the other way round.
+//! A composite index has the order of all keys at once, documents without a value included; it is walked backwards for
+//! the order with all directions turned. Otherwise the values at the path of the first key are walked. Ascending: first the documents without a value at the path, then value by value. Descending: the other way round.
 //! Documents with the same value come by number, in the direction of the key. Where the index cannot tell their order,
 //! because it has only the beginning of long values or because there are further keys, the documents of that value are
 //! given as a heap to be sorted.
@@ -8,12 +9,12 @@
 use kv::{Direction, KeyRange};
 use model::{DocumentNumber, Fault};
 use partition::PartitionView;
-use partition::index::{IndexPath, Lookup, TermWalk};
+use partition::index::{IndexPath, Lookup, TermWalk, write_tuple_member};
 use plan::StoredDocument;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use value::{decode_key_descending, decode_key_optional, encode_undefined};
+use value::{Value, decode_key_descending, decode_key_optional, encode_undefined};
 
 use super::numbers::fetch;
 use crate::found::QueryMetrics;
@@ -22,13 +23,28 @@ use crate::found::QueryMetrics;
 const CHUNK_ROWS_MIN: usize = 8;
 const CHUNK_ROWS_MAX: usize = 128;
 
+/// What the terms of a walk are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrderKind {
+    /// Values of the only key.
+    Values,
+    /// Values of the first key; others decide between equal ones.
+    FirstValues,
+    /// Values of all keys together.
+    Tuples,
+}
+
 /// What is asked of the index.
 #[derive(Debug)]
 pub(crate) struct OrderedRequest {
     pub(crate) path: IndexPath,
+    pub(crate) kind: OrderKind,
+    /// Whether the terms are walked backwards.
     pub(crate) is_backwards: bool,
-    /// Whether nothing but the number decides between equal values.
-    pub(crate) is_only_key: bool,
+    /// Whether of equal values the document with the largest number comes first.
+    pub(crate) are_numbers_turned: bool,
+    /// Whether each key that the terms hold descends.
+    pub(crate) keys: Vec<bool>,
     /// The documents that may be wanted; all if nothing is said.
     pub(crate) within: Option<Lookup>,
     /// Rows that will do.
@@ -49,8 +65,9 @@ pub(crate) enum OrderedStep {
 pub(crate) struct OrderedWalk {
     view: PartitionView,
     keys: KeyRange,
+    kind: OrderKind,
     is_backwards: bool,
-    is_only_key: bool,
+    are_numbers_turned: bool,
     terms: Option<TermWalk>,
     /// Documents without a value, until their turn has come.
     valueless: Option<Vec<DocumentNumber>>,
@@ -76,18 +93,19 @@ impl OrderedWalk {
         request: OrderedRequest,
         after: &[u8],
     ) -> Result<OrderedWalk, Fault> {
-        let OrderedRequest { path, is_backwards, is_only_key, within, wanted } = request;
+        let OrderedRequest { path, kind, is_backwards, are_numbers_turned, keys: directions, within, wanted } =
+            request;
         let chunk_rows = wanted.clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX);
         let index = view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
-        let code = first_code(after, is_backwards);
-        let undefined = undefined_code();
-        let is_in_valueless = code.as_ref() == Some(&undefined);
+        let code = first_code(after, &directions, kind, is_backwards);
+        let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
         let narrowed = match &within {
             Some(within) => Some(index.documents(within).await?),
             None => None,
         };
-        // Ascending they come first, descending last.
-        let valueless = if code.is_none() || is_in_valueless || is_backwards {
+        // Ascending they come first, descending last; tuples have them among the others.
+        let are_valueless_left = code.is_none() || is_in_valueless || is_backwards;
+        let valueless = if kind != OrderKind::Tuples && are_valueless_left {
             let missing = Lookup::Without(Box::new(Lookup::Present(path.clone())));
             let missing =
                 within.map_or_else(|| missing.clone(), |within| Lookup::And(vec![within, missing.clone()]));
@@ -99,22 +117,26 @@ impl OrderedWalk {
             None
         } else {
             let direction = if is_backwards { Direction::Backward } else { Direction::Forward };
-            let from = code.clone().filter(|_| !is_in_valueless);
+            let mut from = code.clone().filter(|_| !is_in_valueless);
+            if let (OrderKind::Tuples, true, Some(from)) = (kind, is_backwards, &mut from) {
+                // A tuple has a mark behind its values.
+                from.push(u8::MAX);
+            }
             Some(index.walk(&path, direction, from, narrowed.as_ref()).await?)
         };
-        let start =
-            code.and_then(|code| Some((code.clone(), number_behind(after, code.len(), is_backwards)?)));
-        let start = start.filter(|_| is_only_key);
-        let numbers = VecDeque::new();
+        let number = |code: &Vec<u8>| number_behind(after, code.len(), are_numbers_turned);
+        let start = code.and_then(|code| number(&code).map(|number| (code, number)));
+        let start = start.filter(|_| kind != OrderKind::FirstValues);
         Ok(OrderedWalk {
             view,
             keys,
+            kind,
             is_backwards,
-            is_only_key,
+            are_numbers_turned,
             terms,
             valueless,
             start,
-            numbers,
+            numbers: VecDeque::new(),
             heap: None,
             chunk_rows,
         })
@@ -132,10 +154,8 @@ impl OrderedWalk {
         let some: Vec<_> = self.numbers.iter().take(self.chunk_rows).map(|(number, _)| *number).collect();
         let (documents, fetched) = fetch(&self.view, &self.keys, &some).await?;
         self.chunk_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
-        let mut reached = Vec::new();
-        for (number, code) in self.numbers.drain(..fetched) {
-            reached = position_behind(&code, number, self.is_backwards);
-        }
+        let last = self.numbers.drain(..fetched).next_back();
+        let reached = last.map(|(number, code)| self.position_behind(&code, number)).unwrap_or_default();
         metrics.documents_by_index += documents.len() as u64;
         metrics.count_read(&documents, begun.elapsed());
         Ok(OrderedStep::Sorted(documents, reached))
@@ -163,22 +183,37 @@ impl OrderedWalk {
         Ok(true)
     }
 
-    fn take(&mut self, mut numbers: Vec<DocumentNumber>, code: Vec<u8>, is_cut: bool) {
-        if is_cut || !self.is_only_key {
+    fn take(&mut self, mut numbers: Vec<DocumentNumber>, mut code: Vec<u8>, is_cut: bool) {
+        if is_cut || self.kind == OrderKind::FirstValues {
             self.heap = Some(numbers).filter(|numbers| !numbers.is_empty());
             return;
         }
-        if let Some((_, last)) = self.start.take().filter(|(start, _)| *start == code) {
-            let is_behind = |number: &DocumentNumber| {
-                if self.is_backwards { number.raw() <= last } else { number.raw() >= last }
-            };
-            numbers.retain(is_behind);
+        if self.kind == OrderKind::Tuples {
+            // The mark behind the values.
+            code.pop();
         }
-        if self.is_backwards {
+        if let Some((_, last)) = self.start.take().filter(|(start, _)| *start == code) {
+            let is_left = |number: &DocumentNumber| {
+                if self.are_numbers_turned { number.raw() <= last } else { number.raw() >= last }
+            };
+            numbers.retain(is_left);
+        }
+        if self.are_numbers_turned {
             numbers.reverse();
         }
         let code: Arc<[u8]> = code.into();
         self.numbers.extend(numbers.into_iter().map(|number| (number, Arc::clone(&code))));
+    }
+
+    /// The position behind all rows of a document with values of this code.
+    fn position_behind(&self, code: &[u8], number: DocumentNumber) -> Vec<u8> {
+        let turned = |bytes: &mut dyn Iterator<Item = u8>, is_turned: bool| -> Vec<u8> {
+            bytes.map(|byte| if is_turned { !byte } else { byte }).collect()
+        };
+        let mut position = turned(&mut code.iter().copied(), self.is_backwards);
+        position.extend(turned(&mut number.raw().to_be_bytes().into_iter(), self.are_numbers_turned));
+        position.extend_from_slice(&u32::MAX.to_be_bytes());
+        position
     }
 }
 
@@ -188,29 +223,35 @@ fn undefined_code() -> Vec<u8> {
     code
 }
 
-/// The code of the first key of a position; nothing where there is none, or only the beginning of one.
-fn first_code(position: &[u8], is_backwards: bool) -> Option<Vec<u8>> {
-    if is_backwards {
-        let (_, rest) = decode_key_descending(position).ok()?;
-        return Some(position[..position.len() - rest.len()].iter().map(|byte| !byte).collect());
+/// The code of the values at the beginning of a position, as the terms have it; nothing where there is none, or only
+/// the beginning of one.
+fn first_code(position: &[u8], directions: &[bool], kind: OrderKind, is_backwards: bool) -> Option<Vec<u8>> {
+    let mut rest = position;
+    let mut code = Vec::new();
+    for is_descending in directions {
+        let (value, behind) = if *is_descending {
+            decode_key_descending(rest).ok()?
+        } else {
+            decode_key_optional(rest).ok()?
+        };
+        if kind == OrderKind::Tuples {
+            let value = value.as_ref().map(Value::as_ref);
+            // What follows a long value is not in the tuple.
+            if write_tuple_member(value, *is_descending != is_backwards, &mut code) {
+                return Some(code);
+            }
+        } else {
+            let bytes = rest[..rest.len() - behind.len()].iter();
+            code.extend(bytes.map(|byte| if is_backwards { !byte } else { *byte }));
+        }
+        rest = behind;
     }
-    let (_, rest) = decode_key_optional(position).ok()?;
-    Some(position[..position.len() - rest.len()].to_vec())
+    Some(code)
 }
 
-/// The number behind the code of a position with one key.
-fn number_behind(position: &[u8], code_length: usize, is_backwards: bool) -> Option<u64> {
+/// The number behind the code of a position.
+fn number_behind(position: &[u8], code_length: usize, is_turned: bool) -> Option<u64> {
     let bytes = position.get(code_length..)?.first_chunk::<8>()?;
     let number = u64::from_be_bytes(*bytes);
-    Some(if is_backwards { !number } else { number })
-}
-
-/// The position behind all rows of a document with a value.
-fn position_behind(code: &[u8], number: DocumentNumber, is_backwards: bool) -> Vec<u8> {
-    let mut position = [code, &number.raw().to_be_bytes()].concat();
-    if is_backwards {
-        position.iter_mut().for_each(|byte| *byte = !*byte);
-    }
-    position.extend_from_slice(&u32::MAX.to_be_bytes());
-    position
+    Some(if is_turned { !number } else { number })
 }

@@ -1,7 +1,7 @@
 //! One bound on the memory of all segments of a store: when it is passed, the partition with the most flushes first.
 
 use crate::index::options::IndexOptions;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -14,7 +14,7 @@ pub struct IndexMemory {
 
 #[derive(Debug, Default)]
 struct Holders {
-    by_share: HashMap<u64, Holder>,
+    by_share: BTreeMap<u64, Holder>,
     share_last: u64,
     bytes: usize,
 }
