@@ -21,8 +21,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         let usage = call.engine.container_usage(pass, &container).await?;
         reply.text(&names::RESOURCE_QUOTA, quota(&usage));
         reply.text(&names::RESOURCE_USAGE, used(&usage));
-        // A changed policy holds at once: there is nothing to wait for.
-        reply.number(&names::INDEX_PROGRESS, 100);
+        reply.number(&names::INDEX_PROGRESS, call.engine.index_progress(&container));
     }
     Ok(reply)
 }
