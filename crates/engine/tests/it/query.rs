@@ -228,3 +228,39 @@ async fn documents_come_as_they_are_stored() {
     let found = row(&page.rows[0]);
     assert!(found.contains("\"_ts\":1700000000") && found.contains("_etag"), "{found}");
 }
+
+/// The composite index is entered at the value that the filter fixes, in every direction and on every page.
+#[tokio::test]
+async fn composite_orders_begin_at_the_value_of_the_filter() {
+    let harness = Harness::new().await;
+    let composite =
+        json!([{ "path": "/kind", "order": "ascending" }, { "path": "/n", "order": "descending" }]);
+    let policy = json!({ "includedPaths": [{ "path": "/*" }], "compositeIndexes": [composite] });
+    let container = harness.container(json!({ "indexingPolicy": policy }), 400).await;
+    for number in 0..900 {
+        let kind = ["a", "b", "bb", "c"][number % 4];
+        let json =
+            format!(r#"{{"id":"{number}","pk":"{}","kind":"{kind}","n":{}}}"#, number % 3, number / 4 % 50);
+        harness.create(&container, &json).await.unwrap();
+    }
+    for (first, second) in [("ASC", "DESC"), ("DESC", "ASC")] {
+        for kind in ["a", "b", "bb", "c", "none"] {
+            let ordered = format!(
+                "SELECT VALUE c.n FROM c WHERE c.kind = '{kind}' ORDER BY c.kind {first}, c.n {second}"
+            );
+            let plain = format!("SELECT VALUE c.n FROM c WHERE c.kind = '{kind}'");
+            let mut expected = drain(&harness, &container, &plain, Scope::Container, 1000).await;
+            expected.sort_by_key(|number| number.parse::<i64>().unwrap());
+            if second == "DESC" {
+                expected.reverse();
+            }
+            for items_max in [1000, 7] {
+                assert_eq!(
+                    drain(&harness, &container, &ordered, Scope::Container, items_max).await,
+                    expected,
+                    "{ordered}"
+                );
+            }
+        }
+    }
+}

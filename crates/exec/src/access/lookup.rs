@@ -50,6 +50,25 @@ pub(crate) fn composite_path(keys: &[SortKey], index: &IndexReader) -> Option<(I
     path_of(false).or_else(|| path_of(true))
 }
 
+/// Longest code that terms and tuples hold whole, whatever its kind.
+const WHOLE_CODE_BYTES_MAX: usize = 64;
+
+/// The code of the one value that all documents of a lookup have at a path, if it fixes one.
+pub(crate) fn fixed_code<'l>(lookup: &'l Lookup, wanted: &IndexPath) -> Option<&'l [u8]> {
+    match lookup {
+        Lookup::Term { path, code } if path == wanted && code.len() <= WHOLE_CODE_BYTES_MAX => Some(code),
+        Lookup::And(parts) => parts.iter().find_map(|part| fixed_code(part, wanted)),
+        Lookup::All
+        | Lookup::Present(_)
+        | Lookup::Term { .. }
+        | Lookup::Range { .. }
+        | Lookup::Logical(_)
+        | Lookup::Effective(_)
+        | Lookup::Or(_)
+        | Lookup::Without(_) => None,
+    }
+}
+
 /// The names that lead from the document to the first source.
 fn root_names(query: &Query) -> Option<Vec<&str>> {
     let Some(Source::Container { path }) = query.sources.first() else {

@@ -169,13 +169,32 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
     if keys.len() > 1
         && let Some((path, is_backwards)) = lookup::composite_path(keys, index)
     {
+        let begin = lookup::sort_path(first.path.as_ref()?, index)
+            .filter(|_| !is_backwards)
+            .and_then(|path| lookup::fixed_code(within.as_ref()?, &path))
+            .map(|code| tuple_beginning(code, first.is_backwards()));
         let (kind, keys) = (OrderKind::Tuples, directions(keys));
-        return Some(OrderedRequest { path, kind, is_backwards, are_numbers_turned, keys, within, wanted });
+        return Some(OrderedRequest {
+            path,
+            kind,
+            is_backwards,
+            are_numbers_turned,
+            keys,
+            within,
+            begin,
+            wanted,
+        });
     }
     let path = lookup::sort_path(first.path.as_ref()?, index)?;
     let kind = if keys.len() == 1 { OrderKind::Values } else { OrderKind::FirstValues };
     let (is_backwards, keys) = (are_numbers_turned, directions(&keys[..1]));
-    Some(OrderedRequest { path, kind, is_backwards, are_numbers_turned, keys, within, wanted })
+    let begin = None;
+    Some(OrderedRequest { path, kind, is_backwards, are_numbers_turned, keys, within, begin, wanted })
+}
+
+/// What all tuples begin with whose first value has this code.
+fn tuple_beginning(code: &[u8], is_descending: bool) -> Vec<u8> {
+    code.iter().map(|byte| if is_descending { !byte } else { *byte }).collect()
 }
 
 /// Whether to walk documents in the order of the index rather than to look at all of them and sort.

@@ -1,10 +1,11 @@
 //! Documents in the order of sort keys, as the index of a partition has it.
 //!
 //! A composite index has the order of all keys at once, documents without a value included; it is walked backwards for
-//! the order with all directions turned. Otherwise the values at the path of the first key are walked. Ascending: first the documents without a value at the path, then value by value. Descending: the other way round.
-//! Documents with the same value come by number, in the direction of the key. Where the index cannot tell their order,
-//! because it has only the beginning of long values or because there are further keys, the documents of that value are
-//! given as a heap to be sorted.
+//! the order with all directions turned, and from the value on that a filter fixes for the first key. Otherwise the
+//! values at the path of the first key are walked. Ascending: first the documents without a value at the path, then
+//! value by value. Descending: the other way round. Documents with the same value come by number, in the direction of
+//! the key. Where the index cannot tell their order, because it has only the beginning of long values or because there
+//! are further keys, the documents of that value are given as a heap to be sorted.
 
 use kv::{Direction, KeyRange};
 use model::{DocumentNumber, Fault};
@@ -47,6 +48,8 @@ pub(crate) struct OrderedRequest {
     pub(crate) keys: Vec<bool>,
     /// The documents that may be wanted; all if nothing is said.
     pub(crate) within: Option<Lookup>,
+    /// No document that may be wanted has a term before this.
+    pub(crate) begin: Option<Vec<u8>>,
     /// Rows that will do.
     pub(crate) wanted: usize,
 }
@@ -93,8 +96,16 @@ impl OrderedWalk {
         request: OrderedRequest,
         after: &[u8],
     ) -> Result<OrderedWalk, Fault> {
-        let OrderedRequest { path, kind, is_backwards, are_numbers_turned, keys: directions, within, wanted } =
-            request;
+        let OrderedRequest {
+            path,
+            kind,
+            is_backwards,
+            are_numbers_turned,
+            keys: directions,
+            within,
+            begin,
+            wanted,
+        } = request;
         let chunk_rows = wanted.clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX);
         let index = view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
         let code = first_code(after, &directions, kind, is_backwards);
@@ -117,7 +128,7 @@ impl OrderedWalk {
             None
         } else {
             let direction = if is_backwards { Direction::Backward } else { Direction::Forward };
-            let mut from = code.clone().filter(|_| !is_in_valueless);
+            let mut from = code.clone().filter(|_| !is_in_valueless).or(begin);
             if let (OrderKind::Tuples, true, Some(from)) = (kind, is_backwards, &mut from) {
                 // A tuple has a mark behind its values.
                 from.push(u8::MAX);
