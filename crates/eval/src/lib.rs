@@ -10,7 +10,7 @@
 //! | `operators`, `number`, `like` | logic, comparison, arithmetic, LIKE |
 //! | `functions` | the built-in functions, one file per family |
 //! | `text_analysis` | words of a text, for the full-text functions and their index |
-//! | `aggregate` | accumulators that can be merged and stored |
+//! | `aggregate` | accumulators that can be merged |
 //! | `query` | a whole query over documents in memory |
 //! | `computed`, `row`, `context`, `budget`, `fault` | what goes in and what comes out |
 
@@ -28,7 +28,7 @@ mod query;
 mod row;
 mod text_analysis;
 
-pub use aggregate::{Accumulator, DamagedState};
+pub use aggregate::Accumulator;
 pub use budget::{Budget, Holding, VALUE_WEIGHT_MAX, weigh};
 pub use computed::Computed;
 pub use context::{Context, Deadline, NoUserFunctions, UserFunctionFault, UserFunctions};

@@ -87,6 +87,18 @@ impl fmt::Display for Grouping {
 }
 
 impl AggregateKind {
+    /// All of them.
+    pub const ALL: [AggregateKind; 8] = [
+        AggregateKind::Count,
+        AggregateKind::CountIf,
+        AggregateKind::Sum,
+        AggregateKind::Avg,
+        AggregateKind::Min,
+        AggregateKind::Max,
+        AggregateKind::MakeList,
+        AggregateKind::MakeSet,
+    ];
+
     /// The name of its function.
     pub fn name(self) -> &'static str {
         match self {

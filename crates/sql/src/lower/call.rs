@@ -1,7 +1,7 @@
 //! Calls: which function it is, whether it has its arguments, whether it may stand where it does.
 
 use super::Lowering;
-use super::group::{AGGREGATES, aggregate_kind};
+use super::group::aggregate_kind;
 use super::scope::Clause;
 use crate::ast;
 use crate::fault::{FaultKind, Limit, Place};
@@ -11,15 +11,17 @@ use value::Value;
 
 /// The documented spelling of a function or aggregate, or the name itself if there is none.
 pub(crate) fn canonical_function_name(name: &str) -> String {
-    let aggregate =
-        AGGREGATES.into_iter().map(AggregateKind::name).find(|known| known.eq_ignore_ascii_case(name));
+    let aggregate = AggregateKind::ALL
+        .into_iter()
+        .map(AggregateKind::name)
+        .find(|known| known.eq_ignore_ascii_case(name));
     let function = || Function::find(name).map(|function| function.signature().name);
     aggregate.or_else(function).unwrap_or(name).to_owned()
 }
 
 fn known_names() -> impl Iterator<Item = &'static str> {
     let functions = Function::ALL.iter().map(|function| function.signature().name);
-    AGGREGATES.into_iter().map(AggregateKind::name).chain(functions)
+    AggregateKind::ALL.into_iter().map(AggregateKind::name).chain(functions)
 }
 
 impl<'query> Lowering<'query> {

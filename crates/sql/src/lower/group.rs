@@ -9,20 +9,8 @@ use plan::query::{Aggregate, AggregateKind, Expression};
 
 /// The aggregate of a name in the documented spelling.
 pub(crate) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
-    AGGREGATES.into_iter().find(|kind| kind.name() == name)
+    AggregateKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
-
-/// The aggregates of this language.
-pub(super) const AGGREGATES: [AggregateKind; 8] = [
-    AggregateKind::Count,
-    AggregateKind::CountIf,
-    AggregateKind::Sum,
-    AggregateKind::Avg,
-    AggregateKind::Min,
-    AggregateKind::Max,
-    AggregateKind::MakeList,
-    AggregateKind::MakeSet,
-];
 
 impl<'query> Lowering<'query> {
     /// The keys of the groups; nothing if rows stay rows.
