@@ -5,6 +5,7 @@
 //! not know; they are asked for twice in pages of different sizes without a change in between, and must come in the
 //! same order with the content that the rules say.
 
+use super::definition::{Computed, definition, lowered};
 use super::draw;
 use super::rules::{self, Item, canonical};
 use super::wish::{Reach, Shape, Wish};
@@ -33,6 +34,8 @@ const WISHES: u64 = 50;
 const DOCUMENTS_MAX: u64 = 45;
 /// Sizes of pages: small ones, so that much is left, and one for all.
 const PAGES: [u64; 6] = [1, 2, 3, 6, 12, 60];
+/// Queries of a hundred before which the container is defined anew.
+const REDEFINITION_PERCENT: u64 = 3;
 /// Longest text of a continuation.
 const CONTINUATION_MAX: usize = 1024;
 
@@ -57,6 +60,9 @@ pub fn duel(seed: u64) -> Result<Tally, Complaint> {
             ring.change(&mut random).await?;
         }
         for round in 0..WISHES {
+            if random.chance(REDEFINITION_PERCENT) {
+                ring.redefine(&mut random).await.map_err(|fault| fault.to_string())?;
+            }
             let wish = draw::wish(&mut random, ring.partitions);
             let compared = match &wish.shape {
                 Shape::Rows { order, distinct, .. } if !order.is_empty() || !distinct => {
@@ -89,6 +95,7 @@ struct Ring {
     partitions: u32,
     /// Whether documents can expire.
     expires: bool,
+    computed: Computed,
     items: BTreeMap<(String, String), Item>,
     tally: Tally,
 }
@@ -97,7 +104,11 @@ impl Ring {
     async fn new(seed: u64, random: &mut Random) -> Result<Ring, Fault> {
         let ambient = Arc::new(SeededAmbient::seeded(seed));
         let store = Store::memory(&SPACES, CommitMode::Thread);
-        let options = EngineOptions { keys: vec![AccountKey::new(ACCOUNT_KEY)], ..EngineOptions::default() };
+        let options = EngineOptions {
+            keys: vec![AccountKey::new(ACCOUNT_KEY)],
+            computed_reader: lowered,
+            ..EngineOptions::default()
+        };
         let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await?;
         let unsigned = || Fault::Internal("the signature was refused".to_owned());
         let mut mac = Hmac::<Sha256>::new_from_slice(ACCOUNT_KEY).map_err(|_| unsigned())?;
@@ -105,37 +116,30 @@ impl Ring {
         let signature = mac.finalize().into_bytes();
         let principal = engine.access().verify_signature(b"payload", &signature, 1).ok_or_else(unsigned)?;
         let partitions = u32::try_from(random.between(1, 8)).unwrap_or(1);
-        let mut policy = match random.below(4) {
-            0 => json!({ "indexingMode": "none", "automatic": false }),
-            1 => json!({
-                "includedPaths": [{ "path": "/*" }],
-                "excludedPaths": [{ "path": "/a/*" }, { "path": "/tags/*" }],
-            }),
-            2 => {
-                let member = |path: &str, order: &str| json!({ "path": path, "order": order });
-                json!({ "includedPaths": [{ "path": "/*" }], "compositeIndexes": [
-                    [member("/g", "ascending"), member("/n", "ascending")],
-                    [member("/g", "descending"), member("/a", "ascending")],
-                    [member("/a", "ascending"), member("/s", "descending")],
-                ] })
-            }
-            _ => json!({}),
-        };
-        if policy.get("indexingMode").is_none() && random.chance(70) {
-            let types = *random.pick(&[&[][..], &["Point"], &["Polygon", "LineString"]]);
-            policy["spatialIndexes"] = json!([{ "path": "/loc/*", "types": types }]);
-        }
         let expires = random.chance(60);
-        let definition = ContainerDefinition::from_json(&json!({
-            "id": "c", "defaultTtl": if expires { Json::from(-1) } else { Json::Null }, "indexingPolicy": policy,
-            "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-        }))?;
+        let computed = Computed::draw(random);
+        let definition = ContainerDefinition::from_json(&definition(random, computed, expires))?;
         let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
         let database = engine.create_database(pass()?, "d", None).await?;
         let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
         let container = engine.create_container(pass()?, &database, definition, Some(throughput)).await?;
         let tally = Tally::default();
-        Ok(Ring { engine, principal, container, ambient, partitions, expires, items: BTreeMap::new(), tally })
+        let items = BTreeMap::new();
+        Ok(Ring { engine, principal, container, ambient, partitions, expires, computed, items, tally })
+    }
+
+    /// Gives the container another policy and other computed properties.
+    async fn redefine(&mut self, random: &mut Random) -> Result<(), Fault> {
+        self.computed = Computed::draw(random);
+        let definition = definition(random, self.computed, self.expires);
+        let access = self.engine.access();
+        let pass = access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account)?;
+        let replaced = self.engine.replace_container(pass, &self.container, &definition, &Condition::None);
+        self.container = replaced.await?;
+        for item in self.items.values_mut() {
+            item.seen = self.computed.seen(&item.body);
+        }
+        Ok(())
     }
 
     /// Writes or deletes a document, or lets time pass.
@@ -158,7 +162,10 @@ impl Ring {
         let item = NewItem::new(document).map_err(|fault| fault.to_string())?;
         let written = self.write(&key, Mutation::Upsert { item, condition: Condition::None }).await?;
         let stored = written.ok_or("an upsert gives a document")?;
-        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts, body });
+        self.items.insert(
+            place,
+            Item { number: stored.number.raw(), ts: stored.ts, seen: self.computed.seen(&body), body },
+        );
         Ok(())
     }
 
@@ -215,10 +222,13 @@ impl Ring {
                 Scope::Key(key.map_err(|fault| fault.to_string())?)
             }
         };
+        let computed = self.computed.queries().iter();
+        let computed = computed.map(|(name, text)| Some(((*name).to_owned(), lowered(text)?)));
+        let computed: Option<Vec<_>> = computed.collect();
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            computed: Arc::from([]),
+            computed: computed.ok_or("a computed property is no query")?.into(),
             scope,
             items_max,
             continuation,

@@ -14,6 +14,7 @@ use crate::index::run_cursor::Source;
 use crate::index::walk::TermWalk;
 use kv::{Direction, View};
 use model::{DocumentNumber, Fault};
+use plan::query::Expression;
 use roaring::RoaringBitmap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -43,6 +44,12 @@ impl IndexReader {
     /// What the index knows of a path.
     pub fn covers(&self, path: &IndexPath) -> Coverage {
         if self.rules.covers(path) { Coverage::Whole } else { Coverage::None }
+    }
+
+    /// The computed property whose value an expression on documents is, if it has terms.
+    pub fn computed_name(&self, expression: &Expression) -> Option<&str> {
+        let known = self.rules.computed().iter().find(|(property, _)| property.value == *expression);
+        known.map(|(property, _)| property.name.as_str())
     }
 
     /// Live documents, expired ones included until they are swept.

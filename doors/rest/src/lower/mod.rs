@@ -6,6 +6,7 @@ mod computed;
 mod condition;
 mod pinned;
 
+pub use computed::read_computed_property;
 pub(crate) use computed::{check_computed_properties, computed_properties};
 pub(crate) use condition::condition;
 pub(crate) use pinned::pinned_keys;
