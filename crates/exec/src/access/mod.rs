@@ -52,6 +52,7 @@ pub(crate) fn narrowed(layer: &Layer, open: &OpenPart) -> Option<Lookup> {
     match (open.part.scope.lookup(), known) {
         (None, None) => None,
         (Some(one), None) | (None, Some(one)) => Some(one),
+        (Some(scope), Some(Lookup::And(known))) => Some(Lookup::And([vec![scope], known].concat())),
         (Some(scope), Some(known)) => Some(Lookup::And(vec![scope, known])),
     }
 }
