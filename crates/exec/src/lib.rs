@@ -42,7 +42,7 @@ pub use explain::explain;
 pub use fault::query_fault;
 pub use found::{QueryMetrics, QueryRow};
 pub use page::{Page, PageRequest, page};
-pub use program::Program;
+pub use program::{Program, digest};
 pub use resume::Resume;
 pub use task::{Part, PartScope, QueryBounds};
 pub use vectors::with_policy;
