@@ -2,10 +2,12 @@
 //!
 //! Knows nothing of what is queried: documents and small resources are asked in the same language.
 
+mod advice;
 mod computed;
 mod condition;
 mod pinned;
 
+pub(crate) use advice::advice;
 pub(crate) use computed::{check_computed_properties, computed_properties};
 pub(crate) use condition::condition;
 pub(crate) use pinned::pinned_keys;
