@@ -7,7 +7,9 @@ use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};
 use crate::router::check_session;
-use exec::{ComputedProperty, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume, rank};
+use exec::{
+    ComputedProperty, IndexUse, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume, rank,
+};
 use model::{Charge, Fault, SessionToken};
 use partition::keyspace;
 use plan::SystemProperties;
@@ -154,6 +156,15 @@ impl Engine {
         let program = program(pass.container, request)?;
         let parts = self.parts(pass.container, &request.scope).await?;
         exec::explain(&program, &parts).await
+    }
+
+    /// Which indexes a query uses, and which might help it.
+    pub async fn index_use(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
+        let program = program(pass.container, request)?;
+        let parts = self.parts(pass.container, &request.scope).await?;
+        let definition = pass.container.definition();
+        let key = definition.partition_key.paths();
+        exec::index_use(&program, &parts, &definition.policies.indexing, key).await
     }
 
     /// The partitions of a scope, and what is asked of each.

@@ -88,6 +88,12 @@ impl PartitionView {
         PartitionView { now, ..self }
     }
 
+    /// The same state as if its index were still being made.
+    #[must_use]
+    pub fn without_index(self) -> PartitionView {
+        PartitionView { index: None, ..self }
+    }
+
     /// The position of this state in the partition's history.
     pub fn lsn(&self) -> Lsn {
         self.lsn

@@ -45,6 +45,7 @@ impl Clock {
 }
 
 pub(crate) struct House {
+    pub(crate) store: Store,
     pub(crate) clock: Arc<Clock>,
     pub(crate) parts: Vec<Part>,
     pub(crate) computed: Vec<ComputedProperty>,
@@ -55,6 +56,10 @@ pub(crate) struct House {
 impl House {
     /// A container with the id as its partition key, so that documents spread over its partitions.
     pub(crate) async fn new(partitions: u32) -> House {
+        House::with_index(partitions, IndexOptions::default()).await
+    }
+
+    pub(crate) async fn with_index(partitions: u32, options: IndexOptions) -> House {
         let definition = json!({
             "id": "c", "defaultTtl": -1,
             "partitionKey": { "paths": ["/id"], "kind": "Hash", "version": 2 },
@@ -67,7 +72,7 @@ impl House {
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: clock.clone(),
             durability: Durability::Sync,
-            index: IndexMemory::new(IndexOptions::default()),
+            index: IndexMemory::new(options),
         };
         let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&definition)));
         let mut parts = Vec::new();
@@ -87,7 +92,7 @@ impl House {
                 ancestors: Vec::new(),
             });
         }
-        House { clock, parts, computed: Vec::new(), bounds: QueryBounds::default(), definition }
+        House { store, clock, parts, computed: Vec::new(), bounds: QueryBounds::default(), definition }
     }
 
     pub(crate) async fn of(partitions: u32, documents: &[&str]) -> House {

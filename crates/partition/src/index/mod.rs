@@ -55,6 +55,7 @@ pub use memory::IndexMemory;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};
 pub use reader::{Coverage, IndexReader};
+pub use recovery::is_damage;
 pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
@@ -62,6 +63,6 @@ pub(crate) use build::{Build, Plan};
 pub(crate) use jobs::{Install, drop_run};
 pub(crate) use keeper::{Changes, Event, Home, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;
-pub(crate) use recovery::{catch_up, is_damage, open};
+pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use terms::Version;

@@ -10,7 +10,7 @@
 //! place begin alike.
 
 use bytes::Bytes;
-use model::policy::CompositeIndex;
+use model::policy::{CompositeIndex, IndexSegment};
 
 /// The bytes of a path; documents may have longer ones, which are not indexed.
 pub(crate) const PATH_BYTES_MAX: usize = 4096;
@@ -67,6 +67,15 @@ impl IndexPath {
         }
         code.push(END);
         IndexPath { code: code.into() }
+    }
+
+    /// The steps to the values, if the path is of values.
+    pub fn segments(&self) -> Option<Vec<IndexSegment>> {
+        let mut segments = Vec::new();
+        let is_property = self.visit_steps(|step| {
+            segments.push(step.map_or(IndexSegment::Elements, |name| IndexSegment::Name(name.to_owned())));
+        });
+        is_property.then_some(segments)
     }
 
     pub(crate) fn logical() -> IndexPath {

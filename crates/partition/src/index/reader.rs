@@ -131,7 +131,7 @@ impl IndexReader {
     }
 }
 
-/// Rings the alarm if the index is damaged: the answer is a fault then, and the next one comes from the records.
+/// Rings the alarm if the index is damaged: the answer is a fault then, and whoever asked turns to the records.
 pub(crate) fn alarmed<T>(alarm: &Notify, result: Result<T, Fault>) -> Result<T, Fault> {
     if result.as_ref().is_err_and(is_damage) {
         alarm.notify_one();

@@ -2,11 +2,13 @@
 //!
 //! Knows nothing of what is queried: documents and small resources are asked in the same language.
 
+mod advice;
 mod computed;
 mod condition;
 mod pinned;
 mod texts;
 
+pub(crate) use advice::advice;
 pub(crate) use computed::{check_computed_properties, computed_properties};
 pub(crate) use condition::condition;
 pub(crate) use pinned::pinned_keys;
