@@ -2,6 +2,7 @@
 //!
 //! Never blocks the writer and is never blocked by it.
 
+use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
 use crate::index::IndexReader;
 use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS};
@@ -21,6 +22,9 @@ const LOG_ROWS_MAX: usize = 1024;
 /// Bytes that a log scan reads at a time.
 const LOG_BYTES_MAX: usize = 256 * 1024;
 
+/// Expired documents that are listed; the sweep is behind where there are more.
+const EXPIRED_MAX: usize = 4096;
+
 /// Records that are fetched by key at a time.
 const FETCH_AT_A_TIME: usize = 16;
 
@@ -28,6 +32,7 @@ const FETCH_AT_A_TIME: usize = 16;
 #[derive(Clone, Debug)]
 pub struct PartitionView {
     pub(crate) view: View,
+    pub(crate) cache: Arc<RecordCache>,
     pub(crate) index: Option<Arc<IndexReader>>,
     pub(crate) partition: PartitionId,
     pub(crate) shape: Arc<ContainerShape>,
@@ -86,6 +91,12 @@ impl PartitionView {
         PartitionView { now, ..self }
     }
 
+    /// The same state as if its index were still being made.
+    #[must_use]
+    pub fn without_index(self) -> PartitionView {
+        PartitionView { index: None, ..self }
+    }
+
     /// The position of this state in the partition's history.
     pub fn lsn(&self) -> Lsn {
         self.lsn
@@ -97,16 +108,27 @@ impl PartitionView {
     }
 
     /// Documents in the index whose time has come and that were not swept yet, ascending: whoever counts by the index
-    /// alone takes them off. After a change of the container's default some are missing until the expiry rows were
-    /// written anew. Nothing without an index.
-    pub async fn expired(&self) -> Result<Vec<DocumentNumber>, Fault> {
+    /// alone takes them off. Nothing without an index, where they are too many to be listed, or while the expiry rows
+    /// are being written anew after a change of the container's default.
+    pub async fn expired(&self) -> Result<Option<Vec<DocumentNumber>>, Fault> {
+        let Some(index) = self.index() else { return Ok(None) };
+        if self.never_expires() {
+            return Ok(Some(Vec::new()));
+        }
+        if self.shape.is_expiry_pending {
+            return Ok(None);
+        }
         let mut numbers = BTreeSet::new();
-        let Some(index) = self.index() else { return Ok(Vec::new()) };
+        let mut looked_at = 0;
         let mut range = keyspace::expiry_range(self.partition.container, self.now);
         loop {
             let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
             let chunk =
                 self.view.scan(EXPIRY, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
+            looked_at += chunk.rows.len();
+            if looked_at > EXPIRED_MAX {
+                return Ok(None);
+            }
             for (key, _) in &chunk.rows {
                 let (_, number) = keyspace::parse_expiry_key(key).ok_or_else(|| damaged("expiry key"))?;
                 // A row may be stale, or of another partition of the container.
@@ -116,7 +138,7 @@ impl PartitionView {
             }
             match chunk.rows.last() {
                 Some((key, _)) if chunk.more => range = keyspace::after(&range, key),
-                Some(_) | None => return Ok(numbers.into_iter().collect()),
+                Some(_) | None => return Ok(Some(numbers.into_iter().collect())),
             }
         }
     }
@@ -221,25 +243,63 @@ impl PartitionView {
         numbers: &[DocumentNumber],
         keys: &KeyRange,
     ) -> Result<Vec<StoredDocument>, Fault> {
-        let container = self.partition.container;
         let mut documents = Vec::with_capacity(numbers.len());
         for numbers in numbers.chunks(FETCH_AT_A_TIME) {
-            let rows: Vec<Bytes> =
-                numbers.iter().map(|number| keyspace::number_key(container, *number)).collect();
-            let found = self.view.get_many(NUMBERS, &rows).await.map_err(read_fault)?;
-            let found: Vec<Bytes> = found.into_iter().flatten().filter(|key| keys.contains(key)).collect();
-            for row in self.view.get_many(RECORDS, &found).await.map_err(read_fault)?.iter().flatten() {
-                let record = Record::decode(row)?;
-                if !self.is_expired(&record) {
-                    documents.push(record.into_stored());
-                }
+            let found = self.keys_of(numbers).await?;
+            let found: Vec<_> = found.into_iter().filter(|(_, key)| keys.contains(key)).collect();
+            for (record, (number, _)) in self.records(&found).await?.into_iter().zip(&found) {
+                // Another document may have the key by now.
+                let record = record.filter(|record| record.number == *number && !self.is_expired(record));
+                documents.extend(record.map(Record::into_stored));
             }
         }
         Ok(documents)
     }
 
+    /// The keys of documents, in the order of their numbers; those that are not there are passed over.
+    async fn keys_of(&self, numbers: &[DocumentNumber]) -> Result<Vec<(DocumentNumber, Bytes)>, Fault> {
+        let container = self.partition.container;
+        let known = numbers.iter().map(|number| (*number, self.cache.keys.get(container, *number)));
+        let mut found: Vec<(DocumentNumber, Option<Bytes>)> = known.collect();
+        let wanted: Vec<DocumentNumber> =
+            found.iter().filter(|(_, key)| key.is_none()).map(|(number, _)| *number).collect();
+        if !wanted.is_empty() {
+            let rows: Vec<Bytes> =
+                wanted.iter().map(|number| keyspace::number_key(container, *number)).collect();
+            let keys = self.view.get_many(NUMBERS, &rows).await.map_err(read_fault)?;
+            let places = found.iter_mut().filter(|(_, key)| key.is_none());
+            for ((number, place), key) in places.zip(keys) {
+                if let Some(key) = &key {
+                    self.cache.keys.keep(container, *number, key);
+                }
+                *place = key;
+            }
+        }
+        Ok(found.into_iter().filter_map(|(number, key)| Some((number, key?))).collect())
+    }
+
+    /// The records under keys, in the order of these.
+    async fn records(&self, keys: &[(DocumentNumber, Bytes)]) -> Result<Vec<Option<Record>>, Fault> {
+        let mut records: Vec<Option<Record>> =
+            keys.iter().map(|(_, key)| self.cache.current(key, self.lsn)).collect();
+        let wanted: Vec<Bytes> = keys
+            .iter()
+            .zip(&records)
+            .filter(|(_, record)| record.is_none())
+            .map(|((_, key), _)| key.clone())
+            .collect();
+        if !wanted.is_empty() {
+            let rows = self.view.get_many(RECORDS, &wanted).await.map_err(read_fault)?;
+            let places = records.iter_mut().filter(|record| record.is_none());
+            for (place, row) in places.zip(rows) {
+                *place = row.map(|row| Record::decode(&row)).transpose()?;
+            }
+        }
+        Ok(records)
+    }
+
     /// Whether no document of the container ever expires, as things stand.
-    pub fn never_expires(&self) -> bool {
+    fn never_expires(&self) -> bool {
         match self.shape.default_ttl {
             DefaultTtl::Off => true,
             DefaultTtl::OnDemand | DefaultTtl::Seconds(_) => false,

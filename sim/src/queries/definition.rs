@@ -84,11 +84,11 @@ pub(super) fn lowered(text: &str) -> Option<Query> {
 }
 
 /// The definition of a container.
-pub(super) fn definition(random: &mut Random, computed: Computed, expires: bool) -> Json {
+pub(super) fn definition(random: &mut Random, computed: Computed, default_ttl: Option<i64>) -> Json {
     let properties: Json =
         computed.queries().iter().map(|(name, query)| json!({ "name": name, "query": query })).collect();
     json!({
-        "id": "c", "defaultTtl": if expires { Json::from(-1) } else { Json::Null },
+        "id": "c", "defaultTtl": default_ttl,
         "indexingPolicy": policy(random, computed), "computedProperties": properties,
         "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
     })

@@ -61,7 +61,8 @@ pub fn duel(seed: u64) -> Result<Tally, Complaint> {
         }
         for round in 0..WISHES {
             if random.chance(REDEFINITION_PERCENT) {
-                ring.redefine(&mut random).await.map_err(|fault| fault.to_string())?;
+                let computed = Computed::draw(&mut random);
+                ring.redefine(&mut random, computed).await?;
             }
             let wish = draw::wish(&mut random, ring.partitions);
             let compared = match &wish.shape {
@@ -93,8 +94,8 @@ struct Ring {
     container: Arc<Container>,
     ambient: Arc<SeededAmbient>,
     partitions: u32,
-    /// Whether documents can expire.
-    expires: bool,
+    /// When documents expire that do not say it, if they can expire.
+    default_ttl: Option<i64>,
     computed: Computed,
     items: BTreeMap<(String, String), Item>,
     tally: Tally,
@@ -116,30 +117,16 @@ impl Ring {
         let signature = mac.finalize().into_bytes();
         let principal = engine.access().verify_signature(b"payload", &signature, 1).ok_or_else(unsigned)?;
         let partitions = u32::try_from(random.between(1, 8)).unwrap_or(1);
-        let expires = random.chance(60);
+        let default_ttl = draw::default_ttl(random);
         let computed = Computed::draw(random);
-        let definition = ContainerDefinition::from_json(&definition(random, computed, expires))?;
+        let definition = ContainerDefinition::from_json(&definition(random, computed, default_ttl))?;
         let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
         let database = engine.create_database(pass()?, "d", None).await?;
         let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
         let container = engine.create_container(pass()?, &database, definition, Some(throughput)).await?;
         let tally = Tally::default();
         let items = BTreeMap::new();
-        Ok(Ring { engine, principal, container, ambient, partitions, expires, computed, items, tally })
-    }
-
-    /// Gives the container another policy and other computed properties.
-    async fn redefine(&mut self, random: &mut Random) -> Result<(), Fault> {
-        self.computed = Computed::draw(random);
-        let definition = definition(random, self.computed, self.expires);
-        let access = self.engine.access();
-        let pass = access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account)?;
-        let replaced = self.engine.replace_container(pass, &self.container, &definition, &Condition::None);
-        self.container = replaced.await?;
-        for item in self.items.values_mut() {
-            item.seen = self.computed.seen(&item.body);
-        }
-        Ok(())
+        Ok(Ring { engine, principal, container, ambient, partitions, default_ttl, computed, items, tally })
     }
 
     /// Writes or deletes a document, or lets time pass.
@@ -147,6 +134,10 @@ impl Ring {
         if random.chance(8) {
             self.ambient.jump_seconds(i64::try_from(random.below(12)).unwrap_or(0));
             return Ok(());
+        }
+        if random.chance(2) {
+            // Other computed properties would make it another query, with other pages.
+            return self.redefine(random, self.computed).await;
         }
         let (key, id, body) = draw::document(random);
         let place = (key.clone(), id.clone());
@@ -157,15 +148,53 @@ impl Ring {
             self.items.remove(&place);
             return Ok(());
         }
+        let stored = self.put(&key, &body).await?;
+        let seen = self.computed.seen(&body);
+        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts, body, seen });
+        Ok(())
+    }
+
+    async fn put(&self, key: &str, body: &Map<String, Json>) -> Result<StoredDocument, Complaint> {
         let text = Json::Object(body.clone()).to_string();
         let document = Document::from_json(text.as_bytes()).map_err(|error| error.to_string())?;
         let item = NewItem::new(document).map_err(|fault| fault.to_string())?;
-        let written = self.write(&key, Mutation::Upsert { item, condition: Condition::None }).await?;
-        let stored = written.ok_or("an upsert gives a document")?;
-        self.items.insert(
-            place,
-            Item { number: stored.number.raw(), ts: stored.ts, seen: self.computed.seen(&body), body },
-        );
+        let written = self.write(key, Mutation::Upsert { item, condition: Condition::None }).await?;
+        Ok(written.ok_or("an upsert gives a document")?)
+    }
+
+    /// Deletes what has expired. Otherwise another default would bring back what was not swept yet, and nobody knows
+    /// what was.
+    async fn clear_expired(&mut self) -> Result<(), Complaint> {
+        let is_expired = |(_, item): &(&(String, String), &Item)| self.is_expired(item);
+        let expired: Vec<_> = self.items.iter().filter(is_expired).map(|(place, _)| place.clone()).collect();
+        for (key, id) in expired {
+            let mut body = Map::new();
+            body.insert("id".to_owned(), id.clone().into());
+            body.insert("pk".to_owned(), key.clone().into());
+            self.put(&key, &body).await?;
+            let delete = Mutation::Delete { target: Target::Id(id.clone()), condition: Condition::None };
+            self.write(&key, delete).await?;
+            self.items.remove(&(key, id));
+        }
+        Ok(())
+    }
+
+    /// Gives the container another indexing policy and perhaps another default time to live.
+    async fn redefine(&mut self, random: &mut Random, computed: Computed) -> Result<(), Complaint> {
+        if random.chance(50) {
+            self.clear_expired().await?;
+            self.default_ttl = draw::default_ttl(random);
+        }
+        let body = definition(random, computed, self.default_ttl);
+        let access = self.engine.access();
+        let pass = access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account);
+        let pass = pass.map_err(|fault| fault.to_string())?;
+        let replaced = self.engine.replace_container(pass, &self.container, &body, &Condition::None).await;
+        self.container = replaced.map_err(|fault| format!("a definition was refused: {fault}"))?;
+        self.computed = computed;
+        for item in self.items.values_mut() {
+            item.seen = computed.seen(&item.body);
+        }
         Ok(())
     }
 
@@ -188,8 +217,9 @@ impl Ring {
     }
 
     fn is_expired(&self, item: &Item) -> bool {
-        let ttl = item.body.get("ttl").and_then(Json::as_u64);
-        self.expires && ttl.is_some_and(|ttl| item.ts + ttl <= self.ambient.now_seconds())
+        let own = item.body.get("ttl").and_then(Json::as_u64);
+        let seconds = self.default_ttl.and_then(|default| own.or(u64::try_from(default).ok()));
+        seconds.is_some_and(|seconds| item.ts + seconds <= self.ambient.now_seconds())
     }
 
     /// The documents that a wish is about, as they are now.

@@ -46,6 +46,7 @@ impl Clock {
 }
 
 pub(crate) struct House {
+    pub(crate) store: Store,
     pub(crate) clock: Arc<Clock>,
     pub(crate) parts: Vec<Part>,
     pub(crate) computed: Vec<ComputedProperty>,
@@ -59,8 +60,16 @@ impl House {
         House::with(partitions, &json!({})).await
     }
 
+    pub(crate) async fn with_index(partitions: u32, options: IndexOptions) -> House {
+        House::made(partitions, &json!({}), options).await
+    }
+
     /// The same with further members in its definition.
     pub(crate) async fn with(partitions: u32, further: &Json) -> House {
+        House::made(partitions, further, IndexOptions::default()).await
+    }
+
+    async fn made(partitions: u32, further: &Json, options: IndexOptions) -> House {
         let mut definition = json!({
             "id": "c", "defaultTtl": -1,
             "partitionKey": { "paths": ["/id"], "kind": "Hash", "version": 2 },
@@ -76,7 +85,7 @@ impl House {
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: clock.clone(),
             durability: Durability::Sync,
-            index: IndexMemory::new(IndexOptions::default()),
+            index: IndexMemory::new(options),
         };
         let shape =
             Arc::new(ArcSwap::from_pointee(ContainerShape::new(&definition, |text| Some(query(text)))));
@@ -99,7 +108,7 @@ impl House {
         }
         let computed = definition.policies.computed.iter();
         let computed = computed.map(|property| (property.name.clone(), query(&property.query))).collect();
-        House { clock, parts, computed, bounds: QueryBounds::default(), definition }
+        House { store, clock, parts, computed, bounds: QueryBounds::default(), definition }
     }
 
     pub(crate) async fn of(partitions: u32, documents: &[&str]) -> House {

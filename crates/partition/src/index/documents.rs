@@ -26,6 +26,22 @@ impl Documents {
         self.parts.iter().map(|part| part.ranks.len()).sum()
     }
 
+    /// Takes documents off.
+    pub fn remove(&mut self, numbers: &[DocumentNumber]) {
+        for part in &mut self.parts {
+            let universe = part.piece.numbers();
+            for rank in numbers.iter().filter_map(|number| universe.binary_search(number).ok()) {
+                part.ranks.remove(ranks::count(rank));
+            }
+        }
+    }
+
+    /// How many of them are also among `others`, which came from the same reader.
+    pub fn count_in(&self, others: &Documents) -> u64 {
+        let pairs = self.parts.iter().zip(&others.parts);
+        pairs.map(|(part, other)| part.ranks.intersection_len(&other.ranks)).sum()
+    }
+
     /// Whether every one of them is wanted. If not, some may have another value than the one asked for, and the
     /// document must be looked at.
     pub fn is_exact(&self) -> bool {
@@ -47,10 +63,11 @@ impl Documents {
 
     /// The numbers, ascending, from `first` on or from the beginning.
     pub fn iter_from(&self, first: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts.iter().filter_map(|part| {
+        let heads = self.parts.iter().filter(|part| !part.ranks.is_empty()).filter_map(|part| {
             let numbers = part.piece.numbers();
             let mut ranks = part.ranks.iter();
-            if let Some(first) = first {
+            let is_begun = |first: &DocumentNumber| numbers.first().is_some_and(|number| number < first);
+            if let Some(first) = first.filter(is_begun) {
                 ranks.advance_to(ranks::count(numbers.partition_point(|number| *number < first)));
             }
             Head::new(numbers, ranks)

@@ -14,7 +14,7 @@
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
-//! | `lookup`, `leaf`, `documents`, `walk`, `reader` | the reader's face |
+//! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `reader` | the reader's face |
 //! | `audit` | whether the index says what the records say |
 
 mod audit;
@@ -24,6 +24,7 @@ mod build;
 mod cells;
 mod code;
 mod computed;
+mod counts;
 mod documents;
 mod jobs;
 mod keeper;
@@ -53,12 +54,14 @@ mod walk;
 pub use audit::IndexFinding;
 pub use code::write_tuple_member;
 pub use computed::ComputedReader;
+pub use counts::{Counted, Detail};
 pub use documents::Documents;
 pub use lookup::Lookup;
 pub use memory::IndexMemory;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};
 pub use reader::{Coverage, IndexReader};
+pub use recovery::is_damage;
 pub use spatial::near;
 pub use walk::{TermWalk, WalkStep};
 
@@ -68,6 +71,6 @@ pub(crate) use computed::indexable;
 pub(crate) use jobs::{Install, drop_run};
 pub(crate) use keeper::{Changes, Event, Home, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;
-pub(crate) use recovery::{catch_up, is_damage, open};
+pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use terms::Version;

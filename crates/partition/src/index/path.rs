@@ -13,6 +13,7 @@
 //! place begin alike.
 
 use bytes::Bytes;
+use model::policy::IndexSegment;
 
 /// The bytes of a path; documents may have longer ones, which are not indexed.
 pub(crate) const PATH_BYTES_MAX: usize = 4096;
@@ -73,6 +74,18 @@ impl IndexPath {
         }
         code.push(END);
         IndexPath { code: code.into() }
+    }
+
+    /// The steps to the values, if the path is of values.
+    pub fn segments(&self) -> Option<Vec<IndexSegment>> {
+        let mut segments = Vec::new();
+        let is_property = self.visit_steps(|step| {
+            segments.push(match step {
+                PathStep::Name(name) | PathStep::Computed(name) => IndexSegment::Name(name.to_owned()),
+                PathStep::Elements => IndexSegment::Elements,
+            });
+        });
+        is_property.then_some(segments)
     }
 
     /// The cells of the geometries that the steps lead to.

@@ -2,7 +2,7 @@
 
 use crate::index::code::CodeRange;
 use crate::index::documents::{Documents, Part};
-use crate::index::leaf::Leaf;
+use crate::index::leaf::{Leaf, value_bound};
 use crate::index::lookup::Lookup;
 use crate::index::memory::IndexMemory;
 use crate::index::path::IndexPath;
@@ -13,6 +13,7 @@ use crate::index::rules::Rules;
 use crate::index::run_cursor::Source;
 use crate::index::walk::TermWalk;
 use kv::{Direction, View};
+use model::policy::CompositeIndex;
 use model::{DocumentNumber, Fault};
 use plan::query::Expression;
 use roaring::RoaringBitmap;
@@ -46,6 +47,12 @@ impl IndexReader {
         if self.rules.covers(path) { Coverage::Whole } else { Coverage::None }
     }
 
+    /// The composite index whose tuples are at a path.
+    pub fn composite(&self, path: &IndexPath) -> Option<CompositeIndex> {
+        let known = self.rules.composites().iter().find(|composite| composite.path == *path)?;
+        Some(CompositeIndex { paths: known.members.iter().map(|member| member.path.clone()).collect() })
+    }
+
     /// The computed property whose value an expression on documents is, if it has terms.
     pub fn computed_name(&self, expression: &Expression) -> Option<&str> {
         let known = self.rules.computed().iter().find(|(property, _)| property.value == *expression);
@@ -68,6 +75,12 @@ impl IndexReader {
     /// A cheap upper bound of the documents that a lookup finds.
     pub async fn estimate(&self, lookup: &Lookup) -> Result<u64, Fault> {
         alarmed(&self.alarm, self.estimate_unwatched(lookup).await)
+    }
+
+    /// A cheap upper bound of the different values at a path, or rather of what it costs to walk them.
+    pub fn value_bound(&self, path: &IndexPath) -> u64 {
+        let range = CodeRange::new(path, &Bound::Unbounded, &Bound::Unbounded);
+        self.pieces.iter().map(|piece| value_bound(path, &range, piece)).sum()
     }
 
     pub(crate) fn source(&self) -> Source {
@@ -95,12 +108,19 @@ impl IndexReader {
 
     async fn documents_unwatched(&self, lookup: &Lookup) -> Result<Documents, Fault> {
         let leaves: Vec<Leaf> = lookup.leaves()?.into_iter().map(Leaf::new).collect();
+        let is_plain_and = lookup.is_and_of_leaves();
         let source = self.source();
         let mut documents = Documents { parts: Vec::with_capacity(self.pieces.len()), exact: true };
         for piece in &*self.pieces {
             let mut answers = Vec::with_capacity(leaves.len());
             for leaf in &leaves {
-                answers.push(leaf.answer(&source, piece).await?);
+                let answer = leaf.answer(&source, piece).await?;
+                // Nothing that follows can bring a document back; most pieces have none of a rare value.
+                let is_over = is_plain_and && answer.possible.is_empty();
+                answers.push(answer);
+                if is_over {
+                    break;
+                }
             }
             let universe = piece.numbers().len();
             let answer = lookup.combine(universe, &mut answers.into_iter());
@@ -131,7 +151,7 @@ impl IndexReader {
     }
 }
 
-/// Rings the alarm if the index is damaged: the answer is a fault then, and the next one comes from the records.
+/// Rings the alarm if the index is damaged: the answer is a fault then, and whoever asked turns to the records.
 pub(crate) fn alarmed<T>(alarm: &Notify, result: Result<T, Fault>) -> Result<T, Fault> {
     if result.as_ref().is_err_and(is_damage) {
         alarm.notify_one();
