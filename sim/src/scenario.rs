@@ -349,7 +349,11 @@ impl Drawing {
             }
         }
         if self.random.chance(30) {
-            body.insert("n".to_owned(), self.random.below(10).into());
+            let number = self.random.below(10);
+            body.insert("n".to_owned(), number.into());
+            let line = json!({ "type": "LineString", "coordinates": [[number, 0], [number + 1, 3]] });
+            let point = json!({ "type": "Point", "coordinates": [number, 40] });
+            body.insert("at".to_owned(), if number.is_multiple_of(3) { line } else { point });
         }
         if self.random.chance(20) {
             body.insert("ttl".to_owned(), self.own_ttl());

@@ -193,6 +193,7 @@ impl World {
             }
             // Comes along, so that indexes are made anew beside all that happens.
             members.insert("indexingPolicy".to_owned(), policy_of(default_ttl));
+            members.insert("computedProperties".to_owned(), computed_of(default_ttl));
         }
         self.run(async move {
             let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
@@ -394,7 +395,9 @@ fn open(
     ambient: &Arc<SeededAmbient>,
 ) -> Result<(Arc<Engine>, Principal), Complaint> {
     let keys = vec![AccountKey::new(ACCOUNT_KEY)];
-    let options = EngineOptions { keys, durability, index: SMALL_INDEX, ..EngineOptions::default() };
+    let computed_reader = crate::queries::lowered;
+    let options =
+        EngineOptions { keys, durability, index: SMALL_INDEX, computed_reader, ..EngineOptions::default() };
     let opening = Engine::open(store.clone(), options, Arc::clone(ambient) as Arc<_>);
     let engine = life.run(store, opening)?;
     let engine = engine.map_err(|fault| format!("the engine could not be opened: {fault}"))?;
@@ -408,15 +411,28 @@ fn open(
 /// Each kind of default has an indexing policy of its own.
 fn policy_of(default_ttl: DefaultTtl) -> Json {
     match default_ttl {
-        DefaultTtl::Off => json!({}),
+        DefaultTtl::Off => json!({
+            "includedPaths": [{ "path": "/*" }, { "path": "/next/?" }],
+            "spatialIndexes": [{ "path": "/at/*" }],
+        }),
         DefaultTtl::OnDemand => json!({ "excludedPaths": [{ "path": "/first/?" }, { "path": "/pad/*" }] }),
         DefaultTtl::Seconds(seconds) if seconds % 2 == 0 => json!({ "indexingMode": "none" }),
         DefaultTtl::Seconds(_) => json!({
             "includedPaths": [{ "path": "/last/?" }],
             "excludedPaths": [{ "path": "/*" }],
-            "compositeIndexes": [[{ "path": "/mail" }, { "path": "/n", "order": "descending" }]],
+            "compositeIndexes": [[{ "path": "/mail" }, { "path": "/next", "order": "descending" }]],
+            "spatialIndexes": [{ "path": "/at/?", "types": ["Point"] }],
         }),
     }
+}
+
+/// And a computed property.
+fn computed_of(default_ttl: DefaultTtl) -> Json {
+    let step = match default_ttl {
+        DefaultTtl::Off | DefaultTtl::OnDemand => 1,
+        DefaultTtl::Seconds(_) => 2,
+    };
+    json!([{ "name": "next", "query": format!("SELECT VALUE c.n + {step} FROM c") }])
 }
 
 async fn create_container(
@@ -432,6 +448,8 @@ async fn create_container(
         "id": CONTAINER,
         "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
         "uniqueKeyPolicy": { "uniqueKeys": scenario.unique.iter().map(unique).collect::<Vec<_>>() },
+        "indexingPolicy": policy_of(DefaultTtl::Off),
+        "computedProperties": computed_of(DefaultTtl::Off),
     });
     if let Some(wire) = wire_ttl(scenario.default_ttl) {
         body["defaultTtl"] = wire;

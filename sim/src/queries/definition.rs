@@ -79,7 +79,7 @@ impl Computed {
 }
 
 /// The query behind a text.
-pub(super) fn lowered(text: &str) -> Option<Query> {
+pub(crate) fn lowered(text: &str) -> Option<Query> {
     sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
 }
 

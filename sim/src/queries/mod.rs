@@ -15,4 +15,5 @@ mod places;
 mod rules;
 mod wish;
 
+pub(crate) use definition::lowered;
 pub use duel::{Tally, duel};
