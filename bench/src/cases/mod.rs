@@ -98,8 +98,14 @@ pub(crate) async fn drive_for_a_profiler(
     let (connections, work) = match what {
         "reads" => (READERS, Work::Read { container, count }),
         "creates" => (WRITERS, Work::Create { container, first }),
+        "creates8" => {
+            let container = "eight".to_owned();
+            let _ = load::create_container(address, &container, create::EIGHT_PARTITIONS, "").await;
+            (WRITERS, Work::Create { container, first })
+        }
         other => {
-            let question = Question::named(other).ok_or("reads, creates, or a question by its name")?;
+            let question =
+                Question::named(other).ok_or("reads, creates, creates8 or a question by its name")?;
             (READERS, Work::Query { container, question, count })
         }
     };
