@@ -45,7 +45,7 @@ pub use fault::query_fault;
 pub use found::{QueryMetrics, QueryRow};
 pub use index_use::{Impact, IndexUse, Indexes, SingleIndex, index_use};
 pub use page::{Page, PageRequest, page};
-pub use program::Program;
+pub use program::{Program, digest};
 pub use resume::Resume;
 pub use task::{Part, PartScope, QueryBounds};
 pub use vectors::with_policy;

@@ -1,5 +1,6 @@
 //! What a seed asks and over what: documents with values that meet often, and wishes about them.
 
+use super::places;
 use super::wish::{Filter, Fold, Projection, Reach, Shape, Term, Wish};
 use crate::random::Random;
 use serde_json::{Map, Value as Json, json};
@@ -45,6 +46,9 @@ pub(super) fn document(random: &mut Random) -> (String, String, Map<String, Json
     }
     if random.chance(40) {
         body.insert("s".to_owned(), long_text(random).into());
+    }
+    if random.chance(60) {
+        body.insert("loc".to_owned(), places::geometry(random));
     }
     if random.chance(8) {
         body.insert("ttl".to_owned(), random.between(1, 30).into());
@@ -144,7 +148,7 @@ fn term(random: &mut Random, joins: bool) -> Term {
 
 fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
     let deeper = |random: &mut Random| filter(random, joins, levels.saturating_sub(1));
-    match random.below(if levels == 0 { 12 } else { 18 }) {
+    match random.below(if levels == 0 { 14 } else { 20 }) {
         0..=5 => {
             let term = term(random, joins);
             let operator = random.pick(&["=", "=", "!=", "<", "<=", ">", ">="]);
@@ -182,8 +186,9 @@ fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
         }
         10 => Filter::Contains(Term::Path(vec!["tags"]), any_value(random, 1)),
         11 => Filter::Truth(term(random, joins)),
-        12 | 13 => Filter::Not(Box::new(deeper(random))),
-        14 | 15 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
+        12 | 13 => places::filter(random),
+        14 | 15 => Filter::Not(Box::new(deeper(random))),
+        16 | 17 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
         _ => Filter::Or((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
     }
 }

@@ -71,6 +71,10 @@ pub fn duel(seed: u64) -> Result<Tally, Complaint> {
             })?;
             ring.tally.pairs += 1;
         }
+        let findings = ring.engine.audit_index(&ring.container).await.map_err(|fault| fault.to_string())?;
+        if let Some(finding) = findings.first() {
+            return Err(format!("seed {seed}: the index says {finding} (and {} more)", findings.len() - 1));
+        }
         ring.engine.close().await.map_err(|fault| fault.to_string())?;
         Ok(ring.tally)
     })
@@ -101,7 +105,7 @@ impl Ring {
         let signature = mac.finalize().into_bytes();
         let principal = engine.access().verify_signature(b"payload", &signature, 1).ok_or_else(unsigned)?;
         let partitions = u32::try_from(random.between(1, 8)).unwrap_or(1);
-        let policy = match random.below(4) {
+        let mut policy = match random.below(4) {
             0 => json!({ "indexingMode": "none", "automatic": false }),
             1 => json!({
                 "includedPaths": [{ "path": "/*" }],
@@ -117,6 +121,10 @@ impl Ring {
             }
             _ => json!({}),
         };
+        if policy.get("indexingMode").is_none() && random.chance(70) {
+            let types = *random.pick(&[&[][..], &["Point"], &["Polygon", "LineString"]]);
+            policy["spatialIndexes"] = json!([{ "path": "/loc/*", "types": types }]);
+        }
         let expires = random.chance(60);
         let definition = ContainerDefinition::from_json(&json!({
             "id": "c", "defaultTtl": if expires { Json::from(-1) } else { Json::Null }, "indexingPolicy": policy,

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use value::{Kind, PropertyPath, Value, encode_key_str, encode_key_value, key_kind_bytes};
 
+use super::spatial;
 use crate::computed::DOCUMENT;
 
 /// What an index knows of a filter.
@@ -114,9 +115,9 @@ impl Reading<'_> {
             (Expression::In(operand, list), _) => self.listed(operand, list, wanted),
             (Expression::Between(parts), true) => {
                 let [operand, low, high] = &**parts;
-                let low = self.comparison(BinaryOperator::GreaterOrEqual, operand, low, true)?;
-                let high = self.comparison(BinaryOperator::LessOrEqual, operand, high, true)?;
-                Some(joined(vec![low, high], " and ", narrowest))
+                let low = self.comparison(BinaryOperator::GreaterOrEqual, operand, low, true);
+                let high = self.comparison(BinaryOperator::LessOrEqual, operand, high, true);
+                conjunction(vec![low, high])
             }
             (Expression::Call(function, arguments), _) => self.call(*function, arguments, wanted),
             (Expression::Member(..), _) => {
@@ -129,15 +130,7 @@ impl Reading<'_> {
 
     /// Of a conjunction each part that an index knows narrows the documents.
     fn all(&self, parts: &[Expression], wanted: bool, levels_left: usize) -> Option<Known> {
-        let known: Vec<Known> =
-            parts.iter().filter_map(|part| self.condition(part, wanted, levels_left)).collect();
-        if known.is_empty() {
-            return None;
-        }
-        let is_complete = known.len() == parts.len();
-        let mut joined = joined(known, " and ", narrowest);
-        joined.is_exact &= is_complete;
-        Some(joined)
+        conjunction(parts.iter().map(|part| self.condition(part, wanted, levels_left)).collect())
     }
 
     /// Of a disjunction every part must be known.
@@ -154,6 +147,11 @@ impl Reading<'_> {
         right: &Expression,
         wanted: bool,
     ) -> Option<Known> {
+        let distance =
+            spatial::of_comparison(self.index, |part| self.names(part), (operator, left, right), wanted);
+        if distance.is_some() {
+            return distance;
+        }
         let (place, constant, operator) = match (left, right) {
             (place, Expression::Constant(constant)) => (self.place(place)?, constant, operator),
             (Expression::Constant(constant), place) => (self.place(place)?, constant, turned(operator)),
@@ -210,6 +208,9 @@ impl Reading<'_> {
             (Function::ArrayContains, [argument, Expression::Constant(wanted_element)]) if wanted => {
                 return self.containing(argument, wanted_element);
             }
+            (Function::StWithin | Function::StIntersects, _) if wanted => {
+                return spatial::of_meeting(self.index, |part| self.names(part), arguments);
+            }
             (Function::IsNull, [_]) => &[Kind::Null],
             (Function::IsBool, [_]) => &[Kind::Bool],
             (Function::IsNumber, [_]) => &[Kind::Int64],
@@ -257,6 +258,18 @@ impl Reading<'_> {
         names.reverse();
         Some(names)
     }
+}
+
+/// What is known of all parts together, of which some may be unknown.
+fn conjunction(parts: Vec<Option<Known>>) -> Option<Known> {
+    let is_complete = parts.iter().all(Option::is_some);
+    let known: Vec<Known> = parts.into_iter().flatten().collect();
+    if known.is_empty() {
+        return None;
+    }
+    let mut joined = joined(known, " and ", narrowest);
+    joined.is_exact &= is_complete;
+    Some(joined)
 }
 
 fn joined(mut parts: Vec<Known>, word: &str, join: fn(Vec<Lookup>) -> Lookup) -> Known {
@@ -401,7 +414,7 @@ fn starting_with(place: &Place, start: &str) -> Known {
 }
 
 /// The operator with its sides exchanged.
-fn turned(operator: BinaryOperator) -> BinaryOperator {
+pub(super) fn turned(operator: BinaryOperator) -> BinaryOperator {
     match operator {
         BinaryOperator::Less => BinaryOperator::Greater,
         BinaryOperator::LessOrEqual => BinaryOperator::GreaterOrEqual,
@@ -424,7 +437,7 @@ fn turned(operator: BinaryOperator) -> BinaryOperator {
 }
 
 /// The operator that is true where this one is false.
-fn negated(operator: BinaryOperator) -> Option<BinaryOperator> {
+pub(super) fn negated(operator: BinaryOperator) -> Option<BinaryOperator> {
     match operator {
         BinaryOperator::Equal => Some(BinaryOperator::NotEqual),
         BinaryOperator::NotEqual => Some(BinaryOperator::Equal),

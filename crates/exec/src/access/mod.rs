@@ -5,12 +5,13 @@
 //! | `records` | all records as they lie |
 //! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
 //! | `ordered` | in the order of a sort key, as an index has it |
-//! | `lookup` | what an index can say about a filter |
+//! | `lookup`, `spatial` | what an index can say about a filter |
 
 mod lookup;
 mod numbers;
 mod ordered;
 mod records;
+mod spatial;
 
 pub(crate) use lookup::Known;
 pub(crate) use numbers::NumberWalk;
@@ -52,6 +53,7 @@ pub(crate) fn narrowed(layer: &Layer, open: &OpenPart) -> Option<Lookup> {
     match (open.part.scope.lookup(), known) {
         (None, None) => None,
         (Some(one), None) | (None, Some(one)) => Some(one),
+        (Some(scope), Some(Lookup::And(known))) => Some(Lookup::And([vec![scope], known].concat())),
         (Some(scope), Some(known)) => Some(Lookup::And(vec![scope, known])),
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let index_metrics = IndexMetricsForm::asked(call.headers())?;
     let wants_advice = headers::flag(call.headers(), &names::POPULATE_QUERY_ADVICE)?;
     let session = headers::session(call.headers())?;
-    let Resumable { query, bound_to } = QueryText::read(call.headers(), &call.body)?.lower()?;
+    let Resumable { query, bound_to } = QueryText::read(call.headers(), &call.body)?.lower(call.texts)?;
     let scope = scope_of(call, &container, &query)?;
     let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
     let request = QueryRequest {
