@@ -48,11 +48,9 @@ pub async fn explain(program: &Program, parts: &[Part]) -> Result<String, Fault>
 /// How documents are reached.
 fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
     let known = open.and_then(|open| access::known(layer, &open.view));
-    let is_exact = layer.query.filter.is_none() || known.as_ref().is_some_and(|known| known.is_exact);
     let has_index = open.is_some_and(|open| open.view.index().is_some());
-    if has_index && is_exact && access::only_counts(layer) {
-        let filter = known.map(|known| format!(" where {}", known.text)).unwrap_or_default();
-        return format!("the count of the index{filter}, or documents where they may have expired");
+    if let Some(text) = open.and_then(|open| access::covered_text(layer, &open.view)) {
+        return text;
     }
     let scope = match open.map(|open| &open.part.scope) {
         Some(PartScope::Logical(_)) if has_index => Some("the logical partition".to_owned()),

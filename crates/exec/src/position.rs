@@ -54,6 +54,18 @@ pub(crate) fn write_row(
     Ok(())
 }
 
+/// The number of the document whose row stands at a place, or came from there.
+pub(crate) fn number_of(order: &Order, place: &[u8]) -> Option<u64> {
+    let (rest, _) = place.split_last_chunk::<4>()?;
+    let number = u64::from_be_bytes(*rest.last_chunk::<8>()?);
+    // An origin is a number and a row, and nothing more.
+    let is_turned = match order {
+        Order::Keys(keys) => rest.len() > 8 && keys.first().is_some_and(SortKey::is_backwards),
+        Order::None | Order::Rank(_) => false,
+    };
+    Some(if is_turned { !number } else { number })
+}
+
 /// Writes where a row comes from: its place without regard to any order.
 pub(crate) fn write_origin(row: MatchedRow<'_>, item: Item<'_>, out: &mut Vec<u8>) {
     out.clear();

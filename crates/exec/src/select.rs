@@ -37,11 +37,24 @@ pub(crate) async fn over_partitions(
     wish: &Wish,
     metrics: &mut QueryMetrics,
 ) -> Result<Found, Fault> {
-    let layer = innermost(task)?;
-    let context = task.context();
-    let mut collector = Collector::new(layer, &context, wish.clone());
+    let mut collector = collect_all(task, parts, wish, true, metrics).await?;
+    if collector.is_in_doubt() {
+        collector = collect_all(task, parts, wish, false, metrics).await?;
+    }
+    collector.finish(innermost(task)?, &task.context()).map_err(query_fault)
+}
+
+/// What all partitions have. An index may answer by itself if `by_index` says so.
+async fn collect_all(
+    task: &Arc<Task>,
+    parts: &[OpenPart],
+    wish: &Wish,
+    by_index: bool,
+    metrics: &mut QueryMetrics,
+) -> Result<Collector, Fault> {
+    let mut collector = Collector::new(innermost(task)?, &task.context(), wish.clone());
     if let [part] = parts {
-        let (collected, done) = collect(Arc::clone(task), part.clone(), wish.clone()).await?;
+        let (collected, done) = collect(Arc::clone(task), part.clone(), wish.clone(), by_index).await?;
         metrics.add(&done);
         collector = collected;
     } else {
@@ -51,7 +64,7 @@ pub(crate) async fn over_partitions(
             while working.len() < PARTITIONS_AT_ONCE
                 && let Some(part) = waiting.next()
             {
-                working.spawn(collect(Arc::clone(task), part.clone(), wish.clone()));
+                working.spawn(collect(Arc::clone(task), part.clone(), wish.clone(), by_index));
             }
             let Some(collected) = working.join_next().await else {
                 break;
@@ -61,7 +74,7 @@ pub(crate) async fn over_partitions(
             collector.merge(collected);
         }
     }
-    collector.finish(layer, &context).map_err(query_fault)
+    Ok(collector)
 }
 
 fn innermost(task: &Task) -> Result<&Layer, Fault> {
@@ -69,15 +82,20 @@ fn innermost(task: &Task) -> Result<&Layer, Fault> {
 }
 
 /// What one partition has.
-async fn collect(task: Arc<Task>, open: OpenPart, wish: Wish) -> Result<(Collector, QueryMetrics), Fault> {
+async fn collect(
+    task: Arc<Task>,
+    open: OpenPart,
+    wish: Wish,
+    by_index: bool,
+) -> Result<(Collector, QueryMetrics), Fault> {
     let layer = innermost(&task)?;
     let context = task.context();
     let mut metrics = QueryMetrics::default();
-    let mut collector = Collector::new(layer, &context, wish);
-    if let Some(count) = access::counted(layer, &open, &mut metrics).await? {
-        collector.add_rows(count);
+    if by_index && let Some(collector) = access::by_index(&task, &context, &open, &wish, &mut metrics).await?
+    {
         return Ok((collector, metrics));
     }
+    let mut collector = Collector::new(layer, &context, wish);
     let mut walk = Walk::begin(layer, open, &mut metrics).await?;
     while let Some(documents) = walk.next(&mut metrics).await? {
         context.check_time().map_err(query_fault)?;

@@ -120,6 +120,8 @@ impl PhysicalPartition {
 
     /// The latest durable state.
     pub async fn view(&self) -> Result<PartitionView, Fault> {
+        // Before the state: when a shape says that all expiry rows are written, the state has them.
+        let shape = self.shape.load_full();
         let mut published = self.published.load_full();
         if !published.view.as_ref().is_some_and(View::is_live) {
             published = self.ask(|reply| Command::Wake { reply }).await??;
@@ -130,7 +132,7 @@ impl PhysicalPartition {
             cache: Arc::clone(&self.surroundings.cache),
             index: published.index.clone(),
             partition: self.spec.id,
-            shape: self.shape.load_full(),
+            shape,
             lsn: published.lsn,
             now: self.surroundings.ambient.now_seconds(),
         })

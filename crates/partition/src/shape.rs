@@ -11,6 +11,8 @@ pub struct ContainerShape {
     pub partition_key: PartitionKeyDefinition,
     /// When documents expire that do not say it themselves.
     pub default_ttl: DefaultTtl,
+    /// Whether expiry rows are being written anew because the default changed: until then some are missing.
+    pub is_expiry_pending: bool,
     /// Which values may occur once only.
     pub unique_keys: UniqueKeyPolicy,
     /// Which values are indexed.
@@ -22,6 +24,7 @@ impl From<&ContainerDefinition> for ContainerShape {
         ContainerShape {
             partition_key: definition.partition_key.clone(),
             default_ttl: definition.default_ttl,
+            is_expiry_pending: false,
             unique_keys: definition.unique_keys.clone(),
             rules: Arc::new(Rules::new(&definition.policies.indexing)),
         }

@@ -22,6 +22,9 @@ const LOG_ROWS_MAX: usize = 1024;
 /// Bytes that a log scan reads at a time.
 const LOG_BYTES_MAX: usize = 256 * 1024;
 
+/// Expired documents that are listed; the sweep is behind where there are more.
+const EXPIRED_MAX: usize = 4096;
+
 /// Records that are fetched by key at a time.
 const FETCH_AT_A_TIME: usize = 16;
 
@@ -105,16 +108,27 @@ impl PartitionView {
     }
 
     /// Documents in the index whose time has come and that were not swept yet, ascending: whoever counts by the index
-    /// alone takes them off. After a change of the container's default some are missing until the expiry rows were
-    /// written anew. Nothing without an index.
-    pub async fn expired(&self) -> Result<Vec<DocumentNumber>, Fault> {
+    /// alone takes them off. Nothing without an index, where they are too many to be listed, or while the expiry rows
+    /// are being written anew after a change of the container's default.
+    pub async fn expired(&self) -> Result<Option<Vec<DocumentNumber>>, Fault> {
+        let Some(index) = self.index() else { return Ok(None) };
+        if self.never_expires() {
+            return Ok(Some(Vec::new()));
+        }
+        if self.shape.is_expiry_pending {
+            return Ok(None);
+        }
         let mut numbers = BTreeSet::new();
-        let Some(index) = self.index() else { return Ok(Vec::new()) };
+        let mut looked_at = 0;
         let mut range = keyspace::expiry_range(self.partition.container, self.now);
         loop {
             let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
             let chunk =
                 self.view.scan(EXPIRY, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
+            looked_at += chunk.rows.len();
+            if looked_at > EXPIRED_MAX {
+                return Ok(None);
+            }
             for (key, _) in &chunk.rows {
                 let (_, number) = keyspace::parse_expiry_key(key).ok_or_else(|| damaged("expiry key"))?;
                 // A row may be stale, or of another partition of the container.
@@ -124,7 +138,7 @@ impl PartitionView {
             }
             match chunk.rows.last() {
                 Some((key, _)) if chunk.more => range = keyspace::after(&range, key),
-                Some(_) | None => return Ok(numbers.into_iter().collect()),
+                Some(_) | None => return Ok(Some(numbers.into_iter().collect())),
             }
         }
     }
@@ -285,7 +299,7 @@ impl PartitionView {
     }
 
     /// Whether no document of the container ever expires, as things stand.
-    pub fn never_expires(&self) -> bool {
+    fn never_expires(&self) -> bool {
         match self.shape.default_ttl {
             DefaultTtl::Off => true,
             DefaultTtl::OnDemand | DefaultTtl::Seconds(_) => false,

@@ -81,11 +81,45 @@ fn any_value(random: &mut Random, levels: usize) -> Json {
     }
 }
 
+/// An indexing policy.
+pub(super) fn policy(random: &mut Random) -> Json {
+    let member = |path: &str, order: &str| json!({ "path": path, "order": order });
+    let mut policy = match random.below(5) {
+        0 => return json!({ "indexingMode": "none", "automatic": false }),
+        1 => json!({
+            "includedPaths": [{ "path": "/*" }],
+            "excludedPaths": [{ "path": "/a/*" }, { "path": "/tags/*" }],
+        }),
+        2 => json!({ "includedPaths": [{ "path": "/*" }], "compositeIndexes": [
+            [member("/g", "ascending"), member("/n", "ascending")],
+            [member("/g", "descending"), member("/a", "ascending")],
+            [member("/a", "ascending"), member("/s", "descending")],
+        ] }),
+        _ => json!({}),
+    };
+    if random.chance(70) {
+        let types = *random.pick(&[&[][..], &["Point"], &["Polygon", "LineString"]]);
+        policy["spatialIndexes"] = json!([{ "path": "/loc/*", "types": types }]);
+    }
+    policy
+}
+
+/// Nothing where documents do not expire, -1 where only those expire that say it.
+pub(super) fn default_ttl(random: &mut Random) -> Option<i64> {
+    match random.below(10) {
+        0..=3 => None,
+        4..=8 => Some(-1),
+        _ => Some(i64::try_from(random.between(10, 40)).unwrap_or(-1)),
+    }
+}
+
 /// A wish.
 pub(super) fn wish(random: &mut Random, partitions: u32) -> Wish {
-    let joins = random.chance(20);
+    let is_of_one_path = random.chance(30);
+    let joins = !is_of_one_path && random.chance(25);
     let filter = random.chance(75).then(|| filter(random, joins, FILTER_LEVELS));
     let shape = match random.below(10) {
+        _ if is_of_one_path => of_one_path(random),
         0 => Shape::Folds(folds(random, joins)),
         1 | 2 => {
             let count = random.between(1, 2);
@@ -103,6 +137,28 @@ pub(super) fn wish(random: &mut Random, partitions: u32) -> Wish {
         _ => Reach::All,
     };
     Wish { reach, joins, filter, shape, bounds }
+}
+
+/// Shapes that an index with the path can answer by itself.
+fn of_one_path(random: &mut Random) -> Shape {
+    let term = term(random, false);
+    match random.below(3) {
+        0 => Shape::Folds(folds(random, false)),
+        1 => {
+            let folds = match random.below(4) {
+                0 | 1 => vec![Fold::Count],
+                2 => vec![Fold::Count, Fold::CountOf(term.clone()), Fold::Sum(term.clone())],
+                _ => vec![Fold::Min(term.clone()), Fold::Average(term.clone()), Fold::Count],
+            };
+            Shape::Groups { keys: vec![term], folds }
+        }
+        _ => {
+            let order = if random.chance(40) { vec![(term.clone(), random.chance(50))] } else { Vec::new() };
+            let projection =
+                if random.chance(60) { Projection::Value(term) } else { Projection::Named(vec![term]) };
+            Shape::Rows { projection, order, distinct: true }
+        }
+    }
 }
 
 fn rows(random: &mut Random, joins: bool) -> Shape {

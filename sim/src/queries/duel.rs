@@ -87,8 +87,8 @@ struct Ring {
     container: Arc<Container>,
     ambient: Arc<SeededAmbient>,
     partitions: u32,
-    /// Whether documents can expire.
-    expires: bool,
+    /// When documents expire that do not say it, if they can expire.
+    default_ttl: Option<i64>,
     items: BTreeMap<(String, String), Item>,
     tally: Tally,
 }
@@ -105,37 +105,23 @@ impl Ring {
         let signature = mac.finalize().into_bytes();
         let principal = engine.access().verify_signature(b"payload", &signature, 1).ok_or_else(unsigned)?;
         let partitions = u32::try_from(random.between(1, 8)).unwrap_or(1);
-        let mut policy = match random.below(4) {
-            0 => json!({ "indexingMode": "none", "automatic": false }),
-            1 => json!({
-                "includedPaths": [{ "path": "/*" }],
-                "excludedPaths": [{ "path": "/a/*" }, { "path": "/tags/*" }],
-            }),
-            2 => {
-                let member = |path: &str, order: &str| json!({ "path": path, "order": order });
-                json!({ "includedPaths": [{ "path": "/*" }], "compositeIndexes": [
-                    [member("/g", "ascending"), member("/n", "ascending")],
-                    [member("/g", "descending"), member("/a", "ascending")],
-                    [member("/a", "ascending"), member("/s", "descending")],
-                ] })
-            }
-            _ => json!({}),
-        };
-        if policy.get("indexingMode").is_none() && random.chance(70) {
-            let types = *random.pick(&[&[][..], &["Point"], &["Polygon", "LineString"]]);
-            policy["spatialIndexes"] = json!([{ "path": "/loc/*", "types": types }]);
-        }
-        let expires = random.chance(60);
-        let definition = ContainerDefinition::from_json(&json!({
-            "id": "c", "defaultTtl": if expires { Json::from(-1) } else { Json::Null }, "indexingPolicy": policy,
-            "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-        }))?;
+        let default_ttl = draw::default_ttl(random);
+        let definition = ContainerDefinition::from_json(&definition(random, default_ttl))?;
         let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
         let database = engine.create_database(pass()?, "d", None).await?;
         let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
         let container = engine.create_container(pass()?, &database, definition, Some(throughput)).await?;
         let tally = Tally::default();
-        Ok(Ring { engine, principal, container, ambient, partitions, expires, items: BTreeMap::new(), tally })
+        Ok(Ring {
+            engine,
+            principal,
+            container,
+            ambient,
+            partitions,
+            default_ttl,
+            items: BTreeMap::new(),
+            tally,
+        })
     }
 
     /// Writes or deletes a document, or lets time pass.
@@ -143,6 +129,9 @@ impl Ring {
         if random.chance(8) {
             self.ambient.jump_seconds(i64::try_from(random.below(12)).unwrap_or(0));
             return Ok(());
+        }
+        if random.chance(2) {
+            return self.redefine(random).await;
         }
         let (key, id, body) = draw::document(random);
         let place = (key.clone(), id.clone());
@@ -153,12 +142,48 @@ impl Ring {
             self.items.remove(&place);
             return Ok(());
         }
+        let stored = self.put(&key, &body).await?;
+        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts, body });
+        Ok(())
+    }
+
+    async fn put(&self, key: &str, body: &Map<String, Json>) -> Result<StoredDocument, Complaint> {
         let text = Json::Object(body.clone()).to_string();
         let document = Document::from_json(text.as_bytes()).map_err(|error| error.to_string())?;
         let item = NewItem::new(document).map_err(|fault| fault.to_string())?;
-        let written = self.write(&key, Mutation::Upsert { item, condition: Condition::None }).await?;
-        let stored = written.ok_or("an upsert gives a document")?;
-        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts, body });
+        let written = self.write(key, Mutation::Upsert { item, condition: Condition::None }).await?;
+        Ok(written.ok_or("an upsert gives a document")?)
+    }
+
+    /// Deletes what has expired. Otherwise another default would bring back what was not swept yet, and nobody knows
+    /// what was.
+    async fn clear_expired(&mut self) -> Result<(), Complaint> {
+        let is_expired = |(_, item): &(&(String, String), &Item)| self.is_expired(item);
+        let expired: Vec<_> = self.items.iter().filter(is_expired).map(|(place, _)| place.clone()).collect();
+        for (key, id) in expired {
+            let mut body = Map::new();
+            body.insert("id".to_owned(), id.clone().into());
+            body.insert("pk".to_owned(), key.clone().into());
+            self.put(&key, &body).await?;
+            let delete = Mutation::Delete { target: Target::Id(id.clone()), condition: Condition::None };
+            self.write(&key, delete).await?;
+            self.items.remove(&(key, id));
+        }
+        Ok(())
+    }
+
+    /// Gives the container another indexing policy and perhaps another default time to live.
+    async fn redefine(&mut self, random: &mut Random) -> Result<(), Complaint> {
+        if random.chance(50) {
+            self.clear_expired().await?;
+            self.default_ttl = draw::default_ttl(random);
+        }
+        let body = definition(random, self.default_ttl);
+        let access = self.engine.access();
+        let pass = access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account);
+        let pass = pass.map_err(|fault| fault.to_string())?;
+        let replaced = self.engine.replace_container(pass, &self.container, &body, &Condition::None).await;
+        self.container = replaced.map_err(|fault| format!("a definition was refused: {fault}"))?;
         Ok(())
     }
 
@@ -181,8 +206,9 @@ impl Ring {
     }
 
     fn is_expired(&self, item: &Item) -> bool {
-        let ttl = item.body.get("ttl").and_then(Json::as_u64);
-        self.expires && ttl.is_some_and(|ttl| item.ts + ttl <= self.ambient.now_seconds())
+        let own = item.body.get("ttl").and_then(Json::as_u64);
+        let seconds = self.default_ttl.and_then(|default| own.or(u64::try_from(default).ok()));
+        seconds.is_some_and(|seconds| item.ts + seconds <= self.ambient.now_seconds())
     }
 
     /// The documents that a wish is about, as they are now.
@@ -326,6 +352,14 @@ impl Ring {
         expected.sort();
         if found == expected { Ok(()) } else { Err(difference(&found, &expected, false)) }
     }
+}
+
+/// A definition of the container with some policy.
+fn definition(random: &mut Random, default_ttl: Option<i64>) -> Json {
+    json!({
+        "id": "c", "defaultTtl": default_ttl, "indexingPolicy": draw::policy(random),
+        "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
+    })
 }
 
 fn row_text(row: &QueryRow) -> Result<String, Complaint> {

@@ -126,7 +126,15 @@ impl Container {
 
     pub(crate) fn with_expiry_pending(mut self, expiry_pending: bool) -> Container {
         self.expiry_pending = expiry_pending;
+        self.shape.store(Arc::new(self.own_shape()));
         self
+    }
+
+    /// What partitions must know of this definition.
+    fn own_shape(&self) -> ContainerShape {
+        let mut shape = ContainerShape::from(&self.parts.definition);
+        shape.is_expiry_pending = self.expiry_pending;
+        shape
     }
 
     pub(crate) fn replaced(
@@ -165,7 +173,7 @@ impl Container {
 
     /// Makes the partitions work by this definition.
     pub(crate) fn adopt_shape(&self) {
-        self.shape.store(Arc::new(ContainerShape::from(&self.parts.definition)));
+        self.shape.store(Arc::new(self.own_shape()));
         for partition in self.map.entries.iter().filter_map(|entry| entry.opened.get()) {
             partition.reshape();
         }

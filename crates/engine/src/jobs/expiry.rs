@@ -56,7 +56,10 @@ impl Engine {
                 // Only if no other change of the definition came in between.
                 let current = change.state.container(container.number());
                 if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
-                    change.put_container(&Arc::new(current.settled()));
+                    let settled = Arc::new(current.settled());
+                    change.put_container(&settled);
+                    // All rows are there; no other definition can take its place before the commit.
+                    settled.adopt_shape();
                     change.commit().await?;
                 }
             }

@@ -11,6 +11,9 @@ const LARGE_MIN: f64 = 8.452_712_498_170_644e270; // 2^900
 /// What large ones are scaled by.
 const LARGE_SCALE: f64 = 1.606_938_044_258_990_3e60; // 2^200
 
+/// Whole numbers up to here are the same as integer and as double.
+const EXACT_MAX: u128 = 1 << 53;
+
 /// A sum so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ExactSum {
@@ -21,6 +24,8 @@ pub(super) struct ExactSum {
     pub(super) unbounded: Unbounded,
     /// Whether any double took part.
     pub(super) has_double: bool,
+    /// Whether whole numbers took part of which it is not known whether they are integers or doubles.
+    pub(super) has_unknown: bool,
 }
 
 /// Which values that are no finite numbers took part.
@@ -62,6 +67,40 @@ impl ExactSum {
         }
     }
 
+    /// Adds a number so many times, of which it is not known whether it is an integer or a double.
+    pub(super) fn add_times(&mut self, number: Number, times: u64) {
+        match number {
+            Number::Integer(value) => {
+                let product = i128::from(value).saturating_mul(i128::from(times));
+                self.integers = self.integers.saturating_add(product);
+                self.has_unknown = true;
+            }
+            Number::Double(value) if value.is_finite() => {
+                self.has_double = true;
+                let is_small = value.abs() < LARGE_MIN;
+                let (list, mut power) = if is_small {
+                    (&mut self.doubles, value)
+                } else {
+                    (&mut self.large, value / LARGE_SCALE)
+                };
+                // Times a power of two is exact, and both lists have room for 64 of them.
+                for bit in 0..u64::BITS {
+                    if times >> bit & 1 == 1 {
+                        list.add(power);
+                    }
+                    power *= 2.0;
+                }
+            }
+            Number::Double(_) => self.add(number),
+        }
+    }
+
+    /// Whether the total depends on what is not known: whole numbers up to 2^53 are the same either way, and beside a
+    /// double everything is rounded in the end.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.has_unknown && !self.has_double && self.integers.unsigned_abs() > EXACT_MAX
+    }
+
     pub(super) fn merge(&mut self, other: &ExactSum) {
         self.integers = self.integers.saturating_add(other.integers);
         other.doubles.parts.iter().for_each(|part| self.doubles.add(*part));
@@ -70,6 +109,7 @@ impl ExactSum {
         self.unbounded.negative |= other.unbounded.negative;
         self.unbounded.nan |= other.unbounded.nan;
         self.has_double |= other.has_double;
+        self.has_unknown |= other.has_unknown;
     }
 
     /// The sum, rounded once.

@@ -76,12 +76,33 @@ impl Accumulator {
         }
     }
 
-    /// Adds so many rows with a value that is there and says nothing else: what a count over an index knows.
-    pub fn add_rows(&mut self, rows: u64) {
-        if let State::Count(count) = &mut self.state
-            && self.kind == AggregateKind::Count
-        {
-            *count = count.saturating_add(rows);
+    /// Adds a value so many times, as an index knows it: the kind of a number may be another one that is equal.
+    pub fn add_times(&mut self, value: Option<ValueRef<'_>>, times: u64) {
+        match (&mut self.state, value) {
+            (_, None) => {}
+            (State::Count(count), Some(value)) => {
+                let counts = self.kind == AggregateKind::Count || value.as_bool() == Some(true);
+                *count = count.saturating_add(if counts { times } else { 0 });
+            }
+            (State::Sum { sum, count }, Some(value)) => match Number::of(value) {
+                Some(number) => {
+                    sum.add_times(number, times);
+                    *count = count.saturating_add(times);
+                }
+                None => self.state = State::Spoiled,
+            },
+            (State::List(_), Some(_)) if self.kind == AggregateKind::MakeList => {
+                (0..times).for_each(|_| self.add(value));
+            }
+            (State::Extreme(_) | State::List(_) | State::Spoiled, Some(_)) => self.add(value),
+        }
+    }
+
+    /// Whether what comes out depends on kinds of numbers that [`add_times`](Self::add_times) did not know.
+    pub fn is_in_doubt(&self) -> bool {
+        match &self.state {
+            State::Sum { sum, .. } => sum.is_in_doubt(),
+            State::Count(_) | State::Extreme(_) | State::List(_) | State::Spoiled => false,
         }
     }
 
@@ -287,7 +308,39 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn large_whole_numbers_of_unknown_kind_leave_a_doubt() {
+        let sum = |values: &[(Value, u64)]| {
+            let mut sum = Accumulator::new(AggregateKind::Sum);
+            values.iter().for_each(|(value, times)| sum.add_times(Some(value.as_ref()), *times));
+            sum
+        };
+        assert!(!sum(&[(Value::Int64(1 << 30), 1 << 23)]).is_in_doubt());
+        assert!(sum(&[(Value::Int64(1 << 30), 1 << 23), (Value::Int64(1), 1)]).is_in_doubt());
+        assert!(!sum(&[(Value::Int64(1 << 60), 9), (Value::Double(0.5), 1)]).is_in_doubt());
+        let mut halves = sum(&[(Value::Int64(1 << 52), 1)]);
+        halves.merge(sum(&[(Value::Int64(1 << 52), 2)]));
+        assert!(halves.is_in_doubt());
+    }
+
     proptest! {
+        #[test]
+        fn so_many_times_is_one_after_the_other(
+            values in prop::collection::vec((any_value(), 0u64..20), 0..20),
+        ) {
+            for kind in AggregateKind::ALL {
+                let mut times = Accumulator::new(kind);
+                let mut each = Accumulator::new(kind);
+                for (value, count) in values.iter().filter(|(_, count)| *count > 0) {
+                    let value = value.as_ref().map(Value::as_ref);
+                    times.add_times(value, *count);
+                    (0..*count).for_each(|_| each.add(value));
+                }
+                let texts = [times, each].map(|accumulator| accumulator.finish().map(|value| value.to_json()));
+                prop_assert_eq!(&texts[0], &texts[1], "{:?}", kind);
+            }
+        }
+
         #[test]
         fn any_split_gives_the_same(
             values in prop::collection::vec(any_value(), 0..40),

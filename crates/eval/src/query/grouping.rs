@@ -7,7 +7,7 @@
 use std::collections::{BinaryHeap, HashMap};
 
 use plan::query::Grouping;
-use value::{Value, encode_key, encode_undefined};
+use value::{Kind, Value, ValueRef, encode_key, encode_undefined};
 
 use super::hash::{KeyHash, hash_of};
 use super::rows::MatchedRow;
@@ -67,16 +67,29 @@ impl Groups {
 
     /// Folds a row into its group. `origin` says where the row stands among all rows.
     pub fn add(&mut self, grouping: &Grouping, row: MatchedRow<'_>, origin: &[u8]) -> Result<(), EvalFault> {
-        let mut keys = Vec::with_capacity(grouping.keys.len());
-        self.code.clear();
-        for key in &grouping.keys {
-            let key = row.evaluate(key)?;
-            match &key {
-                Some(key) => encode_key(key.as_ref(), &mut self.code),
-                None => encode_undefined(&mut self.code),
-            }
-            keys.push(key);
-        }
+        self.fold(grouping, row, origin, Accumulator::add)
+    }
+
+    /// Folds so many rows into their group that are as an index knows them, see [`Accumulator::add_times`].
+    pub fn add_times(
+        &mut self,
+        grouping: &Grouping,
+        row: MatchedRow<'_>,
+        origin: &[u8],
+        times: u64,
+    ) -> Result<(), EvalFault> {
+        self.fold(grouping, row, origin, |accumulator, value| accumulator.add_times(value, times))
+    }
+
+    #[inline]
+    fn fold(
+        &mut self,
+        grouping: &Grouping,
+        row: MatchedRow<'_>,
+        origin: &[u8],
+        add: impl Fn(&mut Accumulator, Option<ValueRef<'_>>),
+    ) -> Result<(), EvalFault> {
+        let keys = self.evaluate_keys(grouping, row)?;
         if !self.groups.contains_key(&self.code[..]) && !self.begin(grouping, &keys, origin)? {
             return Ok(());
         }
@@ -90,7 +103,7 @@ impl Groups {
         for (accumulator, aggregate) in group.accumulators.iter_mut().zip(&grouping.aggregates) {
             let argument = row.evaluate(&aggregate.argument)?;
             let before = accumulator.weight();
-            accumulator.add(argument.as_ref().map(Computed::as_ref));
+            add(accumulator, argument.as_ref().map(Computed::as_ref));
             let more = accumulator.weight().saturating_sub(before);
             group.weight += more;
             self.holding.add(more)?;
@@ -98,11 +111,55 @@ impl Groups {
         Ok(())
     }
 
-    /// Adds so many rows to counts without keys.
-    pub fn add_rows(&mut self, rows: u64) {
-        if let Some(group) = self.groups.get_mut(&[][..]) {
-            group.accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(rows));
+    /// The accumulator of an aggregate without keys.
+    pub fn whole(&mut self, position: usize) -> Option<&mut Accumulator> {
+        self.groups.get_mut(&[][..])?.accumulators.get_mut(position)
+    }
+
+    /// Whether some aggregate depends on kinds of numbers that an index does not know.
+    pub fn is_in_doubt(&self) -> bool {
+        self.groups.values().flat_map(|group| &group.accumulators).any(Accumulator::is_in_doubt)
+    }
+
+    /// Origins of groups with numbers in their keys, whose kinds an index does not know.
+    pub fn number_origins(&self) -> Vec<&[u8]> {
+        let may_hold = |kind: Kind| kind.is_number() || kind == Kind::Array || kind == Kind::Object;
+        let groups =
+            self.groups.values().filter(|group| group.keys.iter().flatten().any(|key| may_hold(key.kind())));
+        groups.map(|group| &group.origin[..]).collect()
+    }
+
+    /// Takes the keys of a group from its first row.
+    pub fn show_as(
+        &mut self,
+        grouping: &Grouping,
+        row: MatchedRow<'_>,
+        origin: &[u8],
+    ) -> Result<(), EvalFault> {
+        let keys = self.evaluate_keys(grouping, row)?;
+        if let Some(group) = self.groups.get_mut(&self.code[..]).filter(|group| group.origin == origin) {
+            group.keys = keys.into_iter().map(|key| key.map(Computed::into_value)).collect();
         }
+        Ok(())
+    }
+
+    /// The keys of a row; their code is then at hand.
+    fn evaluate_keys<'a>(
+        &mut self,
+        grouping: &'a Grouping,
+        row: MatchedRow<'a>,
+    ) -> Result<Vec<Option<Computed<'a>>>, EvalFault> {
+        let mut keys = Vec::with_capacity(grouping.keys.len());
+        self.code.clear();
+        for key in &grouping.keys {
+            let key = row.evaluate(key)?;
+            match &key {
+                Some(key) => encode_key(key.as_ref(), &mut self.code),
+                None => encode_undefined(&mut self.code),
+            }
+            keys.push(key);
+        }
+        Ok(keys)
     }
 
     /// Makes the group of the code at hand, if it is wanted.

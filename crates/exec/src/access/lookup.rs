@@ -31,6 +31,35 @@ pub(crate) fn of_filter(query: &Query, index: &IndexReader) -> Option<Known> {
     Reading { index, root }.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
 }
 
+/// The same of any condition on a document.
+pub(crate) fn of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
+    Reading { index, root: Vec::new() }.condition(condition, true, EXPRESSION_DEPTH_MAX)
+}
+
+/// The place that an expression names in a document, if the index knows every document there.
+pub(crate) fn place(expression: &Expression, index: &IndexReader) -> Option<Place> {
+    place_of(&names_of(expression)?, index)
+}
+
+/// The place that names lead to.
+pub(crate) fn place_of(names: &[&str], index: &IndexReader) -> Option<Place> {
+    let path = IndexPath::property(names.iter().map(|name| IndexStep::Name(name)));
+    let text = format!("/{}", names.join("/"));
+    (index.covers(&path) == Coverage::Whole).then_some(Place { path, text })
+}
+
+/// The names that lead from the document to a value; at least one.
+pub(crate) fn names_of(expression: &Expression) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    let mut base = expression;
+    while let Expression::Member(inner, name) = base {
+        names.push(name.as_str());
+        base = inner;
+    }
+    names.reverse();
+    (*base == Expression::Slot(DOCUMENT) && !names.is_empty()).then_some(names)
+}
+
 /// The index path of a sort key, if the index knows every document there.
 pub(crate) fn sort_path(path: &PropertyPath, index: &IndexReader) -> Option<IndexPath> {
     let path = IndexPath::property(path.segments().map(IndexStep::Name));
@@ -88,9 +117,9 @@ struct Reading<'a> {
 }
 
 /// A place in documents, in two forms.
-struct Place {
-    path: IndexPath,
-    text: String,
+pub(crate) struct Place {
+    pub(crate) path: IndexPath,
+    pub(crate) text: String,
 }
 
 impl Known {
@@ -232,9 +261,7 @@ impl Reading<'_> {
 
     /// The place that an expression names, if the index knows every document there.
     fn place(&self, expression: &Expression) -> Option<Place> {
-        let names = self.names(expression)?;
-        let path = IndexPath::property(names.iter().map(|name| IndexStep::Name(name)));
-        self.covered(path, format!("/{}", names.join("/")))
+        place_of(&self.names(expression)?, self.index)
     }
 
     fn covered(&self, path: IndexPath, text: String) -> Option<Place> {
@@ -243,18 +270,8 @@ impl Reading<'_> {
 
     /// The names from the document to a value.
     fn names<'e>(&'e self, expression: &'e Expression) -> Option<Vec<&'e str>> {
-        let mut names = Vec::new();
-        let mut base = expression;
-        while let Expression::Member(inner, name) = base {
-            names.push(name.as_str());
-            base = inner;
-        }
-        if *base != Expression::Slot(DOCUMENT) || names.is_empty() {
-            return None;
-        }
-        names.extend(self.root.iter().rev());
-        names.reverse();
-        Some(names)
+        let names = names_of(expression)?;
+        Some(self.root.iter().copied().chain(names).collect())
     }
 }
 

@@ -6,29 +6,40 @@
 //! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
 //! | `ordered` | in the order of a sort key, as an index has it |
 //! | `lookup`, `spatial` | what an index can say about a filter |
+//! | `covered`, `counting` | what an index answers by itself, and of which documents |
+//! | `folds`, `values` | such answers: aggregates over everything; groups and different results |
 
+mod counting;
+mod covered;
+mod folds;
 mod lookup;
 mod numbers;
 mod ordered;
 mod records;
 mod spatial;
+mod values;
 
 pub(crate) use lookup::Known;
 pub(crate) use numbers::NumberWalk;
 pub(crate) use ordered::{OrderKind, OrderedRequest, OrderedStep, OrderedWalk};
 pub(crate) use records::RecordWalk;
 
+use eval::Context;
 use model::Fault;
 use partition::PartitionView;
 use partition::index::Lookup;
 use plan::StoredDocument;
-use plan::query::{AggregateKind, Expression, Order, SortKey, Source};
+use plan::query::{Order, SortKey};
 use std::time::Instant;
 
-use crate::computed::is_document;
+use crate::collect::{Collector, Wish};
 use crate::found::QueryMetrics;
 use crate::program::{Input, Layer, Shape};
-use crate::task::OpenPart;
+use crate::task::{OpenPart, Task};
+use counting::Counting;
+use covered::Covered;
+use folds::Folding;
+use values::Grouping;
 
 /// What fetching a document by its number costs against reading it as records lie.
 const FETCH_COST: u64 = 4;
@@ -114,45 +125,49 @@ impl Walk {
     }
 }
 
-/// Whether a query only counts documents.
-pub(crate) fn only_counts(layer: &Layer) -> bool {
-    let is_plain = matches!(&layer.query.sources[..], [Source::Container { path }] if path.is_empty());
-    let grouping = layer.query.grouping.as_ref();
-    is_plain
-        && layer.input == Input::Documents
-        && grouping.is_some_and(|grouping| {
-            grouping.keys.is_empty()
-                && grouping.aggregates.iter().all(|aggregate| {
-                    let is_there = is_document(&aggregate.argument)
-                        || matches!(aggregate.argument, Expression::Constant(_));
-                    aggregate.kind == AggregateKind::Count && is_there
-                })
-        })
+/// What an index by itself can say of a query, if it answers the filter exactly; in words.
+pub(crate) fn covered_text(layer: &Layer, view: &PartitionView) -> Option<String> {
+    let covered = covered::covered(layer, view.index()?)?;
+    let filter = match known(layer, view) {
+        Some(known) if known.is_exact => format!(" where {}", known.text),
+        Some(_) => return None,
+        None if layer.query.filter.is_some() => return None,
+        None => String::new(),
+    };
+    let otherwise = if covered.is_always_cheapest() { "" } else { ", or documents if that is cheaper" };
+    Some(format!("the index alone: {}{filter}{otherwise}", covered.text()))
 }
 
-/// The number of documents that pass, where an index knows it exactly.
-pub(crate) async fn counted(
-    layer: &Layer,
+/// What a part has, where an index knows it by itself and no other way is cheaper.
+pub(crate) async fn by_index(
+    task: &Task,
+    context: &Context<'_>,
     open: &OpenPart,
+    wish: &Wish,
     metrics: &mut QueryMetrics,
-) -> Result<Option<u64>, Fault> {
-    let Some(index) = open.view.index() else {
+) -> Result<Option<Collector>, Fault> {
+    let (Some(layer), Some(index)) = (task.program.layers.first(), open.view.index()) else {
         return Ok(None);
     };
-    if !only_counts(layer) || !open.view.never_expires() {
+    let Some(covered) = covered::covered(layer, index) else {
         return Ok(None);
-    }
-    let mut parts: Vec<Lookup> = open.part.scope.lookup().into_iter().collect();
-    if layer.query.filter.is_some() {
-        match known(layer, &open.view) {
-            Some(known) if known.is_exact => parts.push(known.lookup),
-            Some(_) | None => return Ok(None),
-        }
-    }
+    };
     let begun = Instant::now();
-    let documents = index.documents(&Lookup::And(parts)).await?;
+    let Some(counting) = Counting::begin(layer, open, &covered).await? else {
+        return Ok(None);
+    };
+    let counting = &counting;
+    let mut collector = Collector::new(layer, context, wish.clone());
+    let is_known = match &covered {
+        Covered::Folds(folds) => {
+            Folding { task, layer, context, open, counting }.run(folds, &mut collector, metrics).await?
+        }
+        Covered::Values(values) => {
+            Grouping { task, layer, context, open, counting, values }.run(&mut collector, metrics).await?
+        }
+    };
     metrics.index_time += begun.elapsed();
-    Ok(documents.is_exact().then(|| documents.count()))
+    Ok(is_known.then_some(collector))
 }
 
 /// What to ask the index of a part for to get its documents in the order of the first key; nothing if it cannot.

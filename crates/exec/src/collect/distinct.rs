@@ -5,11 +5,11 @@
 //! the budget. Results that are equal but differ in kind, such as 1 and 1.0, are shown as the first row by origin, or
 //! by order, has them.
 
-use eval::{Context, EvalFault, Holding, KeyHash, MatchedRow, hash_of};
+use eval::{Computed, Context, EvalFault, Holding, KeyHash, MatchedRow, hash_of};
 use std::collections::btree_map::Entry as TreeEntry;
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap};
-use value::{Value, encode_key};
+use value::{Kind, Value, encode_key};
 
 use super::Wish;
 use crate::found::{Found, FoundRow, QueryRow, value_size};
@@ -142,6 +142,30 @@ impl Distinct {
         }
     }
 
+    /// Origins of results with numbers in them.
+    pub(super) fn number_origins(&self) -> Vec<&[u8]> {
+        self.results.values().filter(|held| has_number(&held.value)).map(|held| &held.place[..]).collect()
+    }
+
+    /// Shows a result as its first row by origin has it.
+    pub(super) fn show_as(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+    ) -> Result<(), EvalFault> {
+        let Some(result) = row.project(&layer.query.projection)? else {
+            return Ok(());
+        };
+        let mut origin = Vec::new();
+        position::write_origin(row, item, &mut origin);
+        let held = self.results.get_mut(&hash_of_value(&result));
+        if let Some(held) = held.filter(|held| held.place == origin) {
+            held.value = result.into_value();
+        }
+        Ok(())
+    }
+
     pub(super) fn merge(&mut self, other: Distinct) {
         self.has_left_out |= other.has_left_out;
         self.holding.absorb(other.holding);
@@ -164,6 +188,24 @@ impl Distinct {
         let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
         Found { rows, has_more: self.has_left_out, reached, holding: self.holding }
     }
+}
+
+fn hash_of_value(value: &Computed<'_>) -> KeyHash {
+    let mut code = Vec::new();
+    encode_key(value.as_ref(), &mut code);
+    hash_of(&code)
+}
+
+/// Whether a result is a number or may hold one.
+fn has_number(value: &Value) -> bool {
+    let may_hold = |value: &Value| {
+        let kind = value.kind();
+        kind.is_number() || kind == Kind::Array || kind == Kind::Object
+    };
+    if let Value::Object(members) = value {
+        return members.iter().any(|(_, member)| may_hold(member));
+    }
+    may_hold(value)
 }
 
 /// All results with the positions of their first rows.
@@ -216,6 +258,30 @@ impl DistinctOrdered {
                 self.holding.give_back(loser.weight);
             }
         }
+    }
+
+    /// Places of results with numbers in them.
+    pub(super) fn number_places(&self) -> Vec<&[u8]> {
+        self.results.values().filter(|held| has_number(&held.value)).map(|held| &held.place[..]).collect()
+    }
+
+    /// Shows a result as its first row in the order has it.
+    pub(super) fn show_as(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+    ) -> Result<(), EvalFault> {
+        let Some(result) = row.project(&layer.query.projection)? else {
+            return Ok(());
+        };
+        let mut place = Vec::new();
+        position::write_row(&layer.query.order, row, item, &mut place)?;
+        let held = self.results.get_mut(&hash_of_value(&result));
+        if let Some(held) = held.filter(|held| held.place == place) {
+            held.value = result.into_value();
+        }
+        Ok(())
     }
 
     pub(super) fn merge(&mut self, other: DistinctOrdered) {

@@ -3,7 +3,7 @@
 //! Groups that come by hash are limited to those of the page as they are collected. Where groups are ordered by what
 //! they came to, or their results shall differ, all of them are kept, within the budget.
 
-use eval::{Context, EvalFault, GroupRow, Groups, KeptGroups, KeyHash, MatchedRow, hash_of};
+use eval::{Accumulator, Context, EvalFault, GroupRow, Groups, KeptGroups, KeyHash, MatchedRow, hash_of};
 use plan::query::{Grouping, Order};
 use std::collections::HashMap;
 use value::encode_key;
@@ -48,8 +48,43 @@ impl CollectedGroups {
         self.groups.add(grouping, row, &self.origin)
     }
 
-    pub(super) fn add_rows(&mut self, rows: u64) {
-        self.groups.add_rows(rows);
+    pub(super) fn add_times(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+        times: u64,
+    ) -> Result<(), EvalFault> {
+        let Some(grouping) = &layer.query.grouping else {
+            return Ok(());
+        };
+        position::write_origin(row, item, &mut self.origin);
+        self.groups.add_times(grouping, row, &self.origin, times)
+    }
+
+    pub(super) fn whole(&mut self, position: usize) -> Option<&mut Accumulator> {
+        self.groups.whole(position)
+    }
+
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.groups.is_in_doubt()
+    }
+
+    pub(super) fn number_origins(&self) -> Vec<&[u8]> {
+        self.groups.number_origins()
+    }
+
+    pub(super) fn show_as(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+    ) -> Result<(), EvalFault> {
+        let Some(grouping) = &layer.query.grouping else {
+            return Ok(());
+        };
+        position::write_origin(row, item, &mut self.origin);
+        self.groups.show_as(grouping, row, &self.origin)
     }
 
     pub(super) fn merge(&mut self, other: CollectedGroups) {

@@ -7,10 +7,11 @@ mod distinct;
 mod groups;
 mod rows;
 
-use eval::{Context, EvalFault, MatchedRow};
+use eval::{Accumulator, Context, EvalFault, MatchedRow};
+use model::DocumentNumber;
 
 use crate::found::Found;
-use crate::position::Item;
+use crate::position::{self, Item};
 use crate::program::{Layer, Shape};
 use crate::resume::After;
 use distinct::{Distinct, DistinctOrdered};
@@ -81,11 +82,63 @@ impl Collector {
         }
     }
 
-    /// Takes so many rows that are only counted.
-    pub(crate) fn add_rows(&mut self, rows: u64) {
+    /// Takes a row that stands for so many, as an index knows them: the kind of a number may be another one that is
+    /// equal, until [`show_as`](Self::show_as).
+    pub(crate) fn add_times(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+        times: u64,
+    ) -> Result<(), EvalFault> {
         match self {
-            Collector::Groups(groups) => groups.add_rows(rows),
-            Collector::Rows(_) | Collector::Distinct(_) | Collector::DistinctOrdered(_) => {}
+            Collector::Groups(groups) => groups.add_times(layer, row, item, times),
+            Collector::Rows(_) | Collector::Distinct(_) | Collector::DistinctOrdered(_) => {
+                self.add(layer, row, item)
+            }
+        }
+    }
+
+    /// The accumulator of an aggregate over everything.
+    pub(crate) fn whole(&mut self, position: usize) -> Option<&mut Accumulator> {
+        match self {
+            Collector::Groups(groups) => groups.whole(position),
+            Collector::Rows(_) | Collector::Distinct(_) | Collector::DistinctOrdered(_) => None,
+        }
+    }
+
+    /// Whether something in it depends on kinds of numbers that an index does not know.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        match self {
+            Collector::Groups(groups) => groups.is_in_doubt(),
+            Collector::Rows(_) | Collector::Distinct(_) | Collector::DistinctOrdered(_) => false,
+        }
+    }
+
+    /// The documents that decide in which kind the numbers of results are shown.
+    pub(crate) fn shown_by(&self, layer: &Layer) -> Vec<DocumentNumber> {
+        let places = match self {
+            Collector::Groups(groups) => groups.number_origins(),
+            Collector::Distinct(distinct) => distinct.number_origins(),
+            Collector::DistinctOrdered(distinct) => distinct.number_places(),
+            Collector::Rows(_) => Vec::new(),
+        };
+        let numbers = places.into_iter().filter_map(|place| position::number_of(&layer.query.order, place));
+        numbers.filter_map(DocumentNumber::from_raw).collect()
+    }
+
+    /// Shows a result as the row that decides it has it.
+    pub(crate) fn show_as(
+        &mut self,
+        layer: &Layer,
+        row: MatchedRow<'_>,
+        item: Item<'_>,
+    ) -> Result<(), EvalFault> {
+        match self {
+            Collector::Groups(groups) => groups.show_as(layer, row, item),
+            Collector::Distinct(distinct) => distinct.show_as(layer, row, item),
+            Collector::DistinctOrdered(distinct) => distinct.show_as(layer, row, item),
+            Collector::Rows(_) => Ok(()),
         }
     }
 

@@ -26,6 +26,22 @@ impl Documents {
         self.parts.iter().map(|part| part.ranks.len()).sum()
     }
 
+    /// Takes documents off.
+    pub fn remove(&mut self, numbers: &[DocumentNumber]) {
+        for part in &mut self.parts {
+            let universe = part.piece.numbers();
+            for rank in numbers.iter().filter_map(|number| universe.binary_search(number).ok()) {
+                part.ranks.remove(ranks::count(rank));
+            }
+        }
+    }
+
+    /// How many of them are also among `others`, which came from the same reader.
+    pub fn count_in(&self, others: &Documents) -> u64 {
+        let pairs = self.parts.iter().zip(&others.parts);
+        pairs.map(|(part, other)| part.ranks.intersection_len(&other.ranks)).sum()
+    }
+
     /// Whether every one of them is wanted. If not, some may have another value than the one asked for, and the
     /// document must be looked at.
     pub fn is_exact(&self) -> bool {

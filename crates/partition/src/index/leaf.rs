@@ -199,8 +199,29 @@ fn posting_sum(segment: &Segment, terms: Range<usize>) -> u64 {
     terms.map(|term| segment.posting_count(term) as u64).sum()
 }
 
+/// Terms that a block has at most, roughly: the shortest take so many bytes.
+const TERMS_PER_BLOCK: u64 = 1024;
+
+/// An upper bound of the different codes in a range, roughly.
+pub(crate) fn value_bound(path: &IndexPath, range: &CodeRange, piece: &Piece) -> u64 {
+    match piece {
+        Piece::Segment(piece) => piece.segment.find_range(path.code(), range).len() as u64,
+        Piece::Run(piece) => {
+            let (first, last) = blocks_of(path, range, piece);
+            let blocks = (last - first + 1) as u64;
+            blocks.saturating_mul(TERMS_PER_BLOCK).min(piece.run.fences.documents_between(first, last))
+        }
+    }
+}
+
 /// By whole blocks, without reading one.
 fn range_bound_in_run(path: &IndexPath, range: &CodeRange, piece: &RunPiece) -> u64 {
+    let (first, last) = blocks_of(path, range, piece);
+    piece.run.fences.documents_between(first, last)
+}
+
+/// The first and the last block that may hold terms of a range.
+fn blocks_of(path: &IndexPath, range: &CodeRange, piece: &RunPiece) -> (usize, usize) {
     let key = |code: &[u8]| [path.code(), code].concat();
     let fences = &piece.run.fences;
     let first = match &range.low {
@@ -211,5 +232,5 @@ fn range_bound_in_run(path: &IndexPath, range: &CodeRange, piece: &RunPiece) -> 
         Bound::Included(code) | Bound::Excluded(code) => fences.block_of(&key(code)),
         Bound::Unbounded => fences.block_of(&path.behind()),
     };
-    fences.documents_between(first, last.max(first))
+    (first, last.max(first))
 }

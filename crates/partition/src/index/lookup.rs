@@ -115,18 +115,16 @@ impl Lookup {
     /// Whether all its leaves must agree, so that one without documents settles it. An answer that is missing then
     /// counts as one without documents.
     pub(crate) fn is_and_of_leaves(&self) -> bool {
-        let is_leaf = |part: &Lookup| match part {
+        let is_leaf = |part: &Lookup| !matches!(part, Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_));
+        match self {
+            Lookup::And(parts) => parts.iter().all(is_leaf),
             Lookup::All
             | Lookup::Present(_)
             | Lookup::Term { .. }
             | Lookup::Range { .. }
             | Lookup::Logical(_)
             | Lookup::Effective(_) => true,
-            Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_) => false,
-        };
-        match self {
-            Lookup::And(parts) => parts.iter().all(is_leaf),
-            other => is_leaf(other),
+            Lookup::Or(_) | Lookup::Without(_) => false,
         }
     }
 

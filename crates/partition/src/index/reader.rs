@@ -2,7 +2,7 @@
 
 use crate::index::code::CodeRange;
 use crate::index::documents::{Documents, Part};
-use crate::index::leaf::Leaf;
+use crate::index::leaf::{Leaf, value_bound};
 use crate::index::lookup::Lookup;
 use crate::index::memory::IndexMemory;
 use crate::index::path::IndexPath;
@@ -61,6 +61,12 @@ impl IndexReader {
     /// A cheap upper bound of the documents that a lookup finds.
     pub async fn estimate(&self, lookup: &Lookup) -> Result<u64, Fault> {
         alarmed(&self.alarm, self.estimate_unwatched(lookup).await)
+    }
+
+    /// A cheap upper bound of the different values at a path, or rather of what it costs to walk them.
+    pub fn value_bound(&self, path: &IndexPath) -> u64 {
+        let range = CodeRange::new(path, &Bound::Unbounded, &Bound::Unbounded);
+        self.pieces.iter().map(|piece| value_bound(path, &range, piece)).sum()
     }
 
     pub(crate) fn source(&self) -> Source {

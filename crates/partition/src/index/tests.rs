@@ -7,7 +7,7 @@ use crate::index::jobs::drop_run;
 use crate::index::keeper::{Changes, Event, Home, Keeper, Prepared};
 use crate::index::rules::Rules;
 use crate::index::terms::Version;
-use crate::index::{Coverage, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
+use crate::index::{Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
 use crate::keyspace::{PartitionId, SPACES};
 use bytes::Bytes;
 use kv::{CommitMode, Direction, Durability, Store};
@@ -469,13 +469,23 @@ impl Case {
                 Direction::Backward => code <= from,
             });
         }
-        let mut walk = reader.walk(&index_path(&steps), direction, from, within.as_ref()).await.unwrap();
+        let path = index_path(&steps);
+        let mut walk = reader.walk(&path, direction, from.clone(), within.as_ref()).await.unwrap();
+        let mut counts = reader.walk(&path, direction, from, within.as_ref()).await.unwrap();
         let mut found = Vec::new();
         while let Some(step) = walk.next().await.unwrap() {
             assert!(step.numbers.is_sorted());
+            let detail = *self.random.pick(&[Detail::Count, Detail::Ends, Detail::Numbers]);
+            let counted = counts.next_counted(|_, _| detail).await.unwrap().unwrap();
+            assert_eq!((&counted.code, counted.is_cut), (&step.code, step.is_cut));
+            assert_eq!(counted.count, step.numbers.len() as u64, "{steps:?} {detail:?}");
+            let ends = step.numbers.first().copied().zip(step.numbers.last().copied());
+            assert_eq!(counted.ends, ends.filter(|_| detail == Detail::Ends));
+            assert!(detail != Detail::Numbers || counted.numbers == step.numbers);
             assert_eq!(step.is_cut, step.code.len() > 200 || step.code.len() == 1 && step.code[0] >= 0x50);
             found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
         }
+        assert!(counts.next_counted(|_, _| Detail::Count).await.unwrap().is_none());
         assert_eq!(found, expected, "{steps:?} {direction:?}");
     }
 

@@ -2,6 +2,7 @@
 
 use crate::index::block::Entry;
 use crate::index::code::{CodeRange, is_cut};
+use crate::index::counts::{Counted, Detail, Live};
 use crate::index::documents::Documents;
 use crate::index::path::IndexPath;
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
@@ -103,6 +104,39 @@ impl TermWalk {
         Ok(None)
     }
 
+    /// The next value that has documents, with no more said about them than `detail` asks for of its code; the second
+    /// argument is whether the code is cut.
+    pub async fn next_counted(
+        &mut self,
+        detail: impl Fn(&[u8], bool) -> Detail,
+    ) -> Result<Option<Counted>, Fault> {
+        let step = self.next_counted_unwatched(detail).await;
+        alarmed(&self.alarm, step)
+    }
+
+    async fn next_counted_unwatched(
+        &mut self,
+        detail: impl Fn(&[u8], bool) -> Detail,
+    ) -> Result<Option<Counted>, Fault> {
+        while let Some(code) = self.next_code() {
+            let is_cut = is_cut(&self.path, &code);
+            let mut counted = Counted::new(code, is_cut);
+            let detail = detail(&counted.code, is_cut);
+            for cursor in &mut self.cursors {
+                if cursor.code(&self.path, self.direction) == Some(&counted.code) {
+                    cursor.count(self.direction, detail, &mut counted).await?;
+                }
+            }
+            let (path, direction) = (&self.path, self.direction);
+            self.cursors.retain(|cursor| cursor.code(path, direction).is_some());
+            if counted.count > 0 {
+                counted.numbers.sort_unstable();
+                return Ok(Some(counted));
+            }
+        }
+        Ok(None)
+    }
+
     fn next_code(&self) -> Option<Vec<u8>> {
         let codes = self.cursors.iter().filter_map(|cursor| cursor.code(&self.path, self.direction));
         match self.direction {
@@ -131,10 +165,7 @@ impl PieceCursor {
                 let Some(term) = next_term(terms, direction) else { return Ok(()) };
                 let posting = piece.segment.posting(term);
                 take_posting(&posting, piece.segment.numbers(), &piece.dead, within, numbers);
-                match direction {
-                    Direction::Forward => terms.start += 1,
-                    Direction::Backward => terms.end -= 1,
-                }
+                pass_term(terms, direction);
             }
             Terms::Run { piece, terms } => {
                 if let Some((_, posting)) = terms.next().await? {
@@ -143,6 +174,40 @@ impl PieceCursor {
             }
         }
         Ok(())
+    }
+
+    /// Counts the live documents of the next term, and goes on.
+    async fn count(
+        &mut self,
+        direction: Direction,
+        detail: Detail,
+        counted: &mut Counted,
+    ) -> Result<(), Fault> {
+        let within = self.within.as_ref();
+        match &mut self.terms {
+            Terms::Segment { piece, terms } => {
+                let Some(term) = next_term(terms, direction) else { return Ok(()) };
+                let live = Live { universe: piece.segment.numbers(), dead: &piece.dead, within };
+                counted.add(&piece.segment.posting(term), &live, detail);
+                pass_term(terms, direction);
+            }
+            Terms::Run { piece, terms } => {
+                let live = Live { universe: &piece.run.numbers, dead: &piece.dead, within };
+                if detail == Detail::Count && live.is_everything() {
+                    counted.count += terms.pass().await?;
+                } else if let Some((_, posting)) = terms.next().await? {
+                    counted.add(&posting, &live, detail);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn pass_term(terms: &mut Range<usize>, direction: Direction) {
+    match direction {
+        Direction::Forward => terms.start += 1,
+        Direction::Backward => terms.end -= 1,
     }
 }
 
@@ -205,6 +270,13 @@ impl RunTerms {
         let code = entry.key[self.path.code().len()..].to_vec();
         self.advance().await?;
         Ok(Some((code, posting)))
+    }
+
+    /// Goes past the next term; tells how many documents it has, the dead ones among them.
+    async fn pass(&mut self) -> Result<u64, Fault> {
+        let Some(entry) = self.entry.take() else { return Ok(0) };
+        self.advance().await?;
+        Ok(entry.count)
     }
 
     /// Goes to the next entry inside the range.

@@ -1,0 +1,94 @@
+//! The documents that count where an index answers by itself: those of the part that pass the filter and have not
+//! expired.
+
+use model::{DocumentNumber, Fault};
+use partition::index::{Documents, IndexReader, Lookup};
+
+use super::covered::{Covered, Fold};
+use super::{FETCH_COST, known};
+use crate::program::Layer;
+use crate::task::OpenPart;
+
+/// See the file's head.
+pub(crate) struct Counting<'a> {
+    pub(crate) index: &'a IndexReader,
+    /// The part and the filter.
+    lookups: Vec<Lookup>,
+    expired: Vec<DocumentNumber>,
+    /// All that count; nothing where the index has no others.
+    pub(crate) within: Option<Documents>,
+    /// How many these are.
+    pub(crate) count: u64,
+}
+
+impl<'a> Counting<'a> {
+    /// Nothing where the index does not know them exactly, or where another way is cheaper.
+    pub(crate) async fn begin(
+        layer: &Layer,
+        open: &'a OpenPart,
+        covered: &Covered<'_>,
+    ) -> Result<Option<Counting<'a>>, Fault> {
+        let Some(index) = open.view.index() else {
+            return Ok(None);
+        };
+        let mut lookups: Vec<Lookup> = open.part.scope.lookup().into_iter().collect();
+        if layer.query.filter.is_some() {
+            match known(layer, &open.view) {
+                Some(known) if known.is_exact => lookups.push(known.lookup),
+                Some(_) | None => return Ok(None),
+            }
+        }
+        if !is_cheapest(index, &lookups, covered).await? {
+            return Ok(None);
+        }
+        let Some(expired) = open.view.expired().await? else {
+            return Ok(None);
+        };
+        let mut counting = Counting { index, lookups, expired, within: None, count: index.document_count() };
+        if !counting.lookups.is_empty() || !counting.expired.is_empty() {
+            let Some(within) = counting.documents(None).await? else {
+                return Ok(None);
+            };
+            counting.count = within.count();
+            counting.within = Some(within);
+        }
+        Ok(Some(counting))
+    }
+
+    /// Those that a lookup finds too; nothing where the index does not know them exactly.
+    pub(crate) async fn documents(&self, lookup: Option<Lookup>) -> Result<Option<Documents>, Fault> {
+        let lookups = self.lookups.iter().cloned().chain(lookup).collect();
+        let mut documents = self.index.documents(&Lookup::And(lookups)).await?;
+        if !documents.is_exact() {
+            return Ok(None);
+        }
+        documents.remove(&self.expired);
+        Ok(Some(documents))
+    }
+}
+
+/// Whether to walk values costs less than to look at documents.
+async fn is_cheapest(index: &IndexReader, lookups: &[Lookup], covered: &Covered<'_>) -> Result<bool, Fault> {
+    if covered.is_always_cheapest() {
+        return Ok(true);
+    }
+    let total = index.document_count();
+    let candidates = match lookups {
+        [] => total,
+        _ => index.estimate(&Lookup::And(lookups.to_vec())).await?,
+    };
+    let cost = match covered {
+        Covered::Values(values) => index.value_bound(&values.path),
+        Covered::Folds(folds) => folds.iter().map(|fold| fold_cost(index, fold, total, candidates)).sum(),
+    };
+    Ok(cost <= total.min(candidates.saturating_mul(FETCH_COST)))
+}
+
+fn fold_cost(index: &IndexReader, fold: &Fold, total: u64, candidates: u64) -> u64 {
+    match fold {
+        Fold::All | Fold::Present(_) | Fold::Matching(_) => 0,
+        Fold::Sum(place) => index.value_bound(&place.path),
+        // So many values are passed over until one of a candidate comes.
+        Fold::Extreme(place, _) => index.value_bound(&place.path).min(total / candidates.max(1)),
+    }
+}

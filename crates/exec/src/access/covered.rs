@@ -1,0 +1,237 @@
+//! Which queries an index answers by itself, and what it is asked for.
+//!
+//! Aggregates over everything are counts of documents, values of a path, or the first or last of them. Groups and
+//! different results that look at one path of the document alone are made of the different values there, each with
+//! the number of documents that have it. The filter must be one that the index answers exactly.
+
+use eval::EXPRESSION_DEPTH_MAX;
+use kv::Direction;
+use partition::index::{IndexPath, IndexReader};
+use plan::query::{Aggregate, AggregateKind, Expression, Function, Order, Projection, Source};
+
+use super::lookup::{self, Known, Place};
+use crate::computed::is_document;
+use crate::program::{Input, Layer, Shape};
+
+/// What is asked of an index alone.
+pub(crate) enum Covered<'l> {
+    /// The aggregates over everything, in their order.
+    Folds(Vec<Fold>),
+    /// Rows made of the values at one path.
+    Values(Values<'l>),
+}
+
+/// Where an aggregate over everything comes from.
+pub(crate) enum Fold {
+    /// The number of documents.
+    All,
+    /// The number of documents that have a value there.
+    Present(Place),
+    /// The number of documents that meet a condition too.
+    Matching(Known),
+    /// All values there.
+    Sum(Place),
+    /// The first value there in one direction.
+    Extreme(Place, Direction),
+}
+
+/// Rows made of the values at one path.
+pub(crate) struct Values<'l> {
+    /// The names that lead there.
+    pub(crate) names: Vec<&'l str>,
+    pub(crate) path: IndexPath,
+    text: String,
+    /// Whether nothing is computed of the values, so that equal numbers of different kinds are as one.
+    pub(crate) is_plain: bool,
+    /// Whether it matters which documents are the first and the last with a value.
+    pub(crate) needs_ends: bool,
+}
+
+/// What an index by itself can say of a layer, without regard to its filter.
+pub(crate) fn covered<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Covered<'l>> {
+    let query = &layer.query;
+    let is_plain = matches!(&query.sources[..], [Source::Container { path }] if path.is_empty());
+    if !is_plain || layer.input != Input::Documents {
+        return None;
+    }
+    match layer.shape {
+        Shape::Rows => None,
+        Shape::Distinct | Shape::DistinctOrdered => distinct(layer, index).map(Covered::Values),
+        Shape::Groups | Shape::AllGroups => {
+            let grouping = query.grouping.as_ref()?;
+            if !grouping.keys.is_empty() {
+                return groups(&grouping.keys, &grouping.aggregates, index).map(Covered::Values);
+            }
+            let folds = grouping.aggregates.iter().map(|aggregate| fold(aggregate, index));
+            folds.collect::<Option<_>>().map(Covered::Folds)
+        }
+    }
+}
+
+fn fold(aggregate: &Aggregate, index: &IndexReader) -> Option<Fold> {
+    let argument = &aggregate.argument;
+    match aggregate.kind {
+        AggregateKind::Count if is_always_there(argument) => Some(Fold::All),
+        AggregateKind::Count => Some(Fold::Present(lookup::place(argument, index)?)),
+        AggregateKind::CountIf => {
+            lookup::of_condition(argument, index).filter(|known| known.is_exact).map(Fold::Matching)
+        }
+        AggregateKind::Sum | AggregateKind::Avg => Some(Fold::Sum(lookup::place(argument, index)?)),
+        AggregateKind::Min => Some(Fold::Extreme(lookup::place(argument, index)?, Direction::Forward)),
+        AggregateKind::Max => Some(Fold::Extreme(lookup::place(argument, index)?, Direction::Backward)),
+        AggregateKind::MakeList | AggregateKind::MakeSet => None,
+    }
+}
+
+/// Whether an expression has a value for every document, and which one does not matter to a count.
+fn is_always_there(expression: &Expression) -> bool {
+    is_document(expression) || matches!(expression, Expression::Constant(_))
+}
+
+fn groups<'l>(
+    keys: &'l [Expression],
+    aggregates: &'l [Aggregate],
+    index: &IndexReader,
+) -> Option<Values<'l>> {
+    let mut look = Look::default();
+    keys.iter().try_for_each(|key| look.at(key, EXPRESSION_DEPTH_MAX))?;
+    for Aggregate { kind, argument } in aggregates {
+        match kind {
+            AggregateKind::Count if is_document(argument) => continue,
+            // Of equal numbers extremes and sets prefer some kinds, so they must see the documents.
+            AggregateKind::Min | AggregateKind::Max | AggregateKind::MakeSet | AggregateKind::CountIf => {
+                look.is_plain = false;
+            }
+            AggregateKind::MakeList => return None,
+            AggregateKind::Count | AggregateKind::Sum | AggregateKind::Avg => {}
+        }
+        look.at(argument, EXPRESSION_DEPTH_MAX)?;
+    }
+    look.values(index)
+}
+
+fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Values<'l>> {
+    let mut look = Look::default();
+    match &layer.query.projection {
+        Projection::Row(_) => return None,
+        Projection::Value(value) => look.at(value, EXPRESSION_DEPTH_MAX)?,
+        Projection::Object(members) => {
+            members.iter().try_for_each(|(_, member)| look.at(member, EXPRESSION_DEPTH_MAX))?;
+        }
+    }
+    match &layer.query.order {
+        Order::None => look.values(index),
+        Order::Keys(keys) => {
+            keys.iter().try_for_each(|key| look.at(&key.expression, EXPRESSION_DEPTH_MAX))?;
+            look.values(index).map(|values| Values { needs_ends: true, ..values })
+        }
+        Order::Rank(_) => None,
+    }
+}
+
+/// Looks for the one path that expressions look at.
+struct Look<'l> {
+    names: Option<Vec<&'l str>>,
+    is_plain: bool,
+}
+
+impl Default for Look<'_> {
+    fn default() -> Self {
+        Look { names: None, is_plain: true }
+    }
+}
+
+impl<'l> Look<'l> {
+    /// A whole expression; nothing if it depends on more than the value at one path.
+    fn at(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
+        let is_bare = lookup::names_of(expression).is_some() || matches!(expression, Expression::Constant(_));
+        self.is_plain &= is_bare;
+        self.below(expression, levels_left)
+    }
+
+    fn below(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
+        let levels_left = levels_left.checked_sub(1)?;
+        if let Some(names) = lookup::names_of(expression) {
+            let known = self.names.get_or_insert_with(|| names.clone());
+            return (*known == names).then_some(());
+        }
+        let is_settled = match expression {
+            Expression::Slot(_) | Expression::Subquery(..) | Expression::UserCall(..) => false,
+            Expression::Call(function, _) => !is_fickle(*function),
+            Expression::Undefined
+            | Expression::Constant(_)
+            | Expression::Member(..)
+            | Expression::Index(..)
+            | Expression::Array(_)
+            | Expression::Object(_)
+            | Expression::Unary(..)
+            | Expression::Binary(..)
+            | Expression::And(_)
+            | Expression::Or(_)
+            | Expression::Concatenation(_)
+            | Expression::In(..)
+            | Expression::Between(_)
+            | Expression::Like(..)
+            | Expression::Coalesce(..)
+            | Expression::Conditional(_)
+            | Expression::GroupKey(_)
+            | Expression::Aggregate(_) => true,
+        };
+        let mut children = expression.children().into_iter();
+        is_settled.then(|| children.try_for_each(|child| self.below(child, levels_left)))?
+    }
+
+    fn values(self, index: &IndexReader) -> Option<Values<'l>> {
+        let names = self.names?;
+        let Place { path, text } = lookup::place_of(&names, index)?;
+        Some(Values { names, path, text, is_plain: self.is_plain, needs_ends: !self.is_plain })
+    }
+}
+
+/// Whether a function gives different values for rows that are equal.
+fn is_fickle(function: Function) -> bool {
+    matches!(
+        function,
+        Function::Rand
+            | Function::DocumentId
+            | Function::GetCurrentDateTime
+            | Function::GetCurrentTicks
+            | Function::GetCurrentTimestamp
+    )
+}
+
+impl Covered<'_> {
+    /// In words, for an explanation.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Covered::Values(values) => format!("the values at {}", values.text),
+            Covered::Folds(folds) => {
+                let texts: Vec<String> = folds.iter().map(Fold::text).collect();
+                texts.join(", ")
+            }
+        }
+    }
+
+    /// Whether no other way can be cheaper.
+    pub(crate) fn is_always_cheapest(&self) -> bool {
+        match self {
+            Covered::Values(_) => false,
+            Covered::Folds(folds) => {
+                folds.iter().all(|fold| matches!(fold, Fold::All | Fold::Present(_) | Fold::Matching(_)))
+            }
+        }
+    }
+}
+
+impl Fold {
+    fn text(&self) -> String {
+        match self {
+            Fold::All => "the count".to_owned(),
+            Fold::Present(place) => format!("the count of {}", place.text),
+            Fold::Matching(known) => format!("the count where {}", known.text),
+            Fold::Sum(place) => format!("the values at {}", place.text),
+            Fold::Extreme(place, Direction::Forward) => format!("the first value at {}", place.text),
+            Fold::Extreme(place, Direction::Backward) => format!("the last value at {}", place.text),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Groups and different results, from the values that an index has at one path.
+//!
+//! Each value is taken as a document that has it and nothing else, as often as there are documents with it. Documents
+//! whose value the index does not know whole, arrays and objects among them, are read instead. An index does not know
+//! of which kind a number is either: in the end the first document of each result with a number is read, and the
+//! result is shown as it has it.
+
+use eval::{Context, MatchedRow, for_each_match};
+use kv::Direction;
+use model::{DocumentNumber, Fault};
+use partition::index::{Detail, Lookup};
+use plan::StoredDocument;
+use plan::query::{Order, Query, SortKey};
+use std::ops::ControlFlow;
+use std::time::Instant;
+use value::{Kind, Value, decode_key, key_kind_bytes};
+
+use super::FETCH_COST;
+use super::counting::Counting;
+use super::covered::Values;
+use crate::collect::Collector;
+use crate::fault::query_fault;
+use crate::found::QueryMetrics;
+use crate::position::Item;
+use crate::program::Layer;
+use crate::task::{OpenPart, Task};
+
+/// Values between two looks at the clock and at other tasks.
+const VALUES_AT_A_TIME: usize = 1024;
+/// Documents that are fetched by number at a time.
+const NUMBERS_AT_A_TIME: usize = 64;
+/// Documents that are read instead of their values, however few there are in all.
+const APART_MIN: u64 = 16;
+
+/// What is needed to answer for one part.
+pub(crate) struct Grouping<'a> {
+    pub(crate) task: &'a Task,
+    pub(crate) layer: &'a Layer,
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) open: &'a OpenPart,
+    pub(crate) counting: &'a Counting<'a>,
+    pub(crate) values: &'a Values<'a>,
+}
+
+/// The first and the last document with a value.
+type Ends = Option<(DocumentNumber, DocumentNumber)>;
+
+impl Grouping<'_> {
+    /// Adds the rows of the part to a fresh collector; tells whether that was cheaper than to look at all documents.
+    pub(crate) async fn run(
+        &self,
+        collector: &mut Collector,
+        metrics: &mut QueryMetrics,
+    ) -> Result<bool, Fault> {
+        let query = Query { filter: None, ..self.layer.query.clone() };
+        let index = self.counting.index;
+        let within = self.counting.within.as_ref();
+        let apart_max = (self.counting.count / FETCH_COST).max(APART_MIN);
+        let mut walk = index.walk(&self.values.path, Direction::Forward, None, within).await?;
+        let mut apart = Vec::new();
+        let (mut seen, mut left) = (0_usize, self.counting.count);
+        while let Some(counted) = walk.next_counted(|code, is_cut| self.detail(code, is_cut)).await? {
+            left = left.saturating_sub(counted.count);
+            seen += 1;
+            if !counted.numbers.is_empty() {
+                apart.extend(counted.numbers);
+                if apart.len() as u64 > apart_max {
+                    return Ok(false);
+                }
+                continue;
+            }
+            let value =
+                decode_key(&counted.code).map_err(|_| Fault::Internal("code of a term".to_owned()))?;
+            self.add(&query, Some(value.0), counted.ends, counted.count, collector)?;
+            if seen.is_multiple_of(VALUES_AT_A_TIME) {
+                self.context.check_time().map_err(query_fault)?;
+                tokio::task::yield_now().await;
+            }
+        }
+        if left > 0 {
+            let ends = if self.values.needs_ends { self.valueless_ends().await? } else { None };
+            self.add(&query, None, ends, left, collector)?;
+        }
+        self.read(&apart, metrics, |row, item| collector.add(self.layer, row, item)).await?;
+        let shown_by = collector.shown_by(self.layer);
+        self.read(&shown_by, metrics, |row, item| collector.show_as(self.layer, row, item)).await?;
+        Ok(true)
+    }
+
+    fn detail(&self, code: &[u8], is_cut: bool) -> Detail {
+        let is_number = code.first().is_some_and(|byte| key_kind_bytes(Kind::Int64).contains(byte));
+        match (is_cut || is_number && !self.values.is_plain, is_number || self.values.needs_ends) {
+            (true, _) => Detail::Numbers,
+            (false, true) => Detail::Ends,
+            (false, false) => Detail::Count,
+        }
+    }
+
+    async fn valueless_ends(&self) -> Result<Ends, Fault> {
+        let missing = Lookup::Without(Box::new(Lookup::Present(self.values.path.clone())));
+        let documents = self.counting.documents(Some(missing)).await?;
+        Ok(documents.and_then(|documents| documents.iter().next().zip(documents.iter_back_from(None).next())))
+    }
+
+    /// Adds a row for a value that so many documents have.
+    fn add(
+        &self,
+        query: &Query,
+        value: Option<Value>,
+        ends: Ends,
+        times: u64,
+        collector: &mut Collector,
+    ) -> Result<(), Fault> {
+        let document = match value {
+            Some(value) => self
+                .values
+                .names
+                .iter()
+                .rev()
+                .fold(value, |inner, name| Value::Object(vec![((*name).to_owned(), inner)])),
+            None => Value::Object(Vec::new()),
+        };
+        let tie = self.tie(ends);
+        let item = Item { tie: &tie, stored: None };
+        for_each_match(self.context, query, Some(document.as_ref()), None, &mut |row| {
+            collector.add_times(self.layer, row, item, times)?;
+            Ok(ControlFlow::Continue(()))
+        })
+        .map(drop)
+        .map_err(query_fault)
+    }
+
+    /// What stands for the first document among its like; in a descending order that is the last one.
+    fn tie(&self, ends: Ends) -> [u8; 8] {
+        let is_backwards = match &self.layer.query.order {
+            Order::Keys(keys) => {
+                self.layer.query.grouping.is_none() && keys.first().is_some_and(SortKey::is_backwards)
+            }
+            Order::None | Order::Rank(_) => false,
+        };
+        match ends {
+            None => [0; 8],
+            Some((_, last)) if is_backwards => (!last.raw()).to_be_bytes(),
+            Some((first, _)) => first.raw().to_be_bytes(),
+        }
+    }
+
+    /// Reads documents and hands their rows on.
+    async fn read(
+        &self,
+        numbers: &[DocumentNumber],
+        metrics: &mut QueryMetrics,
+        mut take: impl FnMut(MatchedRow<'_>, Item<'_>) -> Result<(), eval::EvalFault>,
+    ) -> Result<(), Fault> {
+        for some in numbers.chunks(NUMBERS_AT_A_TIME) {
+            self.context.check_time().map_err(query_fault)?;
+            let begun = Instant::now();
+            let documents: Vec<StoredDocument> =
+                self.open.view.by_numbers(some, &self.open.part.keys).await?;
+            metrics.documents_by_index += documents.len() as u64;
+            metrics.count_read(&documents, begun.elapsed());
+            for stored in &documents {
+                let tie = stored.number.raw().to_be_bytes();
+                let item = Item { tie: &tie, stored: Some(stored) };
+                let system = &self.task.program.system;
+                self.layer.for_each_match(self.context, system, stored, &mut |row| {
+                    take(row, item)?;
+                    Ok(ControlFlow::Continue(()))
+                })?;
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Answers from the index alone: what they are compared with the measure, and that no more documents are read than
+//! needed.
+
+use crate::house::{House, query};
+
+/// Documents that one page reads.
+async fn documents_read(house: &House, text: &str) -> u64 {
+    house.page(&query(text), &house.parts, 100, None).await.unwrap().metrics.documents_read
+}
+
+/// Values that an index does not know whole: kinds of numbers, long texts, arrays, objects.
+async fn mixed(partitions: u32) -> House {
+    let house = House::new(partitions).await;
+    let values = [
+        "1", "1.0", "1", "2.0", "2", "-0.0", "0", "0.0", "2.5", "null", "true", "false", r#""a""#, r#""b""#,
+        r#""A""#, r#""1""#, r#""1.0""#,
+    ];
+    for round in 0..4 {
+        for (index, value) in values.iter().enumerate() {
+            let kind = ["x", "y", "z"][(index + round) % 3];
+            house
+                .put(&format!(r#"{{"id":"{round}-{index}","v":{value},"kind":"{kind}","n":{index}}}"#))
+                .await;
+        }
+        house.put(&format!(r#"{{"id":"none {round}","kind":"x"}}"#)).await;
+    }
+    for number in 0..4 {
+        let long = format!("{}{}", "m".repeat(300), number % 2);
+        house.put(&format!(r#"{{"id":"long {number}","v":"{long}","kind":"y"}}"#)).await;
+        house.put(&format!(r#"{{"id":"array {number}","v":[{}],"kind":"z"}}"#, number % 2)).await;
+    }
+    house
+}
+
+const QUERIES: [&str; 30] = [
+    "SELECT c.v, COUNT(1) AS n FROM c GROUP BY c.v",
+    "SELECT c.v, COUNT(c.v) AS n, SUM(c.v) AS s, AVG(c.v) AS a FROM c GROUP BY c.v",
+    "SELECT c.v, MIN(c.v) AS low, MAX(c.v) AS high FROM c GROUP BY c.v",
+    "SELECT c.v, COUNT(1) AS n FROM c WHERE c.kind = 'x' GROUP BY c.v",
+    "SELECT c.kind, COUNT(c) AS n FROM c WHERE c.n >= 3 GROUP BY c.kind",
+    "SELECT LOWER(c.v) AS low, COUNT(1) AS n FROM c GROUP BY LOWER(c.v)",
+    "SELECT StringToNumber(c.v) AS number, COUNT(1) AS n FROM c GROUP BY StringToNumber(c.v)",
+    "SELECT c.v[0] AS first, COUNT(1) AS n FROM c GROUP BY c.v[0]",
+    "SELECT IS_NUMBER(c.v) AS is, COUNTIF(c.v = 1) AS ones FROM c GROUP BY IS_NUMBER(c.v)",
+    "SELECT DISTINCT VALUE c.v FROM c",
+    "SELECT DISTINCT c.v FROM c",
+    "SELECT DISTINCT c.v, 1 AS one, c.v AS again FROM c WHERE c.kind != 'x'",
+    "SELECT DISTINCT VALUE c.v + 0 FROM c",
+    "SELECT DISTINCT VALUE StringToNumber(c.v) FROM c",
+    "SELECT DISTINCT VALUE c.v FROM c ORDER BY c.v",
+    "SELECT DISTINCT VALUE c.v FROM c ORDER BY c.v DESC",
+    "SELECT DISTINCT VALUE UPPER(c.v) FROM c ORDER BY c.v DESC",
+    "SELECT DISTINCT c.n FROM c ORDER BY c.n DESC",
+    "SELECT VALUE MIN(c.v) FROM c",
+    "SELECT VALUE MAX(c.v) FROM c",
+    "SELECT VALUE MIN(c.v) FROM c WHERE IS_NUMBER(c.v)",
+    "SELECT VALUE MAX(c.v) FROM c WHERE IS_NUMBER(c.v)",
+    "SELECT VALUE MAX(c.v) FROM c WHERE IS_NUMBER(c.v) AND c.v <= 2",
+    "SELECT VALUE MAX(c.v) FROM c WHERE NOT IS_ARRAY(c.v)",
+    "SELECT VALUE SUM(c.v) FROM c WHERE IS_NUMBER(c.v)",
+    "SELECT VALUE AVG(c.v) FROM c WHERE IS_NUMBER(c.v) AND c.kind = 'y'",
+    "SELECT VALUE SUM(c.v) FROM c",
+    "SELECT COUNT(1) AS all, COUNT(c.v) AS there, COUNTIF(c.kind = 'x') AS x, MIN(c.n) AS low, MAX(c.n) AS high FROM c",
+    "SELECT COUNT(1) AS all, SUM(c.n) AS sum, MAX(c._ts) AS last FROM c WHERE c.kind = 'y'",
+    "SELECT DISTINCT COUNT(1) AS n FROM c GROUP BY c.kind",
+];
+
+#[tokio::test]
+async fn what_the_index_says_is_what_the_documents_say() {
+    for partitions in [1, 3] {
+        let house = mixed(partitions).await;
+        for text in QUERIES {
+            house.check(text).await;
+        }
+        for id in ["0-0", "1-0", "0-3", "2-5", "3-16", "none 2", "long 1", "array 0"] {
+            house.delete(id).await;
+        }
+        house.put(r#"{"id":"0-1","v":7,"kind":"w"}"#).await;
+        house.put(r#"{"id":"0-2","v":1.0,"kind":"x","ttl":5}"#).await;
+        house.put(r#"{"id":"3-1","v":"soon gone","kind":"v","ttl":5}"#).await;
+        for seconds in [1, 10] {
+            house.clock.advance_seconds(seconds);
+            for text in QUERIES {
+                house.check(text).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_more_documents_are_read_than_the_index_leaves_open() {
+    let house = House::new(2).await;
+    for number in 0..60 {
+        let kind = number % 3;
+        house.put(&format!(r#"{{"id":"{number}","kind":"k{kind}","n":{number},"r":{kind}}}"#)).await;
+    }
+    for text in [
+        "SELECT c.kind, COUNT(1) AS n FROM c GROUP BY c.kind",
+        "SELECT c.kind, COUNT(1) AS n FROM c WHERE c.r < 2 GROUP BY c.kind",
+        "SELECT DISTINCT VALUE c.kind FROM c",
+        "SELECT DISTINCT c.kind FROM c ORDER BY c.kind",
+        "SELECT COUNT(1) AS all, COUNT(c.n) AS n, COUNTIF(c.n > 7) AS more, SUM(c.n) AS sum FROM c",
+        "SELECT VALUE MAX(c.kind) FROM c",
+    ] {
+        assert_eq!(documents_read(&house, text).await, 0, "{text}");
+        house.check(text).await;
+    }
+    // One document for each number that is shown, in each partition.
+    for (text, most) in [
+        ("SELECT c.r, COUNT(1) AS n FROM c GROUP BY c.r", 6),
+        ("SELECT VALUE MIN(c.n) FROM c", 2),
+        ("SELECT VALUE MAX(c._ts) FROM c", 2),
+    ] {
+        let read = documents_read(&house, text).await;
+        assert!((1..=most).contains(&read), "{text}: {read}");
+        house.check(text).await;
+    }
+}
+
+#[tokio::test]
+async fn expired_documents_do_not_count_before_they_are_swept() {
+    let house = House::new(2).await;
+    for number in 0..40 {
+        let ttl = if number < 10 { r#","ttl":5"# } else { "" };
+        house.put(&format!(r#"{{"id":"{number}","kind":"k{}","n":{number}{ttl}}}"#, number % 4)).await;
+    }
+    let texts = [
+        "SELECT VALUE COUNT(1) FROM c",
+        "SELECT VALUE COUNT(1) FROM c WHERE c.kind = 'k1'",
+        "SELECT c.kind, COUNT(1) AS n FROM c GROUP BY c.kind",
+        "SELECT VALUE SUM(c.n) FROM c",
+        "SELECT VALUE MIN(c.n) FROM c",
+    ];
+    for (seconds, count) in [(0, "40"), (4, "40"), (1, "30")] {
+        house.clock.advance_seconds(seconds);
+        assert_eq!(house.drain(&query(texts[0]), 1).await.unwrap(), [count]);
+        for text in texts {
+            house.check(text).await;
+            assert!(documents_read(&house, text).await <= 2, "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn large_sums_are_those_of_the_kinds_that_are_stored() {
+    let large = 1_i64 << 53;
+    for (first, second) in
+        [(format!("{large}"), "1"), (format!("{large}"), "1.0"), (format!("{large}.0"), "1")]
+    {
+        let house = House::new(2).await;
+        house.put(&format!(r#"{{"id":"1","v":{first}}}"#)).await;
+        house.put(&format!(r#"{{"id":"2","v":{second}}}"#)).await;
+        house.check("SELECT VALUE SUM(c.v) FROM c").await;
+        house.check("SELECT SUM(c.v) AS sum, AVG(c.v) AS average, MAX(c.v) AS high FROM c").await;
+    }
+}
