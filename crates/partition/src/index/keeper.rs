@@ -273,6 +273,7 @@ impl Keeper {
             }
         }
         self.share.set(self.segments.iter().map(|piece| piece.segment.size_bytes()).sum());
+        self.flush_wanted |= self.home.memory.is_tight() && !self.segments.is_empty();
         self.begin_job();
     }
 
@@ -338,7 +339,8 @@ impl Keeper {
     /// Whether so much is in memory that the writer should wait for the job under way.
     pub(crate) fn is_overfull(&self) -> bool {
         let most = self.home.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
-        self.job.is_some() && self.documents_in_memory() >= most
+        let is_flushing = self.job.as_ref().is_some_and(|job| matches!(job.inputs, Inputs::Flushed(_)));
+        self.job.is_some() && self.documents_in_memory() >= most || is_flushing && self.home.memory.is_tight()
     }
 
     /// The oldest segments of the smallest size of which there are enough.
@@ -406,11 +408,13 @@ impl Keeper {
             (Ok(Ok(Output::Segment(_))), Inputs::Flushed(_) | Inputs::Runs(_)) => {}
             (Ok(Err(fault)), _) => {
                 self.frozen.clear();
+                self.share.failed();
                 self.pause = self.home.memory.options().flush_documents / RETRY_PART;
                 tracing::warn!(partition = ?self.home.partition, cause = %fault, "a run was not written");
             }
             (Err(error), _) => {
                 self.frozen.clear();
+                self.share.failed();
                 tracing::error!(partition = ?self.home.partition, %error, "a job of the index ended early");
             }
         }
