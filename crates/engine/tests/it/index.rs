@@ -103,3 +103,56 @@ async fn many_containers_share_one_bound_on_memory() {
         assert_eq!(harness.engine.audit_index(container).await.unwrap(), []);
     }
 }
+
+fn read_computed(text: &str) -> Option<plan::query::Query> {
+    sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
+}
+
+/// Cells and computed values in segments and in runs, after other definitions and after a death of the process.
+#[tokio::test]
+async fn geometries_and_computed_values_are_verified() {
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let options =
+        || EngineOptions { index: SMALL, computed_reader: read_computed, ..EngineOptions::default() };
+    let harness = Harness::with_options(store.clone(), TestAmbient::new(), &[KEY], options()).await;
+    let mut definition = json!({
+        "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
+        "computedProperties": [{ "name": "tens", "query": "SELECT VALUE c.n * 10 FROM c" }],
+        "indexingPolicy": {
+            "includedPaths": [{ "path": "/*" }, { "path": "/tens/?" }],
+            "compositeIndexes": [[{ "path": "/tens" }, { "path": "/id", "order": "descending" }]],
+            "spatialIndexes": [{ "path": "/at/*" }],
+        },
+    });
+    let mut container = harness.container(definition.clone(), 20_000).await;
+    let put = async |container: &Container, number: usize| {
+        let (east, north) = (number % 90, number % 45);
+        let ring = [[east, north], [east + 2, north], [east + 1, north + 2], [east, north]];
+        let geometry = match number % 3 {
+            0 => json!({ "type": "Point", "coordinates": [east, north] }),
+            1 => json!({ "type": "Polygon", "coordinates": [ring] }),
+            _ => json!("nowhere"),
+        };
+        let text = json!({ "id": number.to_string(), "pk": format!("k{}", number % 40), "n": number % 10, "at": geometry });
+        let mutation = Mutation::Upsert { item: item(&text.to_string()), condition: Condition::None };
+        let keyed = Keyed::new(container, None, Operation::Write(mutation)).unwrap();
+        harness.engine.write(harness.write_pass(container), keyed).await.unwrap();
+    };
+    for (factor, first) in [(10, 0), (20, 200), (30, 400)] {
+        definition["computedProperties"][0]["query"] = json!(format!("SELECT VALUE c.n * {factor} FROM c"));
+        let replaced =
+            harness.engine.replace_container(harness.admin(), &container, &definition, &Condition::None);
+        container = replaced.await.unwrap();
+        for number in first..first + 300 {
+            put(&container, number).await;
+        }
+        while harness.engine.index_progress(&container).await.unwrap() < 100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
+    }
+    // As after the death of the process: nothing is closed.
+    let verified = engine::verify(&store, read_computed, TestAmbient::new()).await.unwrap();
+    assert!(verified.is_sound(), "{verified:?}");
+    assert_eq!((verified.containers[0].documents, verified.containers[0].unindexed), (700, 0));
+}

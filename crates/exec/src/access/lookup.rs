@@ -5,14 +5,13 @@
 //! one of them is false, and undefined is neither.
 
 use eval::EXPRESSION_DEPTH_MAX;
-use model::policy::{CompositeIndex, CompositePath};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep};
 use plan::query::{BinaryOperator, Expression, Function, PathStep, Query, SortKey, Source, UnaryOperator};
 use std::cmp::Ordering;
 use std::ops::Bound;
-use value::{Kind, PropertyPath, Value, encode_key_str, encode_key_value, key_kind_bytes};
+use value::{Kind, Value, encode_key_str, encode_key_value, key_kind_bytes};
 
-use super::spatial;
+use super::{computed, spatial};
 use crate::computed::DOCUMENT;
 
 /// What an index knows of a filter.
@@ -61,20 +60,31 @@ pub(crate) fn names_of(expression: &Expression) -> Option<Vec<&str>> {
 }
 
 /// The index path of a sort key, if the index knows every document there.
-pub(crate) fn sort_path(path: &PropertyPath, index: &IndexReader) -> Option<IndexPath> {
-    let path = IndexPath::property(path.segments().map(IndexStep::Name));
+pub(crate) fn sort_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPath> {
+    let path = key_path(key, query, index)?;
     (index.covers(&path) == Coverage::Whole).then_some(path)
 }
 
+fn key_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPath> {
+    match &key.path {
+        Some(path) => Some(IndexPath::property(path.segments().map(IndexStep::Name))),
+        None if root_names(query)?.is_empty() => {
+            Some(IndexPath::property(computed::steps(index, &key.expression)?))
+        }
+        None => None,
+    }
+}
+
 /// The path of a composite index that has the order of these keys, and whether it must be walked backwards for it.
-pub(crate) fn composite_path(keys: &[SortKey], index: &IndexReader) -> Option<(IndexPath, bool)> {
+pub(crate) fn composite_path(
+    keys: &[SortKey],
+    query: &Query,
+    index: &IndexReader,
+) -> Option<(IndexPath, bool)> {
     let path_of = |is_turned: bool| {
-        let member = |key: &SortKey| {
-            let descending = key.is_backwards() != is_turned;
-            Some(CompositePath { path: key.path.clone()?, descending })
-        };
-        let paths: Option<Vec<CompositePath>> = keys.iter().map(member).collect();
-        let path = IndexPath::composite(&CompositeIndex { paths: paths? });
+        let member = |key: &SortKey| Some((key_path(key, query, index)?, key.is_backwards() != is_turned));
+        let members: Option<Vec<_>> = keys.iter().map(member).collect();
+        let path = IndexPath::composite(members?);
         (index.covers(&path) == Coverage::Whole).then_some((path, is_turned))
     };
     path_of(false).or_else(|| path_of(true))
@@ -132,7 +142,7 @@ impl Reading<'_> {
     /// Where an expression is true, or false if `wanted` says so.
     fn condition(&self, expression: &Expression, wanted: bool, levels_left: usize) -> Option<Known> {
         let levels_left = levels_left.checked_sub(1)?;
-        match (expression, wanted) {
+        let known = match (expression, wanted) {
             (Expression::And(parts), true) => self.all(parts, wanted, levels_left),
             (Expression::Or(parts), false) => self.all(parts, wanted, levels_left),
             (Expression::Or(parts), true) => self.any(parts, wanted, levels_left),
@@ -152,7 +162,9 @@ impl Reading<'_> {
                 Some(equal(&place, &Value::Bool(wanted)))
             }
             _ => None,
-        }
+        };
+        let truth = || Some(equal(&self.computed_place(expression, None)?, &Value::Bool(wanted)));
+        known.or_else(truth)
     }
 
     /// Of a conjunction each part that an index knows narrows the documents.
@@ -253,15 +265,30 @@ impl Reading<'_> {
     }
 
     fn containing(&self, array: &Expression, element: &Value) -> Option<Known> {
-        let names = self.names(array)?;
-        let steps = names.iter().map(|name| IndexStep::Name(name)).chain([IndexStep::Elements]);
-        let place = self.covered(IndexPath::property(steps), format!("/{}/[]", names.join("/")))?;
+        let named = || {
+            let names = self.names(array)?;
+            let steps = names.iter().map(|name| IndexStep::Name(name)).chain([IndexStep::Elements]);
+            self.covered(IndexPath::property(steps), format!("/{}/[]", names.join("/")))
+        };
+        let place = named().or_else(|| self.computed_place(array, Some(IndexStep::Elements)))?;
         Some(equal(&place, element))
     }
 
     /// The place that an expression names, if the index knows every document there.
     fn place(&self, expression: &Expression) -> Option<Place> {
-        place_of(&self.names(expression)?, self.index)
+        let named = || place_of(&self.names(expression)?, self.index);
+        named().or_else(|| self.computed_place(expression, None))
+    }
+
+    /// The place in a computed property whose value an expression is, and perhaps one step further.
+    fn computed_place(&self, expression: &Expression, further: Option<IndexStep<'_>>) -> Option<Place> {
+        if !self.root.is_empty() {
+            return None;
+        }
+        let mut steps = computed::steps(self.index, expression)?;
+        steps.extend(further);
+        let text = computed::text(&steps);
+        self.covered(IndexPath::property(steps), text)
     }
 
     fn covered(&self, path: IndexPath, text: String) -> Option<Place> {
@@ -375,7 +402,11 @@ fn beside(place: &Place, operator: BinaryOperator, constant: &Value) -> Option<K
         return None;
     }
     let code = code_of(constant);
-    let (first, behind) = ends_of(kind);
+    let (mut first, behind) = ends_of(kind);
+    if kind.is_number() {
+        // What is computed may be no number at all, which sorts before all others and is on no side of any.
+        first = Bound::Excluded(code_of(&Value::Double(f64::NAN)));
+    }
     let (low, high) = if operator == BinaryOperator::Less {
         (first, Bound::Excluded(code))
     } else if operator == BinaryOperator::LessOrEqual {

@@ -5,10 +5,11 @@
 //! | `records` | all records as they lie |
 //! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
 //! | `ordered` | in the order of a sort key, as an index has it |
-//! | `lookup`, `spatial` | what an index can say about a filter |
+//! | `lookup`, `spatial`, `computed` | what an index can say about a filter |
 //! | `covered`, `counting` | what an index answers by itself, and of which documents |
 //! | `folds`, `values` | such answers: aggregates over everything; groups and different results |
 
+mod computed;
 mod counting;
 mod covered;
 mod folds;
@@ -191,9 +192,9 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
     let are_numbers_turned = first.is_backwards();
     let directions = |keys: &[SortKey]| keys.iter().map(SortKey::is_backwards).collect();
     if keys.len() > 1
-        && let Some((path, is_backwards)) = lookup::composite_path(keys, index)
+        && let Some((path, is_backwards)) = lookup::composite_path(keys, &layer.query, index)
     {
-        let begin = lookup::sort_path(first.path.as_ref()?, index)
+        let begin = lookup::sort_path(first, &layer.query, index)
             .filter(|_| !is_backwards)
             .and_then(|path| lookup::fixed_code(within.as_ref()?, &path))
             .map(|code| tuple_beginning(code, first.is_backwards()));
@@ -209,7 +210,7 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
             wanted,
         });
     }
-    let path = lookup::sort_path(first.path.as_ref()?, index)?;
+    let path = lookup::sort_path(first, &layer.query, index)?;
     let kind = if keys.len() == 1 { OrderKind::Values } else { OrderKind::FirstValues };
     let (is_backwards, keys) = (are_numbers_turned, directions(&keys[..1]));
     let begin = None;

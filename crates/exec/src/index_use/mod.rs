@@ -102,10 +102,7 @@ pub async fn index_use(
     if let Some(request) = access::ordering(layer, &open, 1).filter(|_| !keys.is_empty()) {
         match request.path.segments() {
             Some(path) => found.used.add(path, Impact::High),
-            None => {
-                let is_asked = |composite: &&CompositeIndex| IndexPath::composite(composite) == request.path;
-                found.used.composites.extend(policy.composite.iter().find(is_asked).cloned());
-            }
+            None => found.used.composites.extend(index.composite(&request.path)),
         }
     }
     if matches!(open.part.scope, PartScope::Logical(_)) {

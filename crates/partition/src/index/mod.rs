@@ -8,7 +8,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `path`, `code` | the bytes of a term |
-//! | `rules`, `terms`, `spatial`, `cells` | from a policy and a document to its terms |
+//! | `rules`, `terms`, `computed`, `spatial`, `cells` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
 //! | `piece`, `ranks` | what pieces have in common; sets of their documents |
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
@@ -23,6 +23,7 @@ mod block_cache;
 mod build;
 mod cells;
 mod code;
+mod computed;
 mod counts;
 mod documents;
 mod jobs;
@@ -52,6 +53,7 @@ mod walk;
 
 pub use audit::IndexFinding;
 pub use code::write_tuple_member;
+pub use computed::ComputedReader;
 pub use counts::{Counted, Detail};
 pub use documents::Documents;
 pub use lookup::Lookup;
@@ -65,6 +67,7 @@ pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
 pub(crate) use build::{Build, Plan};
+pub(crate) use computed::indexable;
 pub(crate) use jobs::{Install, drop_run};
 pub(crate) use keeper::{Changes, Event, Home, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;

@@ -36,6 +36,23 @@ pub struct Query {
     pub limit: Option<u64>,
 }
 
+impl Query {
+    /// The expression of `SELECT VALUE expression FROM c`; nothing if the query does anything else.
+    pub fn plain_value(&self) -> Option<&Expression> {
+        let is_plain = matches!(&self.sources[..], [Source::Container { path }] if path.is_empty())
+            && self.filter.is_none()
+            && self.grouping.is_none()
+            && matches!(self.order, Order::None)
+            && !self.distinct
+            && self.offset == 0
+            && self.limit.is_none();
+        match &self.projection {
+            Projection::Value(value) if is_plain => Some(value),
+            Projection::Value(_) | Projection::Row(_) | Projection::Object(_) => None,
+        }
+    }
+}
+
 /// Where the rows of one slot come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
