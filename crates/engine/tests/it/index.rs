@@ -9,6 +9,7 @@ use partition::keyspace::SPACES;
 use plan::{Condition, Mutation, Operation};
 use serde_json::json;
 use std::sync::Arc;
+use tokio::task::JoinSet;
 
 /// Small enough for tests: what is not tiny is made beside the writer, and becomes runs.
 const SMALL: IndexOptions = IndexOptions {
@@ -60,6 +61,47 @@ async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
     let sql = "SELECT VALUE COUNT(1) FROM c WHERE c.n = 3";
     assert_eq!(drain(&harness, &container, sql, Scope::Container, 10).await, ["40"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_containers_share_one_bound_on_memory() {
+    const CONTAINERS: usize = 300;
+    const WRITERS: usize = 12;
+    const DOCUMENTS: usize = 24;
+    // An eighth of the memory is more than one of these documents in each container.
+    let index =
+        IndexOptions { flush_documents: 32_768, memory_bytes_max: 768 << 10, run_fan_in: 64, ..SMALL };
+    let harness = Arc::new(open(&Store::memory(&SPACES, CommitMode::Thread), index).await);
+    let mut containers = Vec::new();
+    for number in 0..CONTAINERS {
+        containers.push(harness.container(json!({ "id": format!("c{number}") }), 400).await);
+    }
+    let mut writers = JoinSet::new();
+    for some in containers.chunks(CONTAINERS / WRITERS) {
+        let (harness, some) = (Arc::clone(&harness), some.to_vec());
+        writers.spawn(async move {
+            let mut most = 0;
+            for number in 0..DOCUMENTS {
+                for container in &some {
+                    put(&harness, container, number).await;
+                    most = most.max(harness.engine.index_memory_bytes());
+                }
+            }
+            most
+        });
+    }
+    let most = writers.join_all().await.into_iter().max().unwrap();
+    let bound = index.memory_bytes_max;
+    assert!((bound * 7 / 8..=bound).contains(&most), "{most} bytes at most");
+    for container in containers.iter().step_by(29) {
+        let ask = |sql| drain(&harness, container, sql, Scope::Container, 3);
+        assert_eq!(ask("SELECT VALUE COUNT(1) FROM c WHERE c.n = 3").await, ["3"]);
+        assert_eq!(
+            ask("SELECT VALUE c.n FROM c WHERE c.n > 7 ORDER BY c.n DESC").await,
+            ["9", "9", "8", "8"]
+        );
+        assert_eq!(harness.engine.audit_index(container).await.unwrap(), []);
+    }
 }
 
 fn read_computed(text: &str) -> Option<plan::query::Query> {

@@ -143,12 +143,10 @@ impl Reading<'_> {
     fn condition(&self, expression: &Expression, wanted: bool, levels_left: usize) -> Option<Known> {
         let levels_left = levels_left.checked_sub(1)?;
         let known = match (expression, wanted) {
-            (Expression::And(parts), true) | (Expression::Or(parts), false) => {
-                self.all(parts, wanted, levels_left)
-            }
-            (Expression::Or(parts), true) | (Expression::And(parts), false) => {
-                self.any(parts, wanted, levels_left)
-            }
+            (Expression::And(parts), true) => self.all(parts, wanted, levels_left),
+            (Expression::Or(parts), false) => self.all(parts, wanted, levels_left),
+            (Expression::Or(parts), true) => self.any(parts, wanted, levels_left),
+            (Expression::And(parts), false) => self.any(parts, wanted, levels_left),
             (Expression::Unary(UnaryOperator::Not, part), _) => self.condition(part, !wanted, levels_left),
             (Expression::Binary(operator, left, right), _) => self.comparison(*operator, left, right, wanted),
             (Expression::In(operand, list), _) => self.listed(operand, list, wanted),

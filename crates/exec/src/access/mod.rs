@@ -126,6 +126,13 @@ impl Walk {
     }
 }
 
+/// What an index is asked for beside the filter by a query that it answers by itself.
+pub(crate) fn covered_lookups(layer: &Layer, view: &PartitionView) -> Vec<Lookup> {
+    let is_exact = layer.query.filter.is_none() || known(layer, view).is_some_and(|known| known.is_exact);
+    let covered = view.index().filter(|_| is_exact).and_then(|index| covered::covered(layer, index));
+    covered.map(|covered| covered.lookups()).unwrap_or_default()
+}
+
 /// What an index by itself can say of a query, if it answers the filter exactly; in words.
 pub(crate) fn covered_text(layer: &Layer, view: &PartitionView) -> Option<String> {
     let covered = covered::covered(layer, view.index()?)?;

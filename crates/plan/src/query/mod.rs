@@ -3,11 +3,13 @@
 //! Pure data, the same for all query languages. Names are gone: a row is a list of slots, one for each source in
 //! scope, outer queries first. Knows nothing of text, indexes or partitions.
 
+mod alternatives;
 mod expression;
 mod function;
 mod show;
 mod walk;
 
+pub use alternatives::Alternatives;
 pub use expression::{BinaryOperator, Expression, LikePattern, SlotId, SubqueryKind, UnaryOperator};
 pub use function::{Family, Function, Signature};
 
