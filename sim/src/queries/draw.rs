@@ -195,7 +195,7 @@ fn term(random: &mut Random, joins: bool) -> Term {
 
 fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
     let deeper = |random: &mut Random| filter(random, joins, levels.saturating_sub(1));
-    match random.below(if levels == 0 { 12 } else { 18 }) {
+    match random.below(if levels == 0 { 16 } else { 22 }) {
         0..=5 => {
             let term = term(random, joins);
             let operator = random.pick(&["=", "=", "!=", "<", "<=", ">", ">="]);
@@ -233,10 +233,31 @@ fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
         }
         10 => Filter::Contains(Term::Path(vec!["tags"]), any_value(random, 1)),
         11 => Filter::Truth(term(random, joins)),
-        12 | 13 => Filter::Not(Box::new(deeper(random))),
-        14 | 15 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
+        12 => {
+            let function = random.pick(&["CONTAINS", "STARTSWITH", "ENDSWITH", "StringEquals"]);
+            let text = random.pick(&["", "x", "X", "é", "É", "1", "m2", "M3", "d1"]).to_string();
+            Filter::Text(function, term(random, joins), text, random.chance(40))
+        }
+        13 => Filter::Like(term(random, joins), pattern(random)),
+        14 => {
+            let operator = random.pick(&["=", "!=", "<", ">="]);
+            let number = random.between(0, 3) as i64 - 1;
+            Filter::Plus(term(random, joins), number, operator, number_value(random))
+        }
+        15 => {
+            let constants = (0..random.between(1, 3)).map(|_| any_value(random, 1)).collect();
+            Filter::ContainsEach(Term::Path(vec!["tags"]), constants, random.chance(50))
+        }
+        16 | 17 => Filter::Not(Box::new(deeper(random))),
+        18 | 19 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
         _ => Filter::Or((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
     }
+}
+
+/// A pattern of LIKE.
+fn pattern(random: &mut Random) -> String {
+    let places = ["x", "y", "d", "1", "m", "mm", "%", "%", "_", "é"];
+    (0..random.below(5)).map(|_| *random.pick(&places)).collect()
 }
 
 /// A constant that values at the place meet now and then.

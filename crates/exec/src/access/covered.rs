@@ -9,7 +9,8 @@ use kv::Direction;
 use partition::index::{IndexPath, IndexReader};
 use plan::query::{Aggregate, AggregateKind, Expression, Function, Order, Projection, Source};
 
-use super::lookup::{self, Known, Place};
+use super::known::{Known, Place};
+use super::lookup;
 use crate::computed::is_document;
 use crate::program::{Input, Layer, Shape};
 
@@ -133,11 +134,13 @@ fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Values<'l>> {
 struct Look<'l> {
     names: Option<Vec<&'l str>>,
     is_plain: bool,
+    /// Whether the time that is fixed for a query is out of reach too.
+    is_timeless: bool,
 }
 
 impl Default for Look<'_> {
     fn default() -> Self {
-        Look { names: None, is_plain: true }
+        Look { names: None, is_plain: true, is_timeless: false }
     }
 }
 
@@ -157,7 +160,9 @@ impl<'l> Look<'l> {
         }
         let is_settled = match expression {
             Expression::Slot(_) | Expression::Subquery(..) | Expression::UserCall(..) => false,
-            Expression::Call(function, _) => !is_fickle(*function),
+            Expression::Call(function, _) => {
+                !(is_fickle(*function) || self.is_timeless && tells_fixed_time(*function))
+            }
             Expression::Undefined
             | Expression::Constant(_)
             | Expression::Member(..)
@@ -186,6 +191,23 @@ impl<'l> Look<'l> {
         let Place { path, text } = lookup::place_of(&names, index)?;
         Some(Values { names, path, text, is_plain: self.is_plain, needs_ends: !self.is_plain })
     }
+}
+
+/// The names that lead to the one value that an expression depends on; nothing if it depends on more, be it time.
+pub(crate) fn only_names(expression: &Expression) -> Option<Vec<&str>> {
+    let mut look = Look { is_timeless: true, ..Look::default() };
+    look.below(expression, EXPRESSION_DEPTH_MAX)?;
+    look.names
+}
+
+/// Whether a function tells the time that is fixed for a query.
+fn tells_fixed_time(function: Function) -> bool {
+    matches!(
+        function,
+        Function::GetCurrentDateTimeStatic
+            | Function::GetCurrentTicksStatic
+            | Function::GetCurrentTimestampStatic
+    )
 }
 
 /// Whether a function gives different values for rows that are equal.

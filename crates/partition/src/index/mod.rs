@@ -52,7 +52,7 @@ pub use audit::IndexFinding;
 pub use code::write_tuple_member;
 pub use counts::{Counted, Detail};
 pub use documents::Documents;
-pub use lookup::Lookup;
+pub use lookup::{Lookup, ValueTest, Verdict};
 pub use memory::IndexMemory;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};
