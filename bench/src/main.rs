@@ -42,10 +42,10 @@ fn main() -> Result<()> {
         let documents = arguments.get(1).map_or(Ok(100_000), |text| text.parse())?;
         return runtime.block_on(reference::serve(documents));
     }
-    if let [command, address, seconds, count] = arguments.as_slice()
-        && command == "reads"
+    if let [command, address, what, seconds, count] = arguments.as_slice()
+        && command == "drive"
     {
-        let work = cases::reads_for_a_profiler(address.parse()?, seconds.parse()?, count.parse()?);
+        let work = cases::drive_for_a_profiler(address.parse()?, what, seconds.parse()?, count.parse()?);
         return runtime.block_on(work);
     }
     let options = parse(&arguments)?;

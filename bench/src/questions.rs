@@ -24,6 +24,21 @@ pub(crate) enum Question {
 }
 
 impl Question {
+    /// The question of that name, as a command line gives it.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "lot" => Question::Lot,
+            "mail" => Question::Mail,
+            "top" => Question::Top,
+            "composite" => Question::TopComposite,
+            "count" => Question::Count,
+            "groups" => Question::Groups,
+            "means" => Question::Means,
+            "scan" => Question::Scan,
+            _ => return None,
+        })
+    }
+
     /// The partition key it is limited to, and the body of the request.
     pub(crate) fn body(self, number: usize) -> (Option<String>, String) {
         let category = number % 20;

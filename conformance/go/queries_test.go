@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -128,5 +129,21 @@ func TestAQueryThatIsNoneIsRefused(t *testing.T) {
 			_, err := f.container.NewQueryItemsPager(query, all, nil).NextPage(background)
 			refused(t, 400, "0", err)
 		}
+	})
+}
+
+func TestIndexesThatAQueryUsesAreTold(t *testing.T) {
+	overQueried(t, func(t *testing.T, f *fixture) {
+		options := &azcosmos.QueryOptions{PopulateIndexMetrics: true}
+		key := azcosmos.NewPartitionKeyString("key-1")
+		page, err := f.container.NewQueryItemsPager("SELECT * FROM c WHERE c.n > 3", key, options).NextPage(background)
+		must(t, err)
+		text, err := base64.StdEncoding.DecodeString(*page.IndexMetrics)
+		must(t, err)
+		var told struct{ UtilizedSingleIndexes []struct{ IndexSpec string } }
+		must(t, json.Unmarshal(text, &told))
+		equal(t, 2, len(told.UtilizedSingleIndexes))
+		equal(t, "/n/?", told.UtilizedSingleIndexes[0].IndexSpec)
+		equal(t, "/pk/?", told.UtilizedSingleIndexes[1].IndexSpec)
 	})
 }

@@ -10,6 +10,7 @@ use hyper_util::server::graceful::Watcher;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -106,6 +107,9 @@ where
         let serving = requests.begin();
         async move {
             let response = service.handle(request, peer).await;
+            if manner == Manner::Sequential {
+                after_the_others().await;
+            }
             drop(serving);
             Ok::<_, Infallible>(response)
         }
@@ -123,6 +127,23 @@ where
     }
 }
 
+/// Lets the tasks that are ready go first, once.
+///
+/// Answers that were worked out in one turn of the loop are so sent one right after the other: a client with many
+/// connections is woken by the first and finds the rest, where sending each at once would wake it for every one, and
+/// that costs a quarter of the processor time of a point read. Nothing waits for a timer or for another client.
+async fn after_the_others() {
+    let mut was_behind = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut was_behind, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// Carries a connection on until it ends or its watch loses patience.
 async fn watched<C, E>(connection: C, watch: &Watch, timeouts: Timeouts, peer: Peer)
 where
@@ -130,6 +151,7 @@ where
     E: std::fmt::Display,
 {
     tokio::select! {
+        biased;
         result = connection => if let Err(cause) = result {
             tracing::debug!(address = %peer.address, %cause, "connection ended");
         },

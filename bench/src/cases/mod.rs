@@ -8,6 +8,7 @@ mod read;
 use crate::load::{self, Figures, Target, Work};
 use crate::postgres::Postgres;
 use crate::process::Process;
+use crate::questions::Question;
 use crate::report::Row;
 use crate::{Options, Result};
 use std::net::SocketAddr;
@@ -82,14 +83,28 @@ pub(crate) async fn measure(
     Ok(all.swap_remove(all.len() / 2))
 }
 
-/// Fills a running server and reads from it for so many seconds, while somebody looks at the server.
+/// Fills a running server and drives it with one kind of request for so many seconds, while somebody looks at it.
 #[allow(clippy::print_stdout)] // what the command is for
-pub(crate) async fn reads_for_a_profiler(address: SocketAddr, seconds: u64, count: usize) -> Result<()> {
+pub(crate) async fn drive_for_a_profiler(
+    address: SocketAddr,
+    what: &str,
+    seconds: u64,
+    count: usize,
+) -> Result<()> {
     // A second run finds the documents there.
-    let _ = fill(address, "medium", count).await;
-    println!("reading");
-    let target = Target { address, secure: false, connections: READERS };
-    let work = Work::Read { container: "medium".to_owned(), count };
+    let _ = fill_indexed(address, "medium", count, COMPOSITE).await;
+    let container = "medium".to_owned();
+    let first = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis() as usize;
+    let (connections, work) = match what {
+        "reads" => (READERS, Work::Read { container, count }),
+        "creates" => (WRITERS, Work::Create { container, first }),
+        other => {
+            let question = Question::named(other).ok_or("reads, creates, or a question by its name")?;
+            (READERS, Work::Query { container, question, count })
+        }
+    };
+    println!("driving");
+    let target = Target { address, secure: false, connections };
     println!("{}", rate(&load::run(target, &work, Duration::from_secs(seconds)).await?));
     Ok(())
 }

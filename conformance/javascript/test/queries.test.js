@@ -107,6 +107,30 @@ for (const scheme of SCHEMES) {
       assert.ok(JSON.stringify(page.queryMetrics ?? page.headers).includes("ocument"));
     });
 
+    it("tells which indexes are used and which might help", async () => {
+      const indexes = async (query, options) => {
+        const page = await container.items.query(query, { populateIndexMetrics: true, ...options }).fetchNext();
+        return JSON.parse(page.indexMetrics);
+      };
+      const none = { SingleIndexes: [], CompositeIndexes: [] };
+      assert.deepEqual(await indexes("SELECT * FROM c WHERE c.n > 2"), {
+        UtilizedIndexes: { SingleIndexes: [{ IndexSpec: "/n/?" }], CompositeIndexes: [] },
+        PotentialIndexes: none,
+      });
+      assert.deepEqual(await indexes("SELECT * FROM c WHERE c.team = 'red' AND c['a ß'] > 2", { partitionKey: "key-1" }), {
+        UtilizedIndexes: {
+          SingleIndexes: [{ IndexSpec: "/team/?" }, { IndexSpec: '/"a ß"/?' }, { IndexSpec: "/pk/?" }],
+          CompositeIndexes: [],
+        },
+        PotentialIndexes: {
+          SingleIndexes: [],
+          CompositeIndexes: [{ IndexSpecs: ["/team ASC", '/"a ß" ASC'], IndexImpactScore: "High" }],
+        },
+      });
+      const silent = await container.items.query("SELECT * FROM c").fetchNext();
+      assert.equal(silent.indexMetrics, "{}");
+    });
+
     it("knows hierarchical keys and their beginnings", async () => {
       const partitionKey = { paths: ["/a", "/b"], kind: PartitionKeyKind.MultiHash, version: 2 };
       const { container: deep } = await database.containers.create({ id: unique("c"), partitionKey, throughput: 20000 });

@@ -305,6 +305,89 @@ def test_a_query_costs_something_and_is_measured(filled):
     assert int(metrics["outputDocumentCount"]) <= int(metrics["retrievedDocumentCount"])
 
 
+def headers_of(container, query, **options):
+    """What the SDK made of the headers of each page."""
+    pages = []
+    hook = lambda headers, _: pages.append({name.lower(): value for name, value in headers.items()})  # noqa: E731
+    list(container.query_items(query, response_hook=hook, **options))
+    return pages
+
+
+def single(path, impact="High"):
+    return {
+        "FilterExpression": "",
+        "IndexSpec": path,
+        "FilterPreciseSet": True,
+        "IndexPreciseSet": True,
+        "IndexImpactScore": impact,
+    }
+
+
+def composite(*paths):
+    return {"IndexSpecs": list(paths), "IndexPreciseSet": False, "IndexImpactScore": "High"}
+
+
+@pytest.mark.parametrize(
+    "query, used, missing, used_composites, missing_composites",
+    [
+        ("SELECT * FROM c WHERE c.n > 2", [single("/n/?")], [], [], []),
+        ("SELECT * FROM c WHERE c.n != 2", [single("/n/?", "Low")], [], [], []),
+        ("SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, 't1')", [single("/tags/[]/?")], [], [], []),
+        ("SELECT * FROM c WHERE c.place.x = 1", [], [single("/place/x/?")], [], []),
+        ("SELECT * FROM c ORDER BY c.team, c.n DESC", [], [], [composite("/team ASC", "/n DESC")], []),
+        (
+            "SELECT * FROM c WHERE c.team = 'red' AND c.n > 3 ORDER BY c.id",
+            [single("/team/?"), single("/n/?"), single("/id/?")],
+            [],
+            [],
+            [composite("/team ASC", "/id ASC")],
+        ),
+    ],
+)
+def test_indexes_that_a_query_uses_are_told(indexed, query, used, missing, used_composites, missing_composites):
+    pages = headers_of(indexed, query, populate_index_metrics=True, **across(indexed))
+    assert len(pages) >= 1
+    for page in pages:
+        assert page["x-ms-cosmos-index-utilization"] == {
+            "UtilizedSingleIndexes": used,
+            "PotentialSingleIndexes": missing,
+            "UtilizedCompositeIndexes": used_composites,
+            "PotentialCompositeIndexes": missing_composites,
+        }
+
+
+@pytest.fixture(scope="module")
+def indexed(database):
+    policy = {
+        "includedPaths": [{"path": "/*"}],
+        "excludedPaths": [{"path": "/place/*"}],
+        "compositeIndexes": [[{"path": "/team", "order": "ascending"}, {"path": "/n", "order": "descending"}]],
+    }
+    container = database.create_container(unique("c"), PartitionKey("/pk"), indexing_policy=policy)
+    for each in ITEMS:
+        container.create_item(each)
+    yield container
+    database.delete_container(container.id)
+
+
+def test_a_query_for_one_key_uses_the_key(indexed):
+    [page] = headers_of(indexed, "SELECT * FROM c", partition_key="key-1", populate_index_metrics=True)
+    assert page["x-ms-cosmos-index-utilization"]["UtilizedSingleIndexes"] == [single("/pk/?")]
+    [page] = headers_of(indexed, "SELECT * FROM c", partition_key="key-1")
+    assert "x-ms-cosmos-index-utilization" not in page
+
+
+def test_advice_on_a_query_is_given(filled):
+    query = "SELECT * FROM c WHERE CONTAINS(c.id, 'item') AND c.n < GetCurrentTicks()"
+    first, *others = headers_of(filled, query, populate_query_advice=True, partition_key="key-1", max_item_count=2)
+    advice = first["x-ms-cosmos-query-advice"].splitlines()
+    assert [line.split(":")[0] for line in advice] == ["QA1002", "QA1008"]
+    assert "consider using STARTSWITH" in advice[0]
+    assert others and all("x-ms-cosmos-query-advice" not in page for page in others)
+    [page] = headers_of(filled, "SELECT * FROM c WHERE c.n = 1", populate_query_advice=True, partition_key="key-1")
+    assert "x-ms-cosmos-query-advice" not in page
+
+
 def test_too_long_a_text_is_refused(filled):
     text = "SELECT * FROM c WHERE c.n = 1" + " " * 600_000
     assert status_of(lambda: rows(filled, text))[0] == 400

@@ -27,7 +27,9 @@ pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
 };
 pub use engine::{Engine, EngineOptions, STORE_SPACES};
-pub use exec::{ComputedProperty, QueryBounds, QueryMetrics, QueryRow};
+pub use exec::{
+    ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
+};
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use query::{QueryPage, QueryRequest};
 pub use resource_query::ResourceQuery;

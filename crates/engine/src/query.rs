@@ -7,7 +7,9 @@ use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};
 use crate::router::check_session;
-use exec::{ComputedProperty, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume, rank};
+use exec::{
+    ComputedProperty, IndexUse, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume, rank,
+};
 use model::{Charge, Fault, SessionToken};
 use partition::keyspace;
 use plan::SystemProperties;
@@ -61,21 +63,15 @@ impl Engine {
         let container = pass.container;
         let request = &with_vectors(container, request);
         let mut program = Arc::new(program(container, request)?);
-        let mut context = scope_context("query", container, &request.scope);
-        match &request.bound_to {
-            None => context.extend_from_slice(program.digest()),
-            Some(query) => {
-                let bound = QueryRequest { query: Arc::clone(query), ..QueryRequest::clone(request) };
-                context
-                    .extend_from_slice(self::program(container, &with_vectors(container, &bound))?.digest());
-            }
-        }
         let mut spent = QueryMetrics::default();
         if let Order::Rank(ranking) = &request.query.order {
             program = Arc::new(self.ranked(container, request, ranking, &mut spent).await?);
         }
         let resume = match &request.continuation {
-            Some(text) => Some(Resume::decode(&self.continuation_key.open(&context, text)?)?),
+            Some(text) => {
+                let context = continuation_context(container, request);
+                Some(Resume::decode(&self.continuation_key.open(&context, text)?)?)
+            }
             None => None,
         };
         let parts = self.parts(container, &request.scope).await?;
@@ -92,7 +88,9 @@ impl Engine {
         let page = Box::pin(exec::page(page, parts, Arc::clone(&self.ambient))).await?;
         spent.add(&page.metrics);
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
-        let seal = |resume: Resume| self.continuation_key.seal(&context, &resume.encode());
+        let seal = |resume: Resume| {
+            self.continuation_key.seal(&continuation_context(container, request), &resume.encode())
+        };
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         Ok(QueryPage {
             rows: page.rows,
@@ -160,6 +158,15 @@ impl Engine {
         exec::explain(&program, &parts).await
     }
 
+    /// Which indexes a query uses, and which might help it.
+    pub async fn index_use(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
+        let program = program(pass.container, request)?;
+        let parts = self.parts(pass.container, &request.scope).await?;
+        let definition = pass.container.definition();
+        let key = definition.partition_key.paths();
+        exec::index_use(&program, &parts, &definition.policies.indexing, key).await
+    }
+
     /// The partitions of a scope, and what is asked of each.
     async fn parts(&self, container: &Container, scope: &Scope) -> Result<Vec<Part>, Fault> {
         let (hashes, keys) = bounds(container, scope)?;
@@ -195,6 +202,20 @@ fn with_vectors<'r>(container: &Container, request: &'r QueryRequest) -> Cow<'r,
         }
         Some(_) | None => Cow::Borrowed(request),
     }
+}
+
+/// What a continuation belongs to: the query and where it is asked.
+fn continuation_context(container: &Container, request: &QueryRequest) -> Vec<u8> {
+    let mut context = scope_context("query", container, &request.scope);
+    let digest = match &request.bound_to {
+        None => exec::digest(&request.query, &request.computed),
+        Some(query) => {
+            let bound = QueryRequest { query: Arc::clone(query), ..QueryRequest::clone(request) };
+            exec::digest(&with_vectors(container, &bound).query, &request.computed)
+        }
+    };
+    context.extend_from_slice(&digest);
+    context
 }
 
 fn program(container: &Container, request: &QueryRequest) -> Result<Program, Fault> {

@@ -40,11 +40,15 @@ impl Engine {
         }
     }
 
-    /// How much of the index that a container's policy asks for is there, in percent. Partitions that nobody uses
-    /// count as ready: they make theirs when they are opened.
-    pub fn index_progress(&self, container: &Container) -> u8 {
-        let opened = container.map.entries.iter().filter_map(|entry| entry.opened.get());
-        opened.map(|partition| partition.index_progress()).min().unwrap_or(100)
+    /// How much of the index that a container's policy asks for is there, in percent: that of the partition that is
+    /// furthest behind. Partitions that nobody has used yet are opened, which also sets those to work whose index is
+    /// of an older policy.
+    pub async fn index_progress(&self, container: &Container) -> Result<u8, Fault> {
+        let mut opened = Vec::with_capacity(container.map.entries.len());
+        for entry in &container.map.entries {
+            opened.push(self.opened(container, entry).await?);
+        }
+        Ok(opened.iter().map(|partition| partition.index_progress()).min().unwrap_or(100))
     }
 
     /// Compares the index of every partition of a container with its records; for checks, not for requests.

@@ -18,6 +18,7 @@
 //! | `vectors` | what near means, by the container's policy |
 //! | `resume` | what a continuation says |
 //! | `explain` | all that as text |
+//! | `index_use` | the indexes that are used, and those that might help |
 
 mod access;
 mod assembly;
@@ -26,6 +27,7 @@ mod computed;
 mod explain;
 mod fault;
 mod found;
+mod index_use;
 mod needs;
 mod page;
 mod position;
@@ -41,8 +43,9 @@ pub use computed::ComputedProperty;
 pub use explain::explain;
 pub use fault::query_fault;
 pub use found::{QueryMetrics, QueryRow};
+pub use index_use::{Impact, IndexUse, Indexes, SingleIndex, index_use};
 pub use page::{Page, PageRequest, page};
-pub use program::Program;
+pub use program::{Program, digest};
 pub use resume::Resume;
 pub use task::{Part, PartScope, QueryBounds};
 pub use vectors::with_policy;

@@ -1,6 +1,7 @@
 //! A page of a query: streamed where the order of numbers is asked for, selected otherwise.
 
 use model::{Ambient, DocumentNumber, Fault, Lsn, PartitionOrdinal};
+use partition::index::is_damage;
 use plan::query::{Order, SortKey};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -52,8 +53,26 @@ pub struct Page {
     pub metrics: QueryMetrics,
 }
 
-/// Makes a page of a query over parts of partitions.
+/// Makes a page of a query over parts of partitions. An index that is damaged is not asked again for this page; the
+/// partition makes it anew.
 pub async fn page(request: PageRequest, parts: Vec<Part>, ambient: Arc<dyn Ambient>) -> Result<Page, Fault> {
+    let again = (request.clone(), parts.clone(), Arc::clone(&ambient));
+    match attempt(request, parts, ambient, true).await {
+        Err(fault) if is_damage(&fault) => {
+            let (request, parts, ambient) = again;
+            // Boxed: hardly ever needed.
+            Box::pin(attempt(request, parts, ambient, false)).await
+        }
+        page => page,
+    }
+}
+
+async fn attempt(
+    request: PageRequest,
+    parts: Vec<Part>,
+    ambient: Arc<dyn Ambient>,
+    asks_indexes: bool,
+) -> Result<Page, Fault> {
     let begun = Instant::now();
     let no_layer = || Fault::Internal("a program without layers".to_owned());
     let query = &request.program.last().ok_or_else(no_layer)?.query;
@@ -64,6 +83,7 @@ pub async fn page(request: PageRequest, parts: Vec<Part>, ambient: Arc<dyn Ambie
         after: After::Position(Vec::new()),
     });
     let task = Task::new(Arc::clone(&request.program), ambient, request.bounds, resume.now_static_ms);
+    let task = if asks_indexes { task } else { task.without_indexes() };
     let assembly = Assembly::new(resume, request.items_max, request.bytes_max);
     let mut work =
         Work { task: Arc::new(task), assembly, seen: Vec::new(), metrics: QueryMetrics::default() };

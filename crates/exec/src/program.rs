@@ -25,7 +25,6 @@ pub struct Program {
     /// The innermost one first; at least one.
     pub(crate) layers: Vec<Layer>,
     pub(crate) system: SystemProperties,
-    digest: [u8; 32],
 }
 
 /// One query of a chain.
@@ -73,10 +72,6 @@ impl Program {
         computed: &[ComputedProperty],
         system: SystemProperties,
     ) -> Result<Program, Fault> {
-        let mut digest = Sha256::new_with_prefix(query.to_string());
-        for (name, query) in computed {
-            digest.update(format!("\n{name:?}: {query}"));
-        }
         let mut queries = Vec::new();
         let mut rest = query.clone();
         loop {
@@ -99,18 +94,22 @@ impl Program {
         for (index, (query, input)) in queries.into_iter().enumerate().rev() {
             layers.push(Layer::new(query, input, index == 0, computed)?);
         }
-        Ok(Program { layers, system, digest: digest.finalize().into() })
-    }
-
-    /// A digest of what is wanted: the same for the same query.
-    pub fn digest(&self) -> &[u8; 32] {
-        &self.digest
+        Ok(Program { layers, system })
     }
 
     /// The outermost query.
     pub(crate) fn last(&self) -> Option<&Layer> {
         self.layers.last()
     }
+}
+
+/// A digest of what is wanted: the same for the same query.
+pub fn digest(query: &Query, computed: &[ComputedProperty]) -> [u8; 32] {
+    let mut digest = Sha256::new_with_prefix(query.to_string());
+    for (name, query) in computed {
+        digest.update(format!("\n{name:?}: {query}"));
+    }
+    digest.finalize().into()
 }
 
 /// Takes the query out of the first source, which then reads what that query gives.

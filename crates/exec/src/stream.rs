@@ -235,11 +235,11 @@ impl Stream {
             OrderedStep::Heap(heap) => Ok(State::Ordered(open, walk, heap)),
             OrderedStep::Sorted(documents, reached) => {
                 let broken_off_at = self.take_rows(task, layer, &documents, wanted, metrics)?;
-                tokio::task::yield_now().await;
                 if let Some(position) = broken_off_at {
                     self.reached = position;
                     return Ok(State::Ordering(open));
                 }
+                tokio::task::yield_now().await;
                 self.reached = reached.max(std::mem::take(&mut self.reached));
                 Ok(if self.should_scan(layer, wanted) {
                     State::Selecting(open)
@@ -319,7 +319,10 @@ impl Stream {
             Some(position) if is_broken_off => position,
             Some(_) | None => behind.max(std::mem::take(&mut self.reached)),
         };
-        tokio::task::yield_now().await;
+        // A page that is nearly made need not let others go first.
+        if !is_broken_off && walk.has_more() {
+            tokio::task::yield_now().await;
+        }
         Ok(is_broken_off)
     }
 }

@@ -96,6 +96,8 @@ pub(crate) struct Task {
     now_static_ms: u64,
     deadline: Deadline,
     patience_end_ms: u64,
+    /// Whether indexes are asked; if not, everything is found by looking at all records.
+    asks_indexes: bool,
 }
 
 impl Task {
@@ -114,7 +116,13 @@ impl Task {
             now_static_ms,
             deadline: Deadline { at_ms: now_ms.saturating_add(bounds.time_ms), granted_ms: bounds.time_ms },
             patience_end_ms: now_ms.saturating_add(bounds.patience_ms),
+            asks_indexes: true,
         }
+    }
+
+    /// The same work without a word from any index.
+    pub(crate) fn without_indexes(self) -> Task {
+        Task { asks_indexes: false, ..self }
     }
 
     /// Whether it is time to give what there is.
@@ -133,6 +141,7 @@ impl Task {
     /// The latest state of a part, at the time of the page.
     pub(crate) async fn open(&self, part: Part) -> Result<OpenPart, Fault> {
         let view = part.partition.view().await?.at_seconds(self.now_seconds);
+        let view = if self.asks_indexes { view } else { view.without_index() };
         Ok(OpenPart { part, view })
     }
 }

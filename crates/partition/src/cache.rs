@@ -8,9 +8,11 @@
 //! Places are shared by the keys whose hashes end alike, so that they cost no memory per key; a reader that meets a
 //! place shut for another key's sake reads from the store and keeps nothing, which is always right.
 
+use crate::key_cache::KeyCache;
 use crate::record::Record;
 use bytes::Bytes;
 use foldhash::fast::FixedState;
+use model::Lsn;
 use quick_cache::Weighter;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use std::hash::BuildHasher;
@@ -18,6 +20,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Parts with a lock each, so that readers seldom meet.
 const SHARDS: usize = 16;
+/// The part of its bytes that is given to keys by number: a key is to a document about as one to sixteen.
+const KEYS_SHARE: usize = 16;
 /// Places of one shard.
 const PLACES: usize = 256;
 /// What an entry takes besides its bytes: two handles of bytes, the record's header, the cache's own links.
@@ -31,6 +35,8 @@ const SHARD_RECORDS_EXPECTED_MAX: usize = 4096;
 /// See the file's head.
 #[derive(Debug)]
 pub struct RecordCache {
+    /// Under which keys documents are kept, for readers that know numbers.
+    pub(crate) keys: KeyCache,
     shards: Vec<Mutex<Shard>>,
     hasher: FixedState,
 }
@@ -79,7 +85,8 @@ impl RecordCache {
     /// hashes are alike.
     pub fn new(bytes_max: usize, seed: u64) -> RecordCache {
         let hasher = FixedState::with_seed(seed);
-        let shard_bytes = bytes_max / SHARDS;
+        let keys_bytes = bytes_max / KEYS_SHARE;
+        let shard_bytes = (bytes_max - keys_bytes) / SHARDS;
         let shard = || {
             let records = Cache::with(
                 (shard_bytes / RECORD_BYTES_EXPECTED).min(SHARD_RECORDS_EXPECTED_MAX),
@@ -90,7 +97,8 @@ impl RecordCache {
             );
             Mutex::new(Shard { records, places: vec![Place::default(); PLACES] })
         };
-        RecordCache { shards: (0..SHARDS).map(|_| shard()).collect(), hasher }
+        let keys = KeyCache::new(keys_bytes, seed);
+        RecordCache { keys, shards: (0..SHARDS).map(|_| shard()).collect(), hasher }
     }
 
     /// Looks for the record under `key`.
@@ -102,6 +110,13 @@ impl RecordCache {
         }
         let Place { pending, writes } = shard.places[place_index];
         Probe::Miss((pending == 0).then_some(Leave { shard: shard_index, place: place_index, writes }))
+    }
+
+    /// The record under `key` as a view at `lsn` has it, if that is the current one and here: what a view is too old
+    /// for was written behind it.
+    pub(crate) fn current(&self, key: &[u8], lsn: Lsn) -> Option<Record> {
+        let (shard, _) = self.place_of(key);
+        self.shard(shard).records.get(key).filter(|record| record.lsn <= lsn).cloned()
     }
 
     /// Keeps a record that was found after `leave` was given.
@@ -156,7 +171,7 @@ impl RecordCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{DocumentNumber, Lsn, PartitionOrdinal};
+    use model::{DocumentNumber, PartitionOrdinal};
     use plan::Ttl;
     use value::Document;
 
@@ -193,6 +208,15 @@ mod tests {
         assert_eq!(cached_lsn(&cache, b"k"), Some(1));
         cache.shut(b"k");
         assert_eq!(cached_lsn(&cache, b"k"), None);
+    }
+
+    #[test]
+    fn a_view_from_before_the_record_does_not_get_it() {
+        let cache = RecordCache::new(1 << 20, 7);
+        let given = leave(&cache, b"k").unwrap();
+        cache.keep(given, Bytes::from_static(b"k"), &record(5));
+        assert!(cache.current(b"k", Lsn(4)).is_none() && cache.current(b"j", Lsn(5)).is_none());
+        assert_eq!(cache.current(b"k", Lsn(5)).unwrap().lsn, Lsn(5));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod expiry;
 mod filter;
 mod head;
 pub mod index;
+mod key_cache;
 pub mod keyspace;
 mod log;
 mod partition;

@@ -129,6 +129,7 @@ impl PhysicalPartition {
         let view = published.view.clone().ok_or_else(writer_stopped)?;
         Ok(PartitionView {
             view,
+            cache: Arc::clone(&self.surroundings.cache),
             index: published.index.clone(),
             partition: self.spec.id,
             shape,

@@ -2,6 +2,7 @@
 //!
 //! Never blocks the writer and is never blocked by it.
 
+use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
 use crate::index::IndexReader;
 use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS};
@@ -31,6 +32,7 @@ const FETCH_AT_A_TIME: usize = 16;
 #[derive(Clone, Debug)]
 pub struct PartitionView {
     pub(crate) view: View,
+    pub(crate) cache: Arc<RecordCache>,
     pub(crate) index: Option<Arc<IndexReader>>,
     pub(crate) partition: PartitionId,
     pub(crate) shape: Arc<ContainerShape>,
@@ -87,6 +89,12 @@ impl PartitionView {
     #[must_use]
     pub fn at_seconds(self, now: u64) -> PartitionView {
         PartitionView { now, ..self }
+    }
+
+    /// The same state as if its index were still being made.
+    #[must_use]
+    pub fn without_index(self) -> PartitionView {
+        PartitionView { index: None, ..self }
     }
 
     /// The position of this state in the partition's history.
@@ -235,21 +243,59 @@ impl PartitionView {
         numbers: &[DocumentNumber],
         keys: &KeyRange,
     ) -> Result<Vec<StoredDocument>, Fault> {
-        let container = self.partition.container;
         let mut documents = Vec::with_capacity(numbers.len());
         for numbers in numbers.chunks(FETCH_AT_A_TIME) {
-            let rows: Vec<Bytes> =
-                numbers.iter().map(|number| keyspace::number_key(container, *number)).collect();
-            let found = self.view.get_many(NUMBERS, &rows).await.map_err(read_fault)?;
-            let found: Vec<Bytes> = found.into_iter().flatten().filter(|key| keys.contains(key)).collect();
-            for row in self.view.get_many(RECORDS, &found).await.map_err(read_fault)?.iter().flatten() {
-                let record = Record::decode(row)?;
-                if !self.is_expired(&record) {
-                    documents.push(record.into_stored());
-                }
+            let found = self.keys_of(numbers).await?;
+            let found: Vec<_> = found.into_iter().filter(|(_, key)| keys.contains(key)).collect();
+            for (record, (number, _)) in self.records(&found).await?.into_iter().zip(&found) {
+                // Another document may have the key by now.
+                let record = record.filter(|record| record.number == *number && !self.is_expired(record));
+                documents.extend(record.map(Record::into_stored));
             }
         }
         Ok(documents)
+    }
+
+    /// The keys of documents, in the order of their numbers; those that are not there are passed over.
+    async fn keys_of(&self, numbers: &[DocumentNumber]) -> Result<Vec<(DocumentNumber, Bytes)>, Fault> {
+        let container = self.partition.container;
+        let known = numbers.iter().map(|number| (*number, self.cache.keys.get(container, *number)));
+        let mut found: Vec<(DocumentNumber, Option<Bytes>)> = known.collect();
+        let wanted: Vec<DocumentNumber> =
+            found.iter().filter(|(_, key)| key.is_none()).map(|(number, _)| *number).collect();
+        if !wanted.is_empty() {
+            let rows: Vec<Bytes> =
+                wanted.iter().map(|number| keyspace::number_key(container, *number)).collect();
+            let keys = self.view.get_many(NUMBERS, &rows).await.map_err(read_fault)?;
+            let places = found.iter_mut().filter(|(_, key)| key.is_none());
+            for ((number, place), key) in places.zip(keys) {
+                if let Some(key) = &key {
+                    self.cache.keys.keep(container, *number, key);
+                }
+                *place = key;
+            }
+        }
+        Ok(found.into_iter().filter_map(|(number, key)| Some((number, key?))).collect())
+    }
+
+    /// The records under keys, in the order of these.
+    async fn records(&self, keys: &[(DocumentNumber, Bytes)]) -> Result<Vec<Option<Record>>, Fault> {
+        let mut records: Vec<Option<Record>> =
+            keys.iter().map(|(_, key)| self.cache.current(key, self.lsn)).collect();
+        let wanted: Vec<Bytes> = keys
+            .iter()
+            .zip(&records)
+            .filter(|(_, record)| record.is_none())
+            .map(|((_, key), _)| key.clone())
+            .collect();
+        if !wanted.is_empty() {
+            let rows = self.view.get_many(RECORDS, &wanted).await.map_err(read_fault)?;
+            let places = records.iter_mut().filter(|record| record.is_none());
+            for (place, row) in places.zip(rows) {
+                *place = row.map(|row| Record::decode(&row)).transpose()?;
+            }
+        }
+        Ok(records)
     }
 
     /// Whether no document of the container ever expires, as things stand.

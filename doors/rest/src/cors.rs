@@ -52,7 +52,8 @@ const OWN_PREFIX: &str = "x-ms-";
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "content-length, date, etag, lsn, \
      x-ms-activity-id, x-ms-alt-content-path, x-ms-content-path, x-ms-continuation, \
-     x-ms-cosmos-item-llsn, x-ms-cosmos-llsn, x-ms-cosmos-min-throughput, x-ms-cosmos-query-execution-info, \
+     x-ms-cosmos-item-llsn, x-ms-cosmos-llsn, x-ms-cosmos-min-throughput, x-ms-cosmos-query-advice, \
+     x-ms-cosmos-query-execution-info, \
      x-ms-cosmos-index-utilization, x-ms-current-replica-set-size, x-ms-current-write-quorum, \
      x-ms-documentdb-partitionkeyrangeid, x-ms-documentdb-query-metrics, x-ms-documentdb-script-log-results, \
      x-ms-gatewayversion, x-ms-global-committed-lsn, x-ms-item-count, x-ms-item-lsn, x-ms-last-state-change-utc, \

@@ -2,7 +2,7 @@
 //! door's face.
 
 use crate::auth::{Signed, authenticate as judge};
-use crate::lower::{QueryText, pinned_keys};
+use crate::lower::{QueryText, TextCache, pinned_keys};
 use crate::resource_token;
 use crate::route::Path;
 use crate::wire::names;
@@ -43,7 +43,7 @@ const FILLED: [(&str, &str); 4] = [
 /// must be queries too.
 pub fn query_body(body: &[u8]) {
     let Ok(text) = QueryText::read(&HeaderMap::new(), body) else { return };
-    let Ok((tree, query)) = text.tree_and_query() else { return };
+    let Ok((tree, query)) = text.tree_and_query(&TextCache::new()) else { return };
     let definition = serde_json::json!({ "paths": ["/a", "/b/c"], "kind": "MultiHash", "version": 2 });
     if let Ok(definition) = PartitionKeyDefinition::from_json(&definition) {
         let keys = pinned_keys(&query, &definition).unwrap_or_default();

@@ -6,6 +6,7 @@
 use crate::auth::{self, Signed};
 use crate::cors::CorsPolicy;
 use crate::faults::Refusal;
+use crate::lower::TextCache;
 use crate::operations::{self, Call};
 use crate::resource_token;
 use crate::route::{self, Path};
@@ -56,12 +57,13 @@ pub struct ConnectionInfo {
 pub struct RestDoor {
     engine: Arc<Engine>,
     options: RestOptions,
+    texts: Arc<TextCache>,
 }
 
 impl RestDoor {
     /// A door to `engine`.
     pub fn new(engine: Arc<Engine>, options: RestOptions) -> RestDoor {
-        RestDoor { engine, options }
+        RestDoor { engine, options, texts: Arc::new(TextCache::new()) }
     }
 
     /// Every route that the door answers, with `*` for an id: for tests that must not overlook one.
@@ -123,7 +125,8 @@ impl RestDoor {
         };
         headers::check_consistency(&parts.headers)?;
         let body = body.read().await?;
-        let call = Call { engine: &self.engine, options: &self.options, principal, connection, parts, body };
+        let RestDoor { engine, options, texts } = self;
+        let call = Call { engine, options, texts, principal, connection, parts, body };
         operations::perform(&call, operation).await
     }
 }

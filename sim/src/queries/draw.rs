@@ -1,5 +1,6 @@
 //! What a seed asks and over what: documents with values that meet often, and wishes about them.
 
+use super::places;
 use super::wish::{Filter, Fold, Projection, Reach, Shape, Term, Wish};
 use crate::random::Random;
 use serde_json::{Map, Value as Json, json};
@@ -46,6 +47,9 @@ pub(super) fn document(random: &mut Random) -> (String, String, Map<String, Json
     if random.chance(40) {
         body.insert("s".to_owned(), long_text(random).into());
     }
+    if random.chance(60) {
+        body.insert("loc".to_owned(), places::geometry(random));
+    }
     if random.chance(8) {
         body.insert("ttl".to_owned(), random.between(1, 30).into());
     }
@@ -80,8 +84,8 @@ fn any_value(random: &mut Random, levels: usize) -> Json {
 /// An indexing policy.
 pub(super) fn policy(random: &mut Random) -> Json {
     let member = |path: &str, order: &str| json!({ "path": path, "order": order });
-    match random.below(5) {
-        0 => json!({ "indexingMode": "none", "automatic": false }),
+    let mut policy = match random.below(5) {
+        0 => return json!({ "indexingMode": "none", "automatic": false }),
         1 => json!({
             "includedPaths": [{ "path": "/*" }],
             "excludedPaths": [{ "path": "/a/*" }, { "path": "/tags/*" }],
@@ -92,7 +96,12 @@ pub(super) fn policy(random: &mut Random) -> Json {
             [member("/a", "ascending"), member("/s", "descending")],
         ] }),
         _ => json!({}),
+    };
+    if random.chance(70) {
+        let types = *random.pick(&[&[][..], &["Point"], &["Polygon", "LineString"]]);
+        policy["spatialIndexes"] = json!([{ "path": "/loc/*", "types": types }]);
     }
+    policy
 }
 
 /// Nothing where documents do not expire, -1 where only those expire that say it.
@@ -195,7 +204,7 @@ fn term(random: &mut Random, joins: bool) -> Term {
 
 fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
     let deeper = |random: &mut Random| filter(random, joins, levels.saturating_sub(1));
-    match random.below(if levels == 0 { 16 } else { 22 }) {
+    match random.below(if levels == 0 { 18 } else { 24 }) {
         0..=5 => {
             let term = term(random, joins);
             let operator = random.pick(&["=", "=", "!=", "<", "<=", ">", ">="]);
@@ -248,8 +257,9 @@ fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
             let constants = (0..random.between(1, 3)).map(|_| any_value(random, 1)).collect();
             Filter::ContainsEach(Term::Path(vec!["tags"]), constants, random.chance(50))
         }
-        16 | 17 => Filter::Not(Box::new(deeper(random))),
-        18 | 19 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
+        16 | 17 => places::filter(random),
+        18 | 19 => Filter::Not(Box::new(deeper(random))),
+        20 | 21 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
         _ => Filter::Or((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
     }
 }

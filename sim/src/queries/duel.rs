@@ -71,6 +71,10 @@ pub fn duel(seed: u64) -> Result<Tally, Complaint> {
             })?;
             ring.tally.pairs += 1;
         }
+        let findings = ring.engine.audit_index(&ring.container).await.map_err(|fault| fault.to_string())?;
+        if let Some(finding) = findings.first() {
+            return Err(format!("seed {seed}: the index says {finding} (and {} more)", findings.len() - 1));
+        }
         ring.engine.close().await.map_err(|fault| fault.to_string())?;
         Ok(ring.tally)
     })

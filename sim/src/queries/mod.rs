@@ -3,12 +3,13 @@
 //! | file | holds |
 //! |---|---|
 //! | `wish` | what is asked, as a tree of its own and as SQL text |
-//! | `draw` | documents, wishes and changes of a seed |
+//! | `draw`, `places` | documents, geometries, wishes and changes of a seed |
 //! | `rules` | what a wish comes to: full scans over JSON trees, sorting, folding |
 //! | `duel` | both sides over one container of one to eight partitions |
 
 mod draw;
 mod duel;
+mod places;
 mod rules;
 mod wish;
 

@@ -1,10 +1,14 @@
 //! What a wish comes to, as plainly as possible: every document, every row, one comparison after the other.
 //!
-//! Undefined is `None`. Shares no code with the product.
+//! Undefined is `None`. Shares no code with the product, but for the spatial functions: they are asked on each document
+//! alone, since what is compared is how documents are found.
 
 use super::wish::{Filter, Fold, Projection, Shape, Term, Wish};
+use crate::ambient::SeededAmbient;
+use eval::{Budget, Context, DocumentRow};
 use serde_json::{Map, Value as Json};
 use std::cmp::Ordering;
+use value::Document;
 
 /// A document as the rules see it.
 #[derive(Clone, Debug)]
@@ -220,6 +224,7 @@ fn holds(filter: &Filter, item: &Item, element: Option<&Json>) -> Option<bool> {
             compared(&Json::from(sum), operator, constant)
         }
         Filter::Truth(term) => value(term)?.as_bool(),
+        Filter::Spatial(..) => asked(&filter.sql(), item),
         Filter::Not(part) => holds(part, item, element).map(|truth| !truth),
         Filter::And(parts) => parts.iter().map(|part| holds(part, item, element)).fold(Some(true), both),
         Filter::Or(parts) => {
@@ -243,6 +248,18 @@ fn is_like(text: &str, pattern: &str) -> bool {
         likes = (0..=text.len()).map(longer).collect();
     }
     likes[text.len()]
+}
+
+/// What a condition gives on a document alone.
+fn asked(condition: &str, item: &Item) -> Option<bool> {
+    let tree = sql::parse(&format!("SELECT VALUE {condition} FROM c")).ok()?;
+    let query = sql::lower(&tree, &sql::Parameters::none()).ok()?;
+    let document = Document::from_json(Json::Object(item.body.clone()).to_string().as_bytes()).ok()?;
+    let ambient = SeededAmbient::seeded(0);
+    let context = Context::new(&ambient, Budget::new(1 << 20, 1 << 10));
+    let row = DocumentRow { number: item.number, root: document.root() };
+    let found = eval::run(&context, &query, [row]).ok()?;
+    found.first()?.as_ref().as_bool()
 }
 
 fn both(left: Option<bool>, right: Option<bool>) -> Option<bool> {

@@ -29,9 +29,20 @@ pub(super) enum Filter {
     /// A comparison of the value and a number together.
     Plus(Term, i64, &'static str, Json),
     Truth(Term),
+    /// Of the geometry at `loc` and a constant one.
+    Spatial(Spatial, Json),
     Not(Box<Filter>),
     And(Vec<Filter>),
     Or(Vec<Filter>),
+}
+
+/// What a geometry is to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spatial {
+    Distance(&'static str, f64),
+    Meets,
+    LiesIn,
+    LiesAround,
 }
 
 /// What is computed over rows.
@@ -155,7 +166,7 @@ impl Fold {
 }
 
 impl Filter {
-    fn sql(&self) -> String {
+    pub(super) fn sql(&self) -> String {
         let chain = |parts: &[Filter], word: &str| {
             let parts: Vec<String> = parts.iter().map(|part| format!("({})", part.sql())).collect();
             parts.join(word)
@@ -186,6 +197,12 @@ impl Filter {
                 format!("{} + {number} {operator} {constant}", term.sql())
             }
             Filter::Truth(term) => term.sql(),
+            Filter::Spatial(Spatial::Distance(operator, metres), geometry) => {
+                format!("ST_DISTANCE(c.loc, {geometry}) {operator} {metres}")
+            }
+            Filter::Spatial(Spatial::Meets, geometry) => format!("ST_INTERSECTS(c.loc, {geometry})"),
+            Filter::Spatial(Spatial::LiesIn, geometry) => format!("ST_WITHIN(c.loc, {geometry})"),
+            Filter::Spatial(Spatial::LiesAround, geometry) => format!("ST_WITHIN({geometry}, c.loc)"),
             Filter::Not(part) => format!("NOT ({})", part.sql()),
             Filter::And(parts) => chain(parts, " AND "),
             Filter::Or(parts) => chain(parts, " OR "),

@@ -68,8 +68,18 @@ impl Harness {
 
     /// An engine whose account has these keys; the first one signs.
     pub(crate) async fn with_keys(store: Store, ambient: Arc<TestAmbient>, keys: &[&[u8]]) -> Harness {
+        Harness::with_options(store, ambient, keys, EngineOptions::default()).await
+    }
+
+    /// The same, with other settings.
+    pub(crate) async fn with_options(
+        store: Store,
+        ambient: Arc<TestAmbient>,
+        keys: &[&[u8]],
+        options: EngineOptions,
+    ) -> Harness {
         let account_keys = keys.iter().map(|key| AccountKey::new(key)).collect();
-        let options = EngineOptions { keys: account_keys, ..EngineOptions::default() };
+        let options = EngineOptions { keys: account_keys, ..options };
         let engine = Engine::open(store.clone(), options, ambient.clone()).await.unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(keys[0]).unwrap();
         mac.update(b"payload");

@@ -8,6 +8,7 @@ mod doubt;
 mod expiry;
 mod feed;
 mod harness;
+mod index;
 mod query;
 mod rank;
 mod small_resources;

@@ -24,6 +24,7 @@ mod vector;
 
 pub use self::regex::PATTERN_SIZE_MAX;
 pub(crate) use self::regex::PatternCache;
+pub use self::spatial::{Cap, Direction, Outline, angle_between, angle_of_metres};
 pub(crate) use self::strings::concatenate;
 
 use std::borrow::Cow;

@@ -10,6 +10,9 @@ use super::lookup::of_filter;
 use crate::program::Layer;
 use crate::task::OpenPart;
 
+/// Values that are walked in the time that it takes to look at a document, at least.
+const VALUES_PER_DOCUMENT: u64 = 2;
+
 /// See the file's head.
 pub(crate) struct Counting<'a> {
     pub(crate) index: &'a IndexReader,
@@ -89,7 +92,8 @@ async fn is_cheapest(index: &IndexReader, lookups: &[Lookup], covered: &Covered<
         Covered::Values(values) => index.value_bound(&values.path),
         Covered::Folds(folds) => folds.iter().map(|fold| fold_cost(index, fold, total, candidates)).sum(),
     };
-    Ok(cost.saturating_add(tests) <= total.min(candidates.saturating_mul(FETCH_COST)))
+    let cost = cost.saturating_add(tests) / VALUES_PER_DOCUMENT;
+    Ok(cost <= total.min(candidates.saturating_mul(FETCH_COST)))
 }
 
 fn fold_cost(index: &IndexReader, fold: &Fold, total: u64, candidates: u64) -> u64 {

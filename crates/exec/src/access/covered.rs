@@ -7,7 +7,7 @@
 use eval::EXPRESSION_DEPTH_MAX;
 use kv::Direction;
 use partition::index::{IndexPath, IndexReader};
-use plan::query::{Aggregate, AggregateKind, Expression, Function, Order, Projection, Source};
+use plan::query::{Aggregate, AggregateKind, Expression, Family, Function, Order, Projection, Source};
 
 use super::known::{Known, Place};
 use super::lookup;
@@ -134,13 +134,13 @@ fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Values<'l>> {
 struct Look<'l> {
     names: Option<Vec<&'l str>>,
     is_plain: bool,
-    /// Whether the time that is fixed for a query is out of reach too.
-    is_timeless: bool,
+    /// Whether expressions shall be tried on values, without time and without what is inside of them.
+    is_for_tests: bool,
 }
 
 impl Default for Look<'_> {
     fn default() -> Self {
-        Look { names: None, is_plain: true, is_timeless: false }
+        Look { names: None, is_plain: true, is_for_tests: false }
     }
 }
 
@@ -161,12 +161,13 @@ impl<'l> Look<'l> {
         let is_settled = match expression {
             Expression::Slot(_) | Expression::Subquery(..) | Expression::UserCall(..) => false,
             Expression::Call(function, _) => {
-                !(is_fickle(*function) || self.is_timeless && tells_fixed_time(*function))
+                let is_out_of_reach = tells_fixed_time(*function) || looks_inside(*function);
+                !(is_fickle(*function) || self.is_for_tests && is_out_of_reach)
             }
+            Expression::Index(..) => !self.is_for_tests,
             Expression::Undefined
             | Expression::Constant(_)
             | Expression::Member(..)
-            | Expression::Index(..)
             | Expression::Array(_)
             | Expression::Object(_)
             | Expression::Unary(..)
@@ -193,11 +194,20 @@ impl<'l> Look<'l> {
     }
 }
 
-/// The names that lead to the one value that an expression depends on; nothing if it depends on more, be it time.
+/// The names that lead to the one value that an expression depends on; nothing if it depends on more, be it time, or
+/// asks for something inside of the value, which an index does not know.
 pub(crate) fn only_names(expression: &Expression) -> Option<Vec<&str>> {
-    let mut look = Look { is_timeless: true, ..Look::default() };
+    let mut look = Look { is_for_tests: true, ..Look::default() };
     look.below(expression, EXPRESSION_DEPTH_MAX)?;
     look.names
+}
+
+/// Whether a function looks into its arguments.
+fn looks_inside(function: Function) -> bool {
+    match function.signature().family {
+        Family::Array | Family::Spatial | Family::Search | Family::Item => true,
+        Family::TypeCheck | Family::String | Family::Conditional | Family::Math | Family::DateTime => false,
+    }
 }
 
 /// Whether a function tells the time that is fixed for a query.

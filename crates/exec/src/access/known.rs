@@ -28,6 +28,18 @@ impl Known {
     }
 }
 
+/// What is known of all parts together, of which some may be unknown.
+pub(super) fn conjunction(parts: Vec<Option<Known>>) -> Option<Known> {
+    let is_complete = parts.iter().all(Option::is_some);
+    let known: Vec<Known> = parts.into_iter().flatten().collect();
+    if known.is_empty() {
+        return None;
+    }
+    let mut joined = joined(known, " and ", narrowest);
+    joined.is_exact &= is_complete;
+    Some(joined)
+}
+
 pub(super) fn joined(mut parts: Vec<Known>, word: &str, join: fn(Vec<Lookup>) -> Lookup) -> Known {
     if parts.len() == 1
         && let Some(only) = parts.pop()

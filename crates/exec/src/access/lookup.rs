@@ -15,9 +15,10 @@ use value::{Kind, PropertyPath, Value};
 
 use super::covered::only_names;
 use super::known::{
-    Known, Place, beside, bounds_of, different, equal, joined, narrowest, negated, of_kind, starting_with,
+    Known, Place, beside, bounds_of, conjunction, different, equal, joined, negated, of_kind, starting_with,
     turned, without,
 };
+use super::spatial;
 use super::tested::tested;
 use crate::computed::DOCUMENT;
 
@@ -159,9 +160,9 @@ impl Reading<'_> {
 
     fn between(&self, parts: &[Expression; 3]) -> Option<Known> {
         let [operand, low, high] = parts;
-        let low = self.comparison(BinaryOperator::GreaterOrEqual, operand, low, true)?;
-        let high = self.comparison(BinaryOperator::LessOrEqual, operand, high, true)?;
-        Some(joined(vec![low, high], " and ", narrowest))
+        let low = self.comparison(BinaryOperator::GreaterOrEqual, operand, low, true);
+        let high = self.comparison(BinaryOperator::LessOrEqual, operand, high, true);
+        conjunction(vec![low, high])
     }
 
     /// All texts that are like a pattern begin with the letters it begins with.
@@ -186,15 +187,7 @@ impl Reading<'_> {
 
     /// Of a conjunction each part that an index knows narrows the documents.
     fn all(&self, parts: &[Expression], wanted: bool, levels_left: usize) -> Option<Known> {
-        let known: Vec<Known> =
-            parts.iter().filter_map(|part| self.condition(part, wanted, levels_left)).collect();
-        if known.is_empty() {
-            return None;
-        }
-        let is_complete = known.len() == parts.len();
-        let mut joined = joined(known, " and ", narrowest);
-        joined.is_exact &= is_complete;
-        Some(joined)
+        conjunction(parts.iter().map(|part| self.condition(part, wanted, levels_left)).collect())
     }
 
     /// Of a disjunction every part must be known.
@@ -211,6 +204,11 @@ impl Reading<'_> {
         right: &Expression,
         wanted: bool,
     ) -> Option<Known> {
+        let distance =
+            spatial::of_comparison(self.index, |part| self.names(part), (operator, left, right), wanted);
+        if distance.is_some() {
+            return distance;
+        }
         let (place, constant, operator) = match (left, right) {
             (place, Expression::Constant(constant)) => (self.place(place)?, constant, operator),
             (Expression::Constant(constant), place) => (self.place(place)?, constant, turned(operator)),
@@ -275,6 +273,9 @@ impl Reading<'_> {
             }
             (Function::ArrayContainsAll, [argument, elements @ ..]) => {
                 return self.containing(argument, elements, true, wanted);
+            }
+            (Function::StWithin | Function::StIntersects, _) if wanted => {
+                return spatial::of_meeting(self.index, |part| self.names(part), arguments);
             }
             (Function::IsNull, [_]) => &[Kind::Null],
             (Function::IsBool, [_]) => &[Kind::Bool],

@@ -5,7 +5,7 @@
 //! | `records` | all records as they lie |
 //! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
 //! | `ordered` | in the order of a sort key, as an index has it |
-//! | `lookup`, `known`, `tested` | what an index can say about a filter, by lookups or value by value |
+//! | `lookup`, `known`, `spatial`, `tested` | what an index can say about a filter, by lookups or value by value |
 //! | `covered`, `counting` | what an index answers by itself, and of which documents |
 //! | `folds`, `values` | such answers: aggregates over everything; groups and different results |
 
@@ -17,6 +17,7 @@ mod lookup;
 mod numbers;
 mod ordered;
 mod records;
+mod spatial;
 mod tested;
 mod values;
 
@@ -81,6 +82,7 @@ fn narrowed_by(layer: &Layer, open: &OpenPart, tests_max: u64) -> Option<Lookup>
     match (open.part.scope.lookup(), known) {
         (None, None) => None,
         (Some(one), None) | (None, Some(one)) => Some(one),
+        (Some(scope), Some(Lookup::And(known))) => Some(Lookup::And([vec![scope], known].concat())),
         (Some(scope), Some(known)) => Some(Lookup::And(vec![scope, known])),
     }
 }

@@ -16,7 +16,7 @@ use plan::query::Query;
 use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, StoredDocument, SystemProperties, Target, Transaction,
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use value::Document;
@@ -45,6 +45,7 @@ impl Clock {
 }
 
 pub(crate) struct House {
+    pub(crate) store: Store,
     pub(crate) clock: Arc<Clock>,
     pub(crate) parts: Vec<Part>,
     pub(crate) computed: Vec<ComputedProperty>,
@@ -55,10 +56,26 @@ pub(crate) struct House {
 impl House {
     /// A container with the id as its partition key, so that documents spread over its partitions.
     pub(crate) async fn new(partitions: u32) -> House {
-        let definition = json!({
+        House::with(partitions, &json!({})).await
+    }
+
+    pub(crate) async fn with_index(partitions: u32, options: IndexOptions) -> House {
+        House::made(partitions, &json!({}), options).await
+    }
+
+    /// The same with further members in its definition.
+    pub(crate) async fn with(partitions: u32, further: &Json) -> House {
+        House::made(partitions, further, IndexOptions::default()).await
+    }
+
+    async fn made(partitions: u32, further: &Json, options: IndexOptions) -> House {
+        let mut definition = json!({
             "id": "c", "defaultTtl": -1,
             "partitionKey": { "paths": ["/id"], "kind": "Hash", "version": 2 },
         });
+        for (name, member) in further.as_object().unwrap() {
+            definition[name] = member.clone();
+        }
         let definition = ContainerDefinition::from_json(&definition).unwrap();
         let clock = Arc::new(Clock(AtomicU64::new(1_700_000_000_000)));
         let store = Store::memory(&SPACES, CommitMode::Thread);
@@ -67,7 +84,7 @@ impl House {
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: clock.clone(),
             durability: Durability::Sync,
-            index: IndexMemory::new(IndexOptions::default()),
+            index: IndexMemory::new(options),
         };
         let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&definition)));
         let mut parts = Vec::new();
@@ -87,11 +104,14 @@ impl House {
                 ancestors: Vec::new(),
             });
         }
-        House { clock, parts, computed: Vec::new(), bounds: QueryBounds::default(), definition }
+        House { store, clock, parts, computed: Vec::new(), bounds: QueryBounds::default(), definition }
     }
 
     pub(crate) async fn of(partitions: u32, documents: &[&str]) -> House {
-        let house = House::new(partitions).await;
+        House::filled(House::new(partitions).await, documents).await
+    }
+
+    pub(crate) async fn filled(house: House, documents: &[&str]) -> House {
         for json in documents {
             house.put(json).await;
         }

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod covered;
+mod damage;
 mod house;
 mod paging;
 mod shapes;

@@ -1,7 +1,8 @@
 //! `tests-data/query/*.txt`: documents, queries, how they are carried out and what they give.
 //!
 //! ```text
-//! documents          the lines behind it are documents, up to an empty line
+//! documents          the lines behind it are documents, up to an empty line; members of the container's
+//!                    definition may follow on the same line
 //! {"id":"1","a":1}
 //!
 //! query SELECT VALUE c.a FROM c
@@ -42,10 +43,12 @@ async fn every_case_of_every_file() {
             let lines: Vec<&str> = block.lines().skip(notes.len()).collect();
             match &lines[..] {
                 [] => written.push(block.to_owned()),
-                ["documents", documents @ ..] => {
+                [first, documents @ ..] if first.starts_with("documents") => {
+                    let further = first.strip_prefix("documents ").unwrap_or("{}");
+                    let further = serde_json::from_str(further).unwrap();
                     houses = Vec::new();
                     for partitions in PARTITIONS {
-                        houses.push(House::of(partitions, documents).await);
+                        houses.push(House::filled(House::with(partitions, &further).await, documents).await);
                     }
                     written.push(block.to_owned());
                 }

@@ -8,6 +8,7 @@
 //!          count · 1 · differences of ranks
 //!          count · 2 · length · roaring bitmap
 //!          count · 3 · row of the run with the roaring bitmap
+//!          count · 4 · length · differences of ranks  where they are many, to be passed over at once
 //! ```
 //!
 //! A key is a path and a code. It shares its beginning with the key before it, except at a restart, every sixteenth
@@ -19,6 +20,7 @@ use crate::storage::damaged;
 use bytes::{Buf, BufMut, Bytes};
 use model::Fault;
 use roaring::RoaringBitmap;
+use std::cmp::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes after which a block is closed.
@@ -27,6 +29,8 @@ const BLOCK_BYTES: usize = 16 * 1024;
 const RESTART_INTERVAL: usize = 16;
 /// Documents of a posting that is a list.
 const LIST_MAX: u64 = 128;
+/// Documents of a list that goes without a length.
+const SHORT_LIST_MAX: usize = 4;
 /// Bytes of a bitmap that has its place inside a block.
 const BITMAP_INLINE_MAX: usize = 4096;
 
@@ -34,6 +38,7 @@ const FULL: u8 = 0;
 const LIST: u8 = 1;
 const BITMAP: u8 = 2;
 const ELSEWHERE: u8 = 3;
+const LONG_LIST: u8 = 4;
 
 /// A row with its checksum.
 pub(crate) fn seal(payload: &[u8]) -> Bytes {
@@ -141,13 +146,16 @@ impl StoredPosting {
                 put_number(u64::from(row), out);
             }
             (StoredPosting::Full { .. }, None) => out.push(FULL),
-            (StoredPosting::List(ranks), None) => {
+            (StoredPosting::List(ranks), None) if ranks.len() <= SHORT_LIST_MAX => {
                 out.push(LIST);
-                let mut before = 0;
-                for rank in ranks {
-                    put_number(u64::from(rank - before), out);
-                    before = *rank;
-                }
+                write_differences(ranks, out);
+            }
+            (StoredPosting::List(ranks), None) => {
+                let mut differences = Vec::with_capacity(ranks.len() * 2);
+                write_differences(ranks, &mut differences);
+                out.push(LONG_LIST);
+                put_number(differences.len() as u64, out);
+                out.extend_from_slice(&differences);
             }
             (StoredPosting::Bitmap { bytes, .. }, None) => {
                 out.push(BITMAP);
@@ -155,6 +163,14 @@ impl StoredPosting {
                 out.extend_from_slice(bytes);
             }
         }
+    }
+}
+
+fn write_differences(ranks: &[u32], out: &mut Vec<u8>) {
+    let mut before = 0;
+    for rank in ranks {
+        put_number(u64::from(rank - before), out);
+        before = *rank;
     }
 }
 
@@ -285,29 +301,63 @@ impl Block {
             let mut key = Vec::with_capacity(shared.min(before.len()) + length.min(rest.len()));
             key.extend_from_slice(before.get(..shared).ok_or_else(bad)?);
             key.extend_from_slice(take_bytes(&mut rest, length)?);
-            let count = take_number(&mut rest)?;
-            let slice = |part: &[u8]| self.entries.slice_ref(part);
-            let place = match take_bytes(&mut rest, 1)? {
-                [FULL] => PostingPlace::Full,
-                [LIST] => {
-                    let list = rest;
-                    for _ in 0..count {
-                        take_number(&mut rest)?;
-                    }
-                    PostingPlace::List(slice(&list[..list.len() - rest.len()]))
-                }
-                [BITMAP] => {
-                    let length = take_count(&mut rest)?;
-                    PostingPlace::Bitmap(slice(take_bytes(&mut rest, length)?))
-                }
-                [ELSEWHERE] => {
-                    PostingPlace::Elsewhere(u32::try_from(take_number(&mut rest)?).map_err(|_| bad())?)
-                }
-                _ => return Err(bad()),
-            };
+            let (count, place) = self.take_posting(&mut rest)?;
             entries.push(Entry { key, count, place });
         }
         Ok(entries)
+    }
+
+    /// The term of that key, if it is here.
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+        let group = self.group_of(key)?;
+        let mut rest =
+            self.entries.get(self.group_start(group)..self.group_start(group + 1)).ok_or_else(bad)?;
+        let mut before = Vec::with_capacity(key.len() + 16);
+        while !rest.is_empty() {
+            let shared = take_count(&mut rest)?;
+            let length = take_count(&mut rest)?;
+            if shared > before.len() {
+                return Err(bad());
+            }
+            before.truncate(shared);
+            before.extend_from_slice(take_bytes(&mut rest, length)?);
+            match before.as_slice().cmp(key) {
+                Ordering::Less => self.take_posting(&mut rest)?,
+                Ordering::Equal => {
+                    let (count, place) = self.take_posting(&mut rest)?;
+                    return Ok(Some(Entry { key: before, count, place }));
+                }
+                Ordering::Greater => return Ok(None),
+            };
+        }
+        Ok(None)
+    }
+
+    /// The count and the place of a posting, which is taken off.
+    fn take_posting(&self, rest: &mut &[u8]) -> Result<(u64, PostingPlace), Fault> {
+        let count = take_number(rest)?;
+        let slice = |part: &[u8]| self.entries.slice_ref(part);
+        let place = match take_bytes(rest, 1)? {
+            [FULL] => PostingPlace::Full,
+            [LIST] => {
+                let list = *rest;
+                for _ in 0..count {
+                    take_number(rest)?;
+                }
+                PostingPlace::List(slice(&list[..list.len() - rest.len()]))
+            }
+            [LONG_LIST] => {
+                let length = take_count(rest)?;
+                PostingPlace::List(slice(take_bytes(rest, length)?))
+            }
+            [BITMAP] => {
+                let length = take_count(rest)?;
+                PostingPlace::Bitmap(slice(take_bytes(rest, length)?))
+            }
+            [ELSEWHERE] => PostingPlace::Elsewhere(u32::try_from(take_number(rest)?).map_err(|_| bad())?),
+            _ => return Err(bad()),
+        };
+        Ok((count, place))
     }
 }
 
@@ -371,10 +421,15 @@ mod tests {
             assert_eq!(entry.posting().unwrap().to_set(1000), expected);
             let mut between = key(index);
             between.push(b'x');
+            let found = block.find(&key(index)).unwrap().unwrap();
+            assert_eq!((&found.key, found.count), (&entry.key, entry.count));
+            assert_eq!(found.posting().unwrap().to_set(1000), expected);
+            assert!(block.find(&between).unwrap().is_none());
             assert_eq!(block.group_of(&key(index)).unwrap(), index as usize / 16);
             assert_eq!(block.group_of(&between).unwrap(), index as usize / 16);
         }
         assert_eq!(block.group_of(b"a").unwrap(), 0);
+        assert!(block.find(b"a").unwrap().is_none() && block.find(b"z").unwrap().is_none());
     }
 
     #[test]
@@ -402,7 +457,7 @@ mod tests {
                             entries.iter().for_each(|entry| drop(entry.posting()));
                         }
                     }
-                    block.group_of(b"path 00031").ok();
+                    block.find(b"path 00030").ok();
                 }
             }
         }

@@ -5,6 +5,8 @@
 //!
 //! A tuple of a composite index is the codes of its members, those of descending ones turned, up to and with the
 //! first that is cut, since what follows it cannot be in order; then a byte that says whether one was.
+//!
+//! The code of a cell says only that some of a geometry is near: everything that is found by it is in doubt.
 
 use crate::index::path::IndexPath;
 use std::borrow::Cow;
@@ -101,6 +103,8 @@ pub(crate) struct CodeRange {
     pub(crate) high: Bound<Vec<u8>>,
     /// Codes at the ends that stand for values inside and outside.
     doubtful: Vec<Vec<u8>>,
+    /// Whether all codes stand for both.
+    is_all_doubtful: bool,
 }
 
 impl CodeRange {
@@ -112,7 +116,7 @@ impl CodeRange {
 
     /// Codes as terms have them, taken as they are.
     pub(crate) fn raw(low: Bound<Vec<u8>>, high: Bound<Vec<u8>>) -> CodeRange {
-        CodeRange { low, high, doubtful: Vec::new() }
+        CodeRange { low, high, doubtful: Vec::new(), is_all_doubtful: false }
     }
 
     /// The one code of the interval, if it is said to have one.
@@ -130,6 +134,10 @@ impl CodeRange {
         if path.is_composite() {
             return CodeRange::raw(without_present(low.clone()), high.clone());
         }
+        if path.is_spatial() {
+            let cells = CodeRange::raw(without_present(low.clone()), high.clone());
+            return CodeRange { is_all_doubtful: true, ..cells };
+        }
         let mut doubtful = Vec::new();
         let mut shortened = |bound: &Bound<Vec<u8>>| match bound {
             Bound::Unbounded => Bound::Unbounded,
@@ -143,12 +151,12 @@ impl CodeRange {
             },
         };
         let (low, high) = (shortened(low), shortened(high));
-        CodeRange { low: without_present(low), high, doubtful }
+        CodeRange { low: without_present(low), high, doubtful, is_all_doubtful: false }
     }
 
     /// Whether a code of the interval may stand for values outside.
     pub(crate) fn is_doubtful(&self, code: &[u8]) -> bool {
-        self.doubtful.iter().any(|doubtful| doubtful == code)
+        self.is_all_doubtful || self.doubtful.iter().any(|doubtful| doubtful == code)
     }
 
     pub(crate) fn is_before(&self, code: &[u8]) -> bool {

@@ -63,10 +63,11 @@ impl Documents {
 
     /// The numbers, ascending, from `first` on or from the beginning.
     pub fn iter_from(&self, first: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts.iter().filter_map(|part| {
+        let heads = self.parts.iter().filter(|part| !part.ranks.is_empty()).filter_map(|part| {
             let numbers = part.piece.numbers();
             let mut ranks = part.ranks.iter();
-            if let Some(first) = first {
+            let is_begun = |first: &DocumentNumber| numbers.first().is_some_and(|number| number < first);
+            if let Some(first) = first.filter(is_begun) {
                 ranks.advance_to(ranks::count(numbers.partition_point(|number| *number < first)));
             }
             Head::new(numbers, ranks)

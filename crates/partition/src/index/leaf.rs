@@ -10,6 +10,7 @@ use crate::index::segment::Segment;
 use crate::index::walk::RunTerms;
 use kv::Direction;
 use model::{EffectiveRange, Fault};
+use roaring::RoaringBitmap;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
@@ -17,7 +18,17 @@ use std::sync::Arc;
 pub(crate) enum Leaf {
     All,
     Present(IndexPath),
-    Codes { path: IndexPath, range: Arc<CodeRange>, test: Option<ValueTest> },
+    Codes {
+        path: IndexPath,
+        range: Arc<CodeRange>,
+        test: Option<ValueTest>,
+    },
+    /// One code, and the key of its term.
+    Code {
+        path: IndexPath,
+        range: Arc<CodeRange>,
+        key: Vec<u8>,
+    },
 }
 
 impl Leaf {
@@ -48,6 +59,10 @@ impl Leaf {
     }
 
     fn codes(path: IndexPath, range: CodeRange) -> Leaf {
+        if let Some(code) = range.as_point() {
+            let key = [path.code(), code].concat();
+            return Leaf::Code { path, range: Arc::new(range), key };
+        }
         Leaf::Codes { path, range: Arc::new(range), test: None }
     }
 
@@ -59,6 +74,15 @@ impl Leaf {
             (Leaf::Present(path), Piece::Run(piece)) => present_in_run(path, source, piece).await,
             (Leaf::Codes { path, range, test }, Piece::Segment(piece)) => {
                 Ok(codes_in_segment(path, range, test.as_ref(), &piece.segment))
+            }
+            (Leaf::Code { path, range, .. }, Piece::Segment(piece)) => {
+                let segment = &piece.segment;
+                let term = segment.find_range(path.code(), range).next();
+                Ok(code_answer(range, term.map(|term| segment.posting(term)), segment.numbers().len()))
+            }
+            (Leaf::Code { range, key, .. }, Piece::Run(piece)) => {
+                let posting = source.find(&piece.run, key).await?;
+                Ok(code_answer(range, posting, piece.run.numbers.len()))
             }
             (Leaf::Codes { path, range, test }, Piece::Run(piece)) => {
                 codes_in_run(path, range, test.as_ref(), source, piece).await
@@ -74,20 +98,18 @@ impl Leaf {
                 let first = segment.find_path(path.code()).next();
                 Ok(first.map_or(0, |term| segment.posting_count(term) as u64))
             }
-            (Leaf::Codes { path, range, .. }, Piece::Segment(SegmentPiece { segment, .. })) => {
-                Ok(posting_sum(segment, segment.find_range(path.code(), range)))
-            }
+            (
+                Leaf::Codes { path, range, .. } | Leaf::Code { path, range, .. },
+                Piece::Segment(SegmentPiece { segment, .. }),
+            ) => Ok(posting_sum(segment, segment.find_range(path.code(), range))),
             (Leaf::Present(path), Piece::Run(piece)) => {
                 let terms = run_terms(source, piece, path, &Arc::new(present_range())).await?;
                 Ok(terms.peek().map_or(0, |entry| entry.count))
             }
-            (Leaf::Codes { path, range, .. }, Piece::Run(piece)) => match range.as_point() {
-                Some(_) => {
-                    let terms = run_terms(source, piece, path, range).await?;
-                    Ok(terms.peek().map_or(0, |entry| entry.count))
-                }
-                None => Ok(range_bound_in_run(path, range, piece)),
-            },
+            (Leaf::Code { key, .. }, Piece::Run(piece)) => source.count(&piece.run, key).await,
+            (Leaf::Codes { path, range, .. }, Piece::Run(piece)) => {
+                Ok(range_bound_in_run(path, range, piece))
+            }
         }
     }
 
@@ -95,7 +117,7 @@ impl Leaf {
     pub(crate) fn test_bound(&self, piece: &Piece) -> u64 {
         match self {
             Leaf::Codes { path, range, test: Some(_) } => value_bound(path, range, piece),
-            Leaf::Codes { .. } | Leaf::All | Leaf::Present(_) => 0,
+            Leaf::Codes { .. } | Leaf::Code { .. } | Leaf::All | Leaf::Present(_) => 0,
         }
     }
 }
@@ -125,6 +147,16 @@ async fn present_in_run(path: &IndexPath, source: &Source, piece: &RunPiece) -> 
     let universe = piece.run.numbers.len();
     let found = terms.next().await?.map(|(_, posting)| posting.to_set(universe));
     Ok(Answer::exact(found.unwrap_or_default()))
+}
+
+/// The documents of the one code of a range.
+fn code_answer(range: &CodeRange, posting: Option<Posting<'_>>, universe: usize) -> Answer {
+    let ranks = posting.map(|posting| posting.into_set(universe)).unwrap_or_default();
+    let is_doubtful = range.as_point().is_some_and(|code| range.is_doubtful(code));
+    if is_doubtful && !ranks.is_empty() {
+        return Answer { possible: ranks, certain: Some(RoaringBitmap::new()) };
+    }
+    Answer::exact(ranks)
 }
 
 fn codes_in_segment(

@@ -159,6 +159,23 @@ impl Lookup {
         Ok(())
     }
 
+    /// Whether all its leaves must agree, so that one without documents settles it. An answer that is missing then
+    /// counts as one without documents.
+    pub(crate) fn is_and_of_leaves(&self) -> bool {
+        let is_leaf = |part: &Lookup| !matches!(part, Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_));
+        match self {
+            Lookup::And(parts) => parts.iter().all(is_leaf),
+            Lookup::All
+            | Lookup::Present(_)
+            | Lookup::Term { .. }
+            | Lookup::Range { .. }
+            | Lookup::Tested { .. }
+            | Lookup::Logical(_)
+            | Lookup::Effective(_) => true,
+            Lookup::Or(_) | Lookup::Without(_) => false,
+        }
+    }
+
     /// Joins the answers to the leaves in a universe of so many documents.
     pub(crate) fn combine(&self, universe: usize, leaves: &mut impl Iterator<Item = Answer>) -> Answer {
         match self {

@@ -8,7 +8,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `path`, `code` | the bytes of a term |
-//! | `rules`, `terms` | from a policy and a document to its terms |
+//! | `rules`, `terms`, `spatial`, `cells` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
 //! | `piece`, `ranks` | what pieces have in common; sets of their documents |
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
@@ -21,6 +21,7 @@ mod audit;
 mod block;
 mod block_cache;
 mod build;
+mod cells;
 mod code;
 mod counts;
 mod documents;
@@ -43,6 +44,7 @@ mod run_cursor;
 mod run_merge;
 mod run_writer;
 mod segment;
+mod spatial;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -57,6 +59,8 @@ pub use memory::IndexMemory;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};
 pub use reader::{Coverage, IndexReader};
+pub use recovery::is_damage;
+pub use spatial::near;
 pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
@@ -64,6 +68,6 @@ pub(crate) use build::{Build, Plan};
 pub(crate) use jobs::{Install, drop_run};
 pub(crate) use keeper::{Changes, Event, Home, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;
-pub(crate) use recovery::{catch_up, is_damage, open};
+pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use terms::Version;

@@ -1,16 +1,18 @@
-//! What terms are about: a path into documents, the logical key, or a composite index; and its code in bytes.
+//! What terms are about: values at a path in documents, the logical key, a composite index, or geometries at a path;
+//! and its code in bytes.
 //!
 //! ```text
 //! logical key   10
 //! property      20  for each step: 02 name, 00 written as 00 ff, 00 01 | 03 for any element of an array   01
 //! composite     30  for each member: its property path as above, then 02 ascending or 03 descending       01
+//! geometries    40  the property path as above
 //! ```
 //!
 //! No code is the beginning of another, so a path and the code of a value can be joined, and all paths below a
 //! place begin alike.
 
 use bytes::Bytes;
-use model::policy::CompositeIndex;
+use model::policy::{CompositeIndex, IndexSegment};
 
 /// The bytes of a path; documents may have longer ones, which are not indexed.
 pub(crate) const PATH_BYTES_MAX: usize = 4096;
@@ -18,6 +20,7 @@ pub(crate) const PATH_BYTES_MAX: usize = 4096;
 const LOGICAL: u8 = 0x10;
 const PROPERTY: u8 = 0x20;
 const COMPOSITE: u8 = 0x30;
+const SPATIAL: u8 = 0x40;
 const END: u8 = 0x01;
 const NAME: u8 = 0x02;
 const ELEMENTS: u8 = 0x03;
@@ -69,6 +72,21 @@ impl IndexPath {
         IndexPath { code: code.into() }
     }
 
+    /// The steps to the values, if the path is of values.
+    pub fn segments(&self) -> Option<Vec<IndexSegment>> {
+        let mut segments = Vec::new();
+        let is_property = self.visit_steps(|step| {
+            segments.push(step.map_or(IndexSegment::Elements, |name| IndexSegment::Name(name.to_owned())));
+        });
+        is_property.then_some(segments)
+    }
+
+    /// The cells of the geometries that the steps lead to.
+    pub fn spatial<'a>(steps: impl IntoIterator<Item = PathStep<'a>>) -> IndexPath {
+        let path = IndexPath::property(steps);
+        IndexPath { code: [&[SPATIAL][..], &path.code].concat().into() }
+    }
+
     pub(crate) fn logical() -> IndexPath {
         IndexPath { code: Bytes::from_static(LOGICAL_PATH) }
     }
@@ -99,9 +117,15 @@ impl IndexPath {
         self.code.first() == Some(&COMPOSITE)
     }
 
-    /// Hands the steps of a property path to `visit`, a name or `None` for elements; `false` for other paths.
+    pub(crate) fn is_spatial(&self) -> bool {
+        self.code.first() == Some(&SPATIAL)
+    }
+
+    /// Hands the steps of a path of values or geometries to `visit`, a name or `None` for elements; `false` for other
+    /// paths.
     pub(crate) fn visit_steps(&self, mut visit: impl FnMut(Option<&str>)) -> bool {
-        let Some((&PROPERTY, mut rest)) = self.code.split_first() else {
+        let code = self.code.strip_prefix(&[SPATIAL]).unwrap_or(&self.code);
+        let Some((&PROPERTY, mut rest)) = code.split_first() else {
             return false;
         };
         let mut name = Vec::new();
@@ -132,6 +156,7 @@ pub(crate) fn path_length(key: &[u8]) -> Option<usize> {
     match *key.first()? {
         LOGICAL => Some(1),
         PROPERTY => property_length(key),
+        SPATIAL => Some(1 + property_length(key.get(1..)?)?),
         COMPOSITE => {
             let mut length = 1;
             while *key.get(length)? != END {
@@ -243,6 +268,10 @@ mod tests {
             assert!(others.into_iter().all(|(_, other)| !other.code.starts_with(&code.code)));
             let term = [&code.code[..], &[1, 2, 3]].concat();
             assert_eq!(path_length(&term), Some(code.code.len()));
+            let spatial = IndexPath::spatial(paths[index].iter().map(step));
+            let mut again = Vec::new();
+            assert!(spatial.visit_steps(|step| again.push(step.map(str::to_owned))));
+            assert_eq!((again, path_length(&spatial.code)), (seen, Some(spatial.code.len())));
         }
     }
 }

@@ -84,6 +84,14 @@ pub(crate) enum Posting<'a> {
 }
 
 impl Posting<'_> {
+    /// The documents as a set, without a copy of one.
+    pub(crate) fn into_set(self, universe: usize) -> RoaringBitmap {
+        match self {
+            Posting::Set(set) => set,
+            Posting::Full | Posting::Short(_) | Posting::List(_) => self.to_set(universe),
+        }
+    }
+
     /// The documents as a set.
     pub(crate) fn to_set(&self, universe: usize) -> RoaringBitmap {
         match self {
@@ -118,8 +126,8 @@ pub(crate) fn count(universe: usize) -> u32 {
 }
 
 /// A set from ranks that ascend; one that does not is put in its place.
-pub(crate) fn sorted(ranks: impl Iterator<Item = u32>) -> RoaringBitmap {
-    ranks.collect()
+pub(crate) fn sorted(ranks: impl Iterator<Item = u32> + Clone) -> RoaringBitmap {
+    RoaringBitmap::from_sorted_iter(ranks.clone()).unwrap_or_else(|_| ranks.collect())
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ async fn open_saved(home: &Home, rules: &Arc<Rules>, view: &View) -> Result<Save
 }
 
 /// Whether stored bytes are to blame.
-pub(crate) fn is_damage(fault: &Fault) -> bool {
+pub fn is_damage(fault: &Fault) -> bool {
     matches!(fault, Fault::Storage(StorageFault::Damaged { .. }))
 }
 

@@ -6,7 +6,8 @@
 
 use crate::index::manifest::Fingerprint;
 use crate::index::path::{IndexPath, PATH_BYTES_MAX};
-use model::policy::{CompositeIndex, IndexEnd, IndexSegment, IndexingMode, IndexingPolicy};
+use crate::index::spatial;
+use model::policy::{CompositeIndex, IndexEnd, IndexSegment, IndexingMode, IndexingPolicy, SpatialIndex};
 use plan::SYSTEM_PROPERTIES;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ pub(crate) struct Rules {
     nodes: Vec<Node>,
     indexes: bool,
     composites: Vec<(IndexPath, CompositeIndex)>,
+    spatial: Vec<SpatialIndex>,
     fingerprint: Fingerprint,
 }
 
@@ -57,6 +59,7 @@ impl Rules {
             nodes: vec![Node::default()],
             indexes,
             composites: Vec::new(),
+            spatial: Vec::new(),
             fingerprint: fingerprint(policy, indexes),
         };
         if !indexes {
@@ -77,6 +80,7 @@ impl Rules {
         }
         rules.composites =
             policy.composite.iter().map(|index| (IndexPath::composite(index), index.clone())).collect();
+        rules.spatial = policy.spatial.clone();
         rules
     }
 
@@ -108,6 +112,10 @@ impl Rules {
 
     pub(crate) fn composites(&self) -> &[(IndexPath, CompositeIndex)] {
         &self.composites
+    }
+
+    pub(crate) fn spatial(&self) -> &[SpatialIndex] {
+        &self.spatial
     }
 
     pub(crate) fn root(&self) -> Place {
@@ -146,6 +154,9 @@ impl Rules {
         if !self.indexes || path.code().len() > PATH_BYTES_MAX {
             return false;
         }
+        if path.is_spatial() {
+            return self.spatial.iter().any(|index| spatial::is_at(index, path));
+        }
         let mut place = self.root();
         let mut steps = 0;
         let is_property = path.visit_steps(|step| {
@@ -169,6 +180,7 @@ fn fingerprint(policy: &IndexingPolicy, indexes: bool) -> Fingerprint {
         lines.push(format!("{verdict} {:?} {:?}", path.segments, path.end));
     }
     lines.extend(policy.composite.iter().map(|index| format!("{:?}", IndexPath::composite(index).code())));
+    lines.extend(policy.spatial.iter().map(spatial::fingerprint));
     lines.sort();
     let digest = Sha256::digest(lines.join("\n"));
     let mut fingerprint = Fingerprint::default();
@@ -229,5 +241,24 @@ mod tests {
         check(json!({ "indexingMode": "none" }), &[("/a", false), ("/id", false), ("/_ts", false)]);
         let mixed = json!({ "includedPaths": paths(&["/*"]), "excludedPaths": paths(&["/_ts/?", "/id/?"]) });
         check(mixed, &[("/id", true), ("/_ts", true)]);
+    }
+
+    #[test]
+    fn what_makes_other_terms_has_another_fingerprint() {
+        let fingerprint = |policy: serde_json::Value| {
+            let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": policy });
+            Rules::new(&ContainerDefinition::from_json(&body).unwrap().policies.indexing).fingerprint()
+        };
+        let spatial = |path: &str, types: &[&str]| {
+            fingerprint(json!({ "spatialIndexes": [{ "path": path, "types": types }] }))
+        };
+        let all = [
+            fingerprint(json!({})),
+            spatial("/a/*", &["Point"]),
+            spatial("/a/?", &["Point"]),
+            spatial("/a/*", &["Point", "Polygon"]),
+        ];
+        assert!((0..all.len()).all(|one| (0..one).all(|other| all[one] != all[other])));
+        assert_eq!(all[3], spatial("/a/*", &["Polygon", "Point"]));
     }
 }

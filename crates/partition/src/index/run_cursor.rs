@@ -56,6 +56,30 @@ impl Source {
         Ok(Some(block))
     }
 
+    /// The documents of the term with that key; `None` if the run does not have it.
+    pub(crate) async fn find(&self, run: &Run, key: &[u8]) -> Result<Option<Posting<'static>>, Fault> {
+        let Some(block) = self.block(run, run.fences.block_of(key)).await? else { return Ok(None) };
+        match block.find(key)? {
+            Some(entry) => self.posting(run, &entry).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// How many documents the term with that key has, dead ones included.
+    pub(crate) async fn count(&self, run: &Run, key: &[u8]) -> Result<u64, Fault> {
+        let block = self.block(run, run.fences.block_of(key)).await?;
+        let entry = block.map(|block| block.find(key)).transpose()?.flatten();
+        Ok(entry.map_or(0, |entry| entry.count))
+    }
+
+    /// The documents of a term.
+    async fn posting(&self, run: &Run, entry: &Entry) -> Result<Posting<'static>, Fault> {
+        match entry.elsewhere() {
+            Some(row) => Ok(Posting::Set(RoaringBitmap::clone(&*self.bitmap(run, row).await?))),
+            None => entry.posting(),
+        }
+    }
+
     /// A bitmap that has a row of its own.
     async fn bitmap(&self, run: &Run, row: u32) -> Result<Arc<RoaringBitmap>, Fault> {
         let place = run.place(row);
@@ -168,9 +192,6 @@ impl RunCursor {
 
     /// The documents of a term.
     pub(crate) async fn posting(&self, entry: &Entry) -> Result<Posting<'static>, Fault> {
-        match entry.elsewhere() {
-            Some(row) => Ok(Posting::Set(RoaringBitmap::clone(&*self.source.bitmap(&self.run, row).await?))),
-            None => entry.posting(),
-        }
+        self.source.posting(&self.run, entry).await
     }
 }

@@ -1,10 +1,11 @@
-//! From a document version to its terms: the logical key, and a code for every value at an indexed path.
+//! From a document version to its terms: the logical key, a code for every value at an indexed path, tuples, cells.
 //!
 //! Says which terms there are; knows nothing of the pieces they end up in.
 
 use crate::index::code::{TUPLE_CUT, TUPLE_WHOLE, write_code, write_tuple_member};
 use crate::index::path::{LOGICAL_PATH, PathCode};
 use crate::index::rules::{Place, Rules, TIME};
+use crate::index::spatial;
 use bytes::Bytes;
 use model::DocumentNumber;
 use plan::SYSTEM_PROPERTIES;
@@ -47,6 +48,9 @@ impl<'a> TermWalker<'a> {
             }
         }
         self.composites(version, ts.as_ref(), &mut take);
+        for index in self.rules.spatial() {
+            spatial::walk(index, version.document.root(), &mut take);
+        }
     }
 
     fn member(&mut self, place: Place, name: &str, value: ValueRef<'_>, take: &mut impl FnMut(&[u8], &[u8])) {

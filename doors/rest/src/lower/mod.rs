@@ -2,13 +2,17 @@
 //!
 //! Knows nothing of what is queried: documents and small resources are asked in the same language.
 
+mod advice;
 mod computed;
 mod condition;
 mod pinned;
+mod texts;
 
+pub(crate) use advice::advice;
 pub(crate) use computed::{check_computed_properties, computed_properties};
 pub(crate) use condition::condition;
 pub(crate) use pinned::pinned_keys;
+pub(crate) use texts::TextCache;
 
 use crate::wire::headers;
 use http::HeaderMap;
@@ -17,7 +21,7 @@ use plan::query::Query;
 use sql::rewrite::{ResumePoint, resumed};
 use sql::{Parameters, SqlFaults};
 use std::sync::Arc;
-use value::{Decoded, Kind, Value, ValueRef};
+use value::{Decoded, Document, Kind, Value, ValueRef};
 
 /// Most parameters of a query.
 const PARAMETERS_MAX: usize = 10_000;
@@ -47,22 +51,23 @@ impl QueryText {
             return Ok(QueryText { text: text.to_owned(), parameters: Parameters::none(), resume: None });
         }
         let body =
-            Value::from_json(body).map_err(|error| RequestFault::BadJson { reason: error.to_string() })?;
-        let Some(Value::String(text)) = body.member("query") else {
+            Document::from_json(body).map_err(|error| RequestFault::BadJson { reason: error.to_string() })?;
+        let body = body.root();
+        let Some(text) = body.member("query").and_then(ValueRef::as_str) else {
             return Err(bad("a query is an object with a string \"query\""));
         };
-        let resume = body.member("resumeFilter").filter(|filter| **filter != Value::Null);
-        let resume = resume.map(|filter| resume_point(filter.as_ref())).transpose()?;
-        let parameters = match body.member("parameters") {
-            None | Some(Value::Null) => Parameters::none(),
-            Some(list) => parameters(list.as_ref())?,
+        let resume = body.member("resumeFilter").filter(|filter| !filter.is_null());
+        let resume = resume.map(resume_point).transpose()?;
+        let parameters = match body.member("parameters").filter(|list| !list.is_null()) {
+            None => Parameters::none(),
+            Some(list) => parameters(list)?,
         };
-        Ok(QueryText { text: text.clone(), parameters, resume })
+        Ok(QueryText { text: text.to_owned(), parameters, resume })
     }
 
     /// What the query wants from the place on where it goes on.
-    pub(crate) fn lower(&self) -> Result<Resumable, Fault> {
-        let (tree, whole) = self.tree_and_query()?;
+    pub(crate) fn lower(&self, texts: &TextCache) -> Result<Resumable, Fault> {
+        let (tree, whole) = self.tree_and_query(texts)?;
         let Some(point) = &self.resume else {
             return Ok(Resumable { query: Arc::new(whole), bound_to: None });
         };
@@ -74,8 +79,11 @@ impl QueryText {
     }
 
     /// What is written, and what it wants.
-    pub(crate) fn tree_and_query(&self) -> Result<(sql::ast::Query, Query), QueryFault> {
-        let tree = sql::parse(&self.text).map_err(text_fault)?;
+    pub(crate) fn tree_and_query(
+        &self,
+        texts: &TextCache,
+    ) -> Result<(Arc<sql::ast::Query>, Query), QueryFault> {
+        let tree = texts.read(&self.text).map_err(text_fault)?;
         let query = sql::lower(&tree, &self.parameters).map_err(text_fault)?;
         Ok((tree, query))
     }
@@ -146,7 +154,7 @@ mod tests {
     #[test]
     fn parameters_are_bound_by_name() {
         let query = read(r#"{"query":"SELECT VALUE @a","parameters":[{"name":"@a","value":7}]}"#).unwrap();
-        assert_eq!(query.lower().unwrap().query.to_string(), "select value 7");
+        assert_eq!(query.lower(&TextCache::new()).unwrap().query.to_string(), "select value 7");
         assert!(read(r#"{"query":"SELECT VALUE 1","parameters":null}"#).is_ok());
     }
 
@@ -179,13 +187,13 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/sql"));
         let query = QueryText::read(&headers, b"SELECT VALUE 1").unwrap();
-        assert_eq!(query.lower().unwrap().query.to_string(), "select value 1");
+        assert_eq!(query.lower(&TextCache::new()).unwrap().query.to_string(), "select value 1");
         assert!(QueryText::read(&headers, b"\xFF").is_err());
     }
 
     #[test]
     fn faults_keep_code_and_place() {
-        let fault = read(r#"{"query":"SELECT BADFUNC(1)"}"#).unwrap().lower().unwrap_err();
+        let fault = read(r#"{"query":"SELECT BADFUNC(1)"}"#).unwrap().lower(&TextCache::new()).unwrap_err();
         let Fault::Query(QueryFault::Text { errors }) = fault else { panic!("{fault:?}") };
         assert_eq!((errors[0].code, errors[0].start, errors[0].end), ("SC2005", 7, 14));
     }

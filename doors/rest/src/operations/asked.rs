@@ -36,7 +36,7 @@ impl Call<'_> {
         if self.parts.method != Method::POST {
             return Ok(Asked { page, query: None });
         }
-        let query = QueryText::read(self.headers(), &self.body)?.lower()?.query;
+        let query = QueryText::read(self.headers(), &self.body)?.lower(self.texts)?.query;
         Ok(Asked { page, query: Some(query) })
     }
 }

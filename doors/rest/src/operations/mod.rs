@@ -61,6 +61,7 @@ mod script;
 mod steps;
 
 use crate::faults::Refusal;
+use crate::lower::TextCache;
 use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, RestOptions};
 use crate::wire::reply::Reply;
@@ -85,6 +86,7 @@ const CATALOG_WRITE: Charge = Charge::from_hundredths(495);
 pub(crate) struct Call<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) options: &'a RestOptions,
+    pub(crate) texts: &'a TextCache,
     pub(crate) principal: Principal,
     pub(crate) connection: ConnectionInfo,
     pub(crate) parts: &'a Parts,

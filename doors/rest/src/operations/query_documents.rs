@@ -5,8 +5,9 @@
 
 use super::{Call, scope};
 use crate::faults::Refusal;
-use crate::lower::{QueryText, Resumable, computed_properties, pinned_keys};
+use crate::lower::{QueryText, Resumable, advice, computed_properties, pinned_keys};
 use crate::route::ContainerPath;
+use crate::wire::index_metrics::IndexMetricsForm;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
@@ -24,8 +25,10 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.owner(path, Action::QueryDocuments)?.resource;
     let page = call.page_request()?;
     let wants_metrics = headers::flag(call.headers(), &names::POPULATE_QUERY_METRICS)?;
+    let index_metrics = IndexMetricsForm::asked(call.headers())?;
+    let wants_advice = headers::flag(call.headers(), &names::POPULATE_QUERY_ADVICE)?;
     let session = headers::session(call.headers())?;
-    let Resumable { query, bound_to } = QueryText::read(call.headers(), &call.body)?.lower()?;
+    let Resumable { query, bound_to } = QueryText::read(call.headers(), &call.body)?.lower(call.texts)?;
     let scope = scope_of(call, &container, &query)?;
     let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
     let request = QueryRequest {
@@ -42,12 +45,26 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         let body = serde_json::json!({ "explain": text }).to_string().into_bytes();
         return Ok(Reply::json(StatusCode::OK, Charge::MINIMUM, body));
     }
+    let indexes = match index_metrics {
+        Some(form) => Some(form.text(call.engine.index_use(&pass, &request).await?)),
+        None => None,
+    };
     let page = call.engine.query(pass, &request).await?;
     let mut reply = Reply::json(StatusCode::OK, page.charge, body(&container, &page.rows));
     reply.number(&names::ITEM_COUNT, page.rows.len());
     reply.text(&names::QUERY_EXECUTION_INFO, EXECUTION_INFO.to_owned());
     if wants_metrics {
         reply.text(&names::QUERY_METRICS, metrics(&page.metrics));
+    }
+    if let Some(indexes) = indexes {
+        reply.text(&names::INDEX_UTILIZATION, indexes);
+    }
+    // The service advises once, with the first page.
+    if wants_advice
+        && request.continuation.is_none()
+        && let Some(advice) = advice(&request.query)
+    {
+        reply.text(&names::QUERY_ADVICE, advice);
     }
     if let Some(continuation) = page.continuation {
         reply.text(&names::CONTINUATION, continuation);

@@ -21,7 +21,7 @@ use sql::rewrite::{Extent, Unmergeable, client_plan, hybrid_plan};
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::QueryDocuments)?.resource;
     let features = headers::text(call.headers(), &names::SUPPORTED_FEATURES)?.unwrap_or_default();
-    let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query()?;
+    let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query(call.texts)?;
     let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
     call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
     let (document, needed) = document(&container, &scope, &tree, &query)?;

@@ -21,7 +21,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         let usage = call.engine.container_usage(pass, &container).await?;
         reply.text(&names::RESOURCE_QUOTA, quota(&usage));
         reply.text(&names::RESOURCE_USAGE, used(&usage));
-        reply.number(&names::INDEX_PROGRESS, call.engine.index_progress(&container));
+        reply.number(&names::INDEX_PROGRESS, call.engine.index_progress(&container).await?);
     }
     Ok(reply)
 }

@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod body;
 pub(crate) mod headers;
+pub(crate) mod index_metrics;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod plan_document;

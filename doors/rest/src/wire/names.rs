@@ -46,6 +46,8 @@ names! {
     IF_NONE_MATCH = "if-none-match";
     /// How much of a changed index is built, in percent.
     INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
+    /// The indexes that a query used, and those that might help it.
+    INDEX_UTILIZATION = "x-ms-cosmos-index-utilization";
     /// RID of the container that the client means.
     INTENDED_CONTAINER_RID = "x-ms-cosmos-intended-collection-rid";
     /// Whether the body is a batch.
@@ -84,10 +86,18 @@ names! {
     PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include";
     /// Whether quota and usage of a container are wanted.
     POPULATE_QUOTA = "x-ms-documentdb-populatequotainfo";
+    /// Whether the indexes of a query are wanted, in the older form.
+    POPULATE_INDEX_METRICS = "x-ms-cosmos-populateindexmetrics";
+    /// The same in the newer form.
+    POPULATE_INDEX_METRICS_V2 = "x-ms-cosmos-populateindexmetrics-v2";
+    /// Whether advice on a query is wanted.
+    POPULATE_QUERY_ADVICE = "x-ms-cosmos-populatequeryadvice";
     /// Whether the measurements of a query are wanted.
     POPULATE_QUERY_METRICS = "x-ms-documentdb-populatequerymetrics";
     /// How bodies of writes are answered.
     PREFER = "prefer";
+    /// How a query could be written better.
+    QUERY_ADVICE = "x-ms-cosmos-query-advice";
     /// How rows with equal sort values follow each other.
     QUERY_EXECUTION_INFO = "x-ms-cosmos-query-execution-info";
     /// The measurements of a query.

@@ -10,6 +10,7 @@ mod client;
 mod cors;
 mod documents;
 mod feeds;
+mod index_metrics;
 mod offers;
 mod patch_conditions;
 mod policies;

@@ -4,7 +4,10 @@
 //! belong to what they bound.
 
 mod geometry;
+mod outline;
 mod sphere;
+
+pub use self::outline::{Cap, Direction, Outline, angle_between, angle_of_metres};
 
 use geographiclib_rs::{Geodesic, InverseGeodesic, PolygonArea, Winding};
 use value::Value;

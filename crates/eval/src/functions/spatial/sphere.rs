@@ -34,7 +34,8 @@ fn cross(left: Vector, right: Vector) -> Vector {
     ]
 }
 
-fn normalised(vector: Vector) -> Option<Vector> {
+/// The direction of a vector, unless it has none.
+pub(super) fn normalised(vector: Vector) -> Option<Vector> {
     let length = dot(vector, vector).sqrt();
     (length > f64::MIN_POSITIVE.sqrt()).then(|| vector.map(|part| part / length))
 }

@@ -1,6 +1,7 @@
 package perihelion;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static perihelion.support.Check.json;
 import static perihelion.support.Check.refused;
@@ -271,5 +272,34 @@ class QueryTest extends Fixture {
         var page = filled.queryItems("SELECT * FROM c", options, JsonNode.class).iterableByPage(10).iterator().next();
         assertTrue(page.getRequestCharge() > 0);
         assertTrue(page.getCosmosDiagnostics().toString().contains("retrievedDocumentCount"));
+    }
+
+    @Test
+    void indexesThatAQueryUsesAreTold() {
+        var options = new CosmosQueryRequestOptions().setIndexMetricsEnabled(true);
+        String query = "SELECT * FROM c WHERE c.team = 'red' AND c.n > 3";
+        for (var page : filled.queryItems(query, options, JsonNode.class).iterableByPage(10)) {
+            String told = page.getCosmosDiagnostics().toString();
+            // The SDK refuses members that it does not know, and tells nothing then.
+            for (String part : List.of("\"indexUtilizationInfo\"", "/team/?", "/n/?", "/team ASC", "\"High\"")) {
+                assertTrue(told.contains(part), part + " in " + told);
+            }
+        }
+        var silent = filled.queryItems(query, new CosmosQueryRequestOptions(), JsonNode.class);
+        for (var page : silent.iterableByPage(10)) {
+            assertFalse(page.getCosmosDiagnostics().toString().contains("/team/?"));
+        }
+    }
+
+    @Test
+    void adviceOnAQueryIsGiven() {
+        var options = new CosmosQueryRequestOptions()
+                .setQueryAdviceEnabled(true)
+                .setPartitionKey(new PartitionKey("key-1"));
+        String query = "SELECT * FROM c WHERE STARTSWITH(c.id, '1', true) AND UPPER(c.team) = 'RED'";
+        var page = filled.queryItems(query, options, JsonNode.class).iterableByPage(10).iterator().next();
+        String[] advice = page.getQueryAdvice().split("\n");
+        assertEquals(2, advice.length);
+        assertTrue(advice[0].startsWith("QA1003: ") && advice[1].startsWith("QA1006: "), page.getQueryAdvice());
     }
 }

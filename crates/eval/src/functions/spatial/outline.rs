@@ -1,0 +1,196 @@
+//! Where on the sphere a geometry is, for an index: what is near a point, and a cap around all of it.
+//!
+//! Never says less than the functions see: two geometries that meet, or of which one lies in the other, have points
+//! within a slack of each other, and so have two that are no further apart than some metres, within that angle.
+//! Knows nothing of cells.
+
+use value::ValueRef;
+
+use super::geometry::{Geometry, Polygon};
+use super::sphere::{self, Side};
+use super::{lines, rings, vertices};
+
+/// A direction from the centre of the sphere, of length one.
+pub type Direction = [f64; 3];
+
+/// Angle by which everything is taken for larger than it is; far above what touching geometries may be apart, and above
+/// what rounding does.
+const SLACK: f64 = 1e-9;
+
+/// Metres of a radian where the ellipsoid is curved most: along the meridian at the equator.
+const METRES_PER_RADIAN_MIN: f64 = 6_335_439.0;
+
+/// Largest cap that is looked at; short of a half of the sphere, so that arcs between its points stay inside.
+const CAP_MAX: f64 = 1.5;
+
+/// Edges of polygons longer than this in degrees of longitude pass so near to a pole, and longer than the angle so near
+/// to the other end of the sphere, that the side they leave a point on is a matter of rounding.
+const EDGE_LONGITUDES_MAX: f64 = 179.99;
+const EDGE_ANGLE_MAX: f64 = 3.1;
+
+/// A geometry as the functions see it.
+#[derive(Debug, Clone)]
+pub struct Outline {
+    geometry: Geometry,
+    cap: Option<Cap>,
+    is_anywhere: bool,
+}
+
+/// All directions within an angle of one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cap {
+    /// The middle.
+    pub centre: Direction,
+    /// The angle, at most a little less than a right one.
+    pub radius: f64,
+}
+
+impl Outline {
+    /// Reads a geometry; nothing if the functions would not take it for one.
+    pub fn read(value: ValueRef<'_>) -> Option<Outline> {
+        let geometry = Geometry::read(value).ok()?;
+        let is_anywhere = match &geometry {
+            Geometry::Points(_) | Geometry::Lines(_) => false,
+            Geometry::Polygons(polygons) => polygons.iter().any(has_doubtful_edge),
+        };
+        let cap = if is_anywhere { None } else { cap_of(&geometry) };
+        Some(Outline { geometry, cap, is_anywhere })
+    }
+
+    /// The points of a geometry that is nothing else.
+    pub fn points(&self) -> Option<Vec<Direction>> {
+        match &self.geometry {
+            Geometry::Points(points) => Some(points.iter().map(|point| sphere::vector(*point)).collect()),
+            Geometry::Lines(_) | Geometry::Polygons(_) => None,
+        }
+    }
+
+    /// A cap with all of the geometry; nothing if it may be larger than one can be.
+    pub fn cap(&self) -> Option<Cap> {
+        self.cap
+    }
+
+    /// Whether a point of the geometry may be within an angle of a direction.
+    pub fn is_near(&self, direction: Direction, angle: f64) -> bool {
+        if self.is_anywhere || angle >= std::f64::consts::PI {
+            return true;
+        }
+        let is_within = |point| angle_between(direction, point) <= angle + SLACK;
+        let has_near_edge = lines(&self.geometry).any(|line| {
+            sphere::arcs(line).any(|(from, to)| is_within(sphere::nearest_on_arc(direction, from, to)))
+        });
+        has_near_edge
+            || match &self.geometry {
+                Geometry::Points(points) => points.iter().any(|point| is_within(sphere::vector(*point))),
+                Geometry::Lines(_) => false,
+                Geometry::Polygons(polygons) => polygons.iter().any(|polygon| is_inside(polygon, direction)),
+            }
+    }
+}
+
+/// The largest angle between the directions of two places that are no more metres apart.
+pub fn angle_of_metres(metres: f64) -> f64 {
+    metres.max(0.0) / METRES_PER_RADIAN_MIN
+}
+
+/// The angle between two directions.
+pub fn angle_between(left: Direction, right: Direction) -> f64 {
+    let half_chord = sphere::chord_squared(left, right).sqrt() / 2.0;
+    2.0 * half_chord.min(1.0).asin()
+}
+
+fn is_inside(polygon: &Polygon, direction: Direction) -> bool {
+    sphere::side(polygon, sphere::position(direction)) != Side::Outside
+}
+
+fn has_doubtful_edge(polygon: &Polygon) -> bool {
+    rings(polygon).any(|ring| {
+        ring.windows(2).any(|pair| match pair {
+            [from, to] => {
+                let longitudes = (to.longitude - from.longitude).abs();
+                let angle = angle_between(sphere::vector(*from), sphere::vector(*to));
+                longitudes.min(360.0 - longitudes) > EDGE_LONGITUDES_MAX || angle > EDGE_ANGLE_MAX
+            }
+            _ => false,
+        })
+    })
+}
+
+fn cap_of(geometry: &Geometry) -> Option<Cap> {
+    let directions: Vec<Direction> = vertices(geometry).map(|position| sphere::vector(*position)).collect();
+    let sum = directions.iter().fold([0.0; 3], |sum, direction| {
+        [sum[0] + direction[0], sum[1] + direction[1], sum[2] + direction[2]]
+    });
+    let centre = sphere::normalised(sum)?;
+    let radius = directions.iter().map(|direction| angle_between(centre, *direction)).fold(0.0, f64::max);
+    if radius + SLACK > CAP_MAX {
+        return None;
+    }
+    // Outside the cap there is no edge, so the other end of the sphere tells for all of it.
+    let is_complement = match geometry {
+        Geometry::Points(_) | Geometry::Lines(_) => false,
+        Geometry::Polygons(polygons) => {
+            polygons.iter().any(|polygon| is_inside(polygon, centre.map(|part| -part)))
+        }
+    };
+    (!is_complement).then_some(Cap { centre, radius: radius + SLACK })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use value::Value;
+
+    fn outline(json: &str) -> Option<Outline> {
+        Outline::read(Value::from_json(json.as_bytes()).unwrap().as_ref())
+    }
+
+    fn direction(longitude: f64, latitude: f64) -> Direction {
+        sphere::vector(super::super::geometry::Position { longitude, latitude })
+    }
+
+    #[test]
+    fn only_geometries_are_read() {
+        assert!(outline(r#"{"type":"Point","coordinates":[1,2,3]}"#).is_some());
+        for bad in ["7", r#"{"type":"Point"}"#, r#"{"type":"Point","coordinates":[1,91]}"#] {
+            assert!(outline(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_polygon_is_near_inside_and_around() {
+        let square =
+            |ring: &str| outline(&format!(r#"{{"type":"Polygon","coordinates":[{ring}]}}"#)).unwrap();
+        let polygon = square("[[0,0],[10,0],[10,10],[0,10],[0,0]]");
+        assert!(polygon.is_near(direction(5.0, 5.0), 0.0));
+        assert!(!polygon.is_near(direction(11.0, 5.0), 0.5_f64.to_radians()));
+        assert!(polygon.is_near(direction(11.0, 5.0), 1.5_f64.to_radians()));
+        let cap = polygon.cap().unwrap();
+        assert!(cap.radius.to_degrees() > 7.0 && cap.radius.to_degrees() < 9.0);
+        // Run the other way, it is all the rest of the earth.
+        let rest = square("[[0,0],[0,10],[10,10],[10,0],[0,0]]");
+        assert!(rest.cap().is_none());
+        assert!(rest.is_near(direction(-120.0, -40.0), 0.0) && !rest.is_near(direction(5.0, 5.0), 0.01));
+        // An edge over the pole leaves everything open.
+        let polar = square("[[0,80],[180,80],[90,70],[0,80]]");
+        assert!(polar.cap().is_none() && polar.is_near(direction(0.0, -80.0), 0.0));
+    }
+
+    #[test]
+    fn metres_are_never_taken_for_a_smaller_angle() {
+        let geodesic = geographiclib_rs::Geodesic::wgs84();
+        let cases =
+            [(0.0, 0.0, 0.0, 0.001), (0.0, 0.0, 1.0, 0.0), (10.0, 50.0, 12.0, 80.0), (0.0, 0.0, 179.0, 0.5)];
+        for (longitude, latitude, to_longitude, to_latitude) in cases {
+            let metres: f64 = geographiclib_rs::InverseGeodesic::inverse(
+                &geodesic,
+                latitude,
+                longitude,
+                to_latitude,
+                to_longitude,
+            );
+            let angle = angle_between(direction(longitude, latitude), direction(to_longitude, to_latitude));
+            assert!(angle <= angle_of_metres(metres) + 1e-12, "{angle} {metres}");
+        }
+    }
+}

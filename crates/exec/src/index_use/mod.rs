@@ -1,0 +1,170 @@
+//! Which indexes a query uses, and which ones it could use if the policy had them.
+//!
+//! What is used is what the ways to documents ask the index for; whether a page then takes such a way or looks at all
+//! records, because these are few, is not told, so that the same query under the same policy always gets the same
+//! answer. What could be used is guessed by the shape of the query alone. Knows nothing of how the answer is written.
+
+mod composites;
+mod shape;
+
+use model::Fault;
+use model::policy::{CompositeIndex, IndexSegment, IndexingPolicy};
+use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep};
+use plan::SYSTEM_PROPERTIES;
+use plan::query::{Order, SortKey};
+use value::PropertyPath;
+
+use crate::access::{self, Known};
+use crate::program::{Input, Layer, Program, Shape};
+use crate::task::{OpenPart, Part, PartScope};
+use shape::{Compared, compared};
+
+/// Levels of a lookup that are looked at; an index takes no deeper ones.
+const LOOKUP_LEVELS_MAX: usize = 512;
+
+/// Most paths that are told; who filters by more has no use for the list.
+const SINGLES_MAX: usize = 64;
+
+/// Indexes that a query uses, and those that it could use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexUse {
+    /// What is there and asked.
+    pub used: Indexes,
+    /// What is not there and might help.
+    pub wanting: Indexes,
+}
+
+/// Some indexes of a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Indexes {
+    /// Of single paths, each once, the first ones.
+    pub singles: Vec<SingleIndex>,
+    /// Of several paths, each once.
+    pub composites: Vec<CompositeIndex>,
+}
+
+/// The index of one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SingleIndex {
+    /// The steps from the document to the values.
+    pub path: Vec<IndexSegment>,
+    /// How much it helps, by the shape of the query.
+    pub impact: Impact,
+}
+
+/// How much an index helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Impact {
+    /// It leaves most documents in.
+    Low,
+    /// It names documents.
+    High,
+}
+
+impl Indexes {
+    /// Adds the index of a path; of two impacts the larger one counts.
+    fn add(&mut self, path: Vec<IndexSegment>, impact: Impact) {
+        let is_full = self.singles.len() >= SINGLES_MAX;
+        match self.singles.iter_mut().find(|single| single.path == path) {
+            Some(known) => known.impact = known.impact.max(impact),
+            None if is_full => {}
+            None => self.singles.push(SingleIndex { path, impact }),
+        }
+    }
+}
+
+/// Which indexes a query over parts of partitions uses, as the index of the first of them stands. `key` are the paths
+/// of the partition key.
+pub async fn index_use(
+    program: &Program,
+    parts: &[Part],
+    policy: &IndexingPolicy,
+    key: &[PropertyPath],
+) -> Result<IndexUse, Fault> {
+    let (Some(layer), Some(part)) = (program.layers.first(), parts.first()) else {
+        return Ok(IndexUse::default());
+    };
+    let open = OpenPart { part: part.clone(), view: part.partition.view().await? };
+    let Some(index) = open.view.index().filter(|_| layer.input == Input::Documents) else {
+        return Ok(IndexUse::default());
+    };
+    let mut found = IndexUse::default();
+    if let Some(Known { lookup, .. }) = access::known(layer, &open.view) {
+        add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used);
+    }
+    let keys = sort_keys(program, layer);
+    if let Some(request) = access::ordering(layer, &open, 1).filter(|_| !keys.is_empty()) {
+        match request.path.segments() {
+            Some(path) => found.used.add(path, Impact::High),
+            None => {
+                let is_asked = |composite: &&CompositeIndex| IndexPath::composite(composite) == request.path;
+                found.used.composites.extend(policy.composite.iter().find(is_asked).cloned());
+            }
+        }
+    }
+    if matches!(open.part.scope, PartScope::Logical(_)) {
+        key.iter().for_each(|path| found.used.add(names(path), Impact::High));
+    }
+    let compared = compared(&layer.query);
+    add_wanting(&compared, keys, index, &mut found.wanting);
+    found.wanting.composites = composites::wanting(&compared, keys, &policy.composite);
+    Ok(found)
+}
+
+/// The keys of an order that an index could give.
+fn sort_keys<'p>(program: &Program, layer: &'p Layer) -> &'p [SortKey] {
+    match &layer.query.order {
+        Order::Keys(keys) if layer.shape == Shape::Rows && program.layers.len() == 1 => keys,
+        Order::Keys(_) | Order::None | Order::Rank(_) => &[],
+    }
+}
+
+fn names(path: &PropertyPath) -> Vec<IndexSegment> {
+    path.segments().map(|name| IndexSegment::Name(name.to_owned())).collect()
+}
+
+/// The paths whose terms a lookup asks for.
+fn add_asked(lookup: &Lookup, impact: Impact, levels_left: usize, asked: &mut Indexes) {
+    let Some(levels_left) = levels_left.checked_sub(1) else {
+        return;
+    };
+    let (path, impact) = match lookup {
+        Lookup::Present(path) | Lookup::Tested { path, .. } => (path, Impact::Low),
+        Lookup::Term { path, .. } | Lookup::Range { path, .. } => (path, impact),
+        Lookup::And(parts) | Lookup::Or(parts) => {
+            return parts.iter().for_each(|part| add_asked(part, impact, levels_left, asked));
+        }
+        Lookup::Without(part) => return add_asked(part, Impact::Low, levels_left, asked),
+        Lookup::All | Lookup::Logical(_) | Lookup::Effective(_) => return,
+    };
+    if let Some(path) = path.segments() {
+        asked.add(path, impact);
+    }
+}
+
+/// The paths that the query compares or orders by and that the policy leaves out.
+fn add_wanting(compared: &[Compared], keys: &[SortKey], index: &IndexReader, wanting: &mut Indexes) {
+    let ordered = match keys {
+        [key] => key.path.as_ref().map(|path| (names(path), Impact::High)),
+        _ => None,
+    };
+    let compared = compared.iter().map(|place| (place.path.clone(), place.comparison.impact()));
+    for (path, impact) in compared.chain(ordered) {
+        let steps = path.iter().map(|step| match step {
+            IndexSegment::Name(name) => PathStep::Name(name),
+            IndexSegment::Elements => PathStep::Elements,
+        });
+        let is_covered = index.covers(&IndexPath::property(steps)) == Coverage::Whole;
+        if !is_covered && can_be_indexed(&path) {
+            wanting.add(path, impact);
+        }
+    }
+}
+
+/// Whether a policy could have a say: system properties are indexed always or never.
+fn can_be_indexed(path: &[IndexSegment]) -> bool {
+    let Some(IndexSegment::Name(first)) = path.first() else {
+        return false;
+    };
+    !SYSTEM_PROPERTIES.contains(&first.as_str())
+}

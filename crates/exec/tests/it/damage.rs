@@ -1,0 +1,88 @@
+//! A damaged index: no query fails for it.
+
+use crate::house::{House, query};
+use bytes::Bytes;
+use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space};
+use partition::index::IndexOptions;
+use partition::keyspace::{INDEX, RECORDS};
+
+/// So that much of the index is on disk soon, and nothing of it is kept in memory.
+const SMALL: IndexOptions = IndexOptions {
+    inline_documents_max: 8,
+    flush_documents: 24,
+    flush_bytes: 1 << 20,
+    run_fan_in: 4,
+    memory_bytes_max: 1 << 20,
+    cache_bytes: 0,
+};
+
+const QUERIES: [&str; 6] = [
+    "SELECT VALUE c.n FROM c WHERE c.team = 't3'",
+    "SELECT VALUE c.n FROM c WHERE c.n >= 20 AND c.n < 40 ORDER BY c.n DESC",
+    "SELECT VALUE c.n FROM c ORDER BY c.n",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.team = 't5'",
+    "SELECT c.team, COUNT(1) AS n FROM c GROUP BY c.team",
+    "SELECT DISTINCT VALUE c.team FROM c WHERE c.n > 50",
+];
+
+async fn rows_of(house: &House, space: Space) -> Vec<(Bytes, Bytes)> {
+    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+    let view = house.store.view().unwrap();
+    view.scan(space, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows
+}
+
+/// Changes a byte in the middle of every row and takes the last one away.
+async fn damage(house: &House, space: Space) -> usize {
+    let rows = rows_of(house, space).await;
+    let mut batch = Batch::default();
+    for (key, row) in &rows {
+        let mut damaged = row.to_vec();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 0x10;
+        damaged.pop();
+        batch.put(space, key.clone(), damaged);
+    }
+    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
+    rows.len()
+}
+
+async fn filled(partitions: u32) -> House {
+    let house = House::with_index(partitions, SMALL).await;
+    for number in 0..200 {
+        house.put(&format!(r#"{{"id":"{number}","n":{number},"team":"t{}"}}"#, number % 7)).await;
+    }
+    // Runs are written beside the writer.
+    while rows_of(&house, INDEX).await.len() < partitions as usize {
+        tokio::task::yield_now().await;
+    }
+    house
+}
+
+#[tokio::test]
+async fn a_query_that_meets_damage_is_answered_from_the_records() {
+    for text in QUERIES {
+        for partitions in [1, 3] {
+            let house = filled(partitions).await;
+            let query = query(text);
+            let expected = house.measure(&query).await.unwrap();
+            assert_eq!(house.drain(&query, 10).await.unwrap(), expected, "{text}");
+            assert!(damage(&house, INDEX).await > 0);
+            // The state of now is that with the damage.
+            house.put(r#"{"id":"0","n":0,"team":"t0"}"#).await;
+            let expected = house.measure(&query).await.unwrap();
+            for items_max in [1000, 7] {
+                assert_eq!(house.drain(&query, items_max).await.unwrap(), expected, "{text}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn damaged_records_are_no_data() {
+    let house = filled(1).await;
+    damage(&house, RECORDS).await;
+    house.put(r#"{"id":"0","n":0,"team":"t0"}"#).await;
+    // By all records, past the cache of those that were read or written lately.
+    let distinct = query("SELECT DISTINCT VALUE c.team FROM c");
+    assert!(house.drain(&distinct, 10).await.is_err());
+}

@@ -1,0 +1,90 @@
+//! Under which keys documents are kept, by their numbers: those asked for lately.
+//!
+//! A number is given to one key and never again, so nothing here is ever wrong; it may be out of date, when the
+//! document is gone or another one has its key. Whoever reads a record by such a key compares its number.
+
+use bytes::Bytes;
+use foldhash::fast::FixedState;
+use model::{ContainerNumber, DocumentNumber};
+use quick_cache::Weighter;
+use quick_cache::unsync::{Cache, DefaultLifecycle};
+use std::hash::BuildHasher;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Parts with a lock each, so that readers seldom meet.
+const SHARDS: usize = 16;
+/// What an entry takes besides the bytes of its key.
+const ENTRY_BYTES: usize = 96;
+/// Size that the cache expects of a key when it makes its tables.
+const KEY_BYTES_EXPECTED: usize = 64;
+/// Keys of a shard that room is made for at once; a large cache grows into its size.
+const SHARD_KEYS_EXPECTED_MAX: usize = 1024;
+
+type Number = (ContainerNumber, DocumentNumber);
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct KeyCache {
+    shards: Vec<Mutex<Cache<Number, Bytes, ByBytes, FixedState>>>,
+    hasher: FixedState,
+}
+
+#[derive(Clone, Debug)]
+struct ByBytes;
+
+impl Weighter<Number, Bytes> for ByBytes {
+    fn weight(&self, _number: &Number, key: &Bytes) -> u64 {
+        (key.len() + ENTRY_BYTES) as u64
+    }
+}
+
+impl KeyCache {
+    /// A cache of about so many bytes; with none it keeps nothing.
+    pub(crate) fn new(bytes_max: usize, seed: u64) -> KeyCache {
+        let hasher = FixedState::with_seed(seed);
+        let shard_bytes = bytes_max / SHARDS;
+        let expected = (shard_bytes / (KEY_BYTES_EXPECTED + ENTRY_BYTES)).min(SHARD_KEYS_EXPECTED_MAX);
+        let shard = || {
+            let lifecycle = DefaultLifecycle::default();
+            Mutex::new(Cache::with(expected, shard_bytes as u64, ByBytes, hasher.clone(), lifecycle))
+        };
+        KeyCache { shards: (0..SHARDS).map(|_| shard()).collect(), hasher }
+    }
+
+    /// The key that the document of that number has or had.
+    pub(crate) fn get(&self, container: ContainerNumber, number: DocumentNumber) -> Option<Bytes> {
+        let number = (container, number);
+        self.shard(&number).get(&number).cloned()
+    }
+
+    /// Keeps a key that was found.
+    pub(crate) fn keep(&self, container: ContainerNumber, number: DocumentNumber, key: &Bytes) {
+        let number = (container, number);
+        // A copy: the key at hand shares the memory of a whole block of the store.
+        self.shard(&number).insert(number, Bytes::copy_from_slice(key));
+    }
+
+    fn shard(&self, number: &Number) -> MutexGuard<'_, Cache<Number, Bytes, ByBytes, FixedState>> {
+        // The low bits are the cache's own.
+        let [.., index] = self.hasher.hash_one(number).to_le_bytes();
+        self.shards[usize::from(index) % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[test]
+fn keys_are_kept_within_their_bytes() {
+    let container = ContainerNumber(7);
+    for bytes_max in [0, 64 * 1024] {
+        let cache = KeyCache::new(bytes_max, 7);
+        let numbers = || (0..10_000).filter_map(DocumentNumber::from_raw);
+        for number in numbers() {
+            let key = Bytes::copy_from_slice(&number.raw().to_be_bytes());
+            cache.keep(container, number, &key);
+            assert!(cache.get(container, number).is_none_or(|kept| kept == key));
+            assert!(cache.get(ContainerNumber(8), number).is_none());
+        }
+        let kept = numbers().filter(|number| cache.get(container, *number).is_some()).count();
+        assert_eq!(kept > 0, bytes_max > 0);
+        assert!(kept * ENTRY_BYTES <= bytes_max, "{kept} of {bytes_max} bytes");
+    }
+}
