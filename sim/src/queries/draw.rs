@@ -139,7 +139,7 @@ pub(super) fn wish(random: &mut Random, partitions: u32) -> Wish {
     Wish { reach, joins, filter, shape, bounds }
 }
 
-/// Shapes that an index with the path can answer by itself.
+/// Shapes that an index with the path, or with a few, can answer by itself.
 fn of_one_path(random: &mut Random) -> Shape {
     let term = term(random, false);
     match random.below(3) {
@@ -154,8 +154,11 @@ fn of_one_path(random: &mut Random) -> Shape {
         }
         _ => {
             let order = if random.chance(40) { vec![(term.clone(), random.chance(50))] } else { Vec::new() };
-            let projection =
-                if random.chance(60) { Projection::Value(term) } else { Projection::Named(vec![term]) };
+            let projection = match random.below(3) {
+                0 => Projection::Value(term),
+                1 => Projection::Named(vec![term]),
+                _ => Projection::Named(vec![term, Term::Path(random.pick(&PATHS).to_vec())]),
+            };
             Shape::Rows { projection, order, distinct: true }
         }
     }

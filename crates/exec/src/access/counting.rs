@@ -13,6 +13,9 @@ use crate::task::OpenPart;
 /// Values that are walked in the time that it takes to look at a document, at least.
 const VALUES_PER_DOCUMENT: u64 = 2;
 
+/// Documents whose values are put side by side in the time that it takes to walk a value.
+const TUPLES_PER_VALUE: u64 = 4;
+
 /// See the file's head.
 pub(crate) struct Counting<'a> {
     pub(crate) index: &'a IndexReader,
@@ -90,6 +93,10 @@ async fn is_cheapest(index: &IndexReader, lookups: &[Lookup], covered: &Covered<
     };
     let cost: u64 = match covered {
         Covered::Values(values) => index.value_bound(&values.path),
+        Covered::Tuples(paths) => {
+            let values: u64 = paths.iter().map(|values| index.value_bound(&values.path)).sum();
+            values.saturating_add(total / TUPLES_PER_VALUE)
+        }
         Covered::Folds(folds) => folds.iter().map(|fold| fold_cost(index, fold, total, candidates)).sum(),
     };
     let cost = cost.saturating_add(tests) / VALUES_PER_DOCUMENT;

@@ -2,7 +2,8 @@
 //!
 //! Aggregates over everything are counts of documents, values of a path, or the first or last of them. Groups and
 //! different results that look at one path of the document alone are made of the different values there, each with
-//! the number of documents that have it. The filter must be one that the index answers exactly.
+//! the number of documents that have it; those that look at a few paths are made of the values there side by side. The
+//! filter must be one that the index answers exactly.
 
 use eval::EXPRESSION_DEPTH_MAX;
 use kv::Direction;
@@ -20,6 +21,8 @@ pub(crate) enum Covered<'l> {
     Folds(Vec<Fold>),
     /// Rows made of the values at one path.
     Values(Values<'l>),
+    /// Rows made of the values at several paths side by side.
+    Tuples(Vec<Values<'l>>),
 }
 
 /// Where an aggregate over everything comes from.
@@ -57,11 +60,11 @@ pub(crate) fn covered<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Cover
     }
     match layer.shape {
         Shape::Rows => None,
-        Shape::Distinct | Shape::DistinctOrdered => distinct(layer, index).map(Covered::Values),
+        Shape::Distinct | Shape::DistinctOrdered => distinct(layer, index),
         Shape::Groups | Shape::AllGroups => {
             let grouping = query.grouping.as_ref()?;
             if !grouping.keys.is_empty() {
-                return groups(&grouping.keys, &grouping.aggregates, index).map(Covered::Values);
+                return groups(&grouping.keys, &grouping.aggregates, index);
             }
             let folds = grouping.aggregates.iter().map(|aggregate| fold(aggregate, index));
             folds.collect::<Option<_>>().map(Covered::Folds)
@@ -93,7 +96,7 @@ fn groups<'l>(
     keys: &'l [Expression],
     aggregates: &'l [Aggregate],
     index: &IndexReader,
-) -> Option<Values<'l>> {
+) -> Option<Covered<'l>> {
     let mut look = Look::default();
     keys.iter().try_for_each(|key| look.at(key, EXPRESSION_DEPTH_MAX))?;
     for Aggregate { kind, argument } in aggregates {
@@ -108,10 +111,10 @@ fn groups<'l>(
         }
         look.at(argument, EXPRESSION_DEPTH_MAX)?;
     }
-    look.values(index)
+    look.covered(index, false)
 }
 
-fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Values<'l>> {
+fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Covered<'l>> {
     let mut look = Look::default();
     match &layer.query.projection {
         Projection::Row(_) => return None,
@@ -121,18 +124,21 @@ fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Values<'l>> {
         }
     }
     match &layer.query.order {
-        Order::None => look.values(index),
+        Order::None => look.covered(index, false),
         Order::Keys(keys) => {
             keys.iter().try_for_each(|key| look.at(&key.expression, EXPRESSION_DEPTH_MAX))?;
-            look.values(index).map(|values| Values { needs_ends: true, ..values })
+            look.covered(index, true)
         }
         Order::Rank(_) => None,
     }
 }
 
-/// Looks for the one path that expressions look at.
+/// Most paths whose values are put side by side.
+const PATHS_MAX: usize = 4;
+
+/// Looks for the paths that expressions look at.
 struct Look<'l> {
-    names: Option<Vec<&'l str>>,
+    paths: Vec<Vec<&'l str>>,
     is_plain: bool,
     /// Whether expressions shall be tried on values, without time and without what is inside of them.
     is_for_tests: bool,
@@ -140,12 +146,12 @@ struct Look<'l> {
 
 impl Default for Look<'_> {
     fn default() -> Self {
-        Look { names: None, is_plain: true, is_for_tests: false }
+        Look { paths: Vec::new(), is_plain: true, is_for_tests: false }
     }
 }
 
 impl<'l> Look<'l> {
-    /// A whole expression; nothing if it depends on more than the value at one path.
+    /// A whole expression; nothing if it depends on more than the values at few paths.
     fn at(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
         let is_bare = lookup::names_of(expression).is_some() || matches!(expression, Expression::Constant(_));
         self.is_plain &= is_bare;
@@ -155,8 +161,10 @@ impl<'l> Look<'l> {
     fn below(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
         let levels_left = levels_left.checked_sub(1)?;
         if let Some(names) = lookup::names_of(expression) {
-            let known = self.names.get_or_insert_with(|| names.clone());
-            return (*known == names).then_some(());
+            if !self.paths.contains(&names) {
+                self.paths.push(names);
+            }
+            return (self.paths.len() <= PATHS_MAX).then_some(());
         }
         let is_settled = match expression {
             Expression::Slot(_) | Expression::Subquery(..) | Expression::UserCall(..) => false,
@@ -187,10 +195,18 @@ impl<'l> Look<'l> {
         is_settled.then(|| children.try_for_each(|child| self.below(child, levels_left)))?
     }
 
-    fn values(self, index: &IndexReader) -> Option<Values<'l>> {
-        let names = self.names?;
-        let Place { path, text } = lookup::place_of(&names, index)?;
-        Some(Values { names, path, text, is_plain: self.is_plain, needs_ends: !self.is_plain })
+    fn covered(self, index: &IndexReader, is_ordered: bool) -> Option<Covered<'l>> {
+        let is_plain = self.is_plain;
+        let values = |names: Vec<&'l str>| {
+            let Place { path, text } = lookup::place_of(&names, index)?;
+            Some(Values { names, path, text, is_plain, needs_ends: is_ordered || !is_plain })
+        };
+        let mut paths = self.paths.into_iter().map(values).collect::<Option<Vec<_>>>()?;
+        match paths.len() {
+            0 => None,
+            1 => paths.pop().map(Covered::Values),
+            _ => Some(Covered::Tuples(paths)),
+        }
     }
 }
 
@@ -199,7 +215,7 @@ impl<'l> Look<'l> {
 pub(crate) fn only_names(expression: &Expression) -> Option<Vec<&str>> {
     let mut look = Look { is_for_tests: true, ..Look::default() };
     look.below(expression, EXPRESSION_DEPTH_MAX)?;
-    look.names
+    look.paths.pop().filter(|_| look.paths.is_empty())
 }
 
 /// Whether a function looks into its arguments.
@@ -237,6 +253,10 @@ impl Covered<'_> {
     pub(crate) fn text(&self) -> String {
         match self {
             Covered::Values(values) => format!("the values at {}", values.text),
+            Covered::Tuples(paths) => {
+                let texts: Vec<&str> = paths.iter().map(|values| values.text.as_str()).collect();
+                format!("the values at {} side by side", texts.join(", "))
+            }
             Covered::Folds(folds) => {
                 let texts: Vec<String> = folds.iter().map(Fold::text).collect();
                 texts.join(", ")
@@ -247,7 +267,7 @@ impl Covered<'_> {
     /// Whether no other way can be cheaper.
     pub(crate) fn is_always_cheapest(&self) -> bool {
         match self {
-            Covered::Values(_) => false,
+            Covered::Values(_) | Covered::Tuples(_) => false,
             Covered::Folds(folds) => {
                 folds.iter().all(|fold| matches!(fold, Fold::All | Fold::Present(_) | Fold::Matching(_)))
             }

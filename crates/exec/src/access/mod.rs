@@ -7,7 +7,7 @@
 //! | `ordered` | in the order of a sort key, as an index has it |
 //! | `lookup`, `known`, `spatial`, `tested` | what an index can say about a filter, by lookups or value by value |
 //! | `covered`, `counting` | what an index answers by itself, and of which documents |
-//! | `folds`, `values` | such answers: aggregates over everything; groups and different results |
+//! | `folds`, `values`, `tuples` | such answers: aggregates over everything; groups and different results |
 
 mod counting;
 mod covered;
@@ -19,6 +19,7 @@ mod ordered;
 mod records;
 mod spatial;
 mod tested;
+mod tuples;
 mod values;
 
 pub(crate) use known::Known;
@@ -221,7 +222,12 @@ pub(crate) async fn by_index(
             Folding { task, layer, context, open, counting }.run(folds, &mut collector, metrics).await?
         }
         Covered::Values(values) => {
-            Grouping { task, layer, context, open, counting, values }.run(&mut collector, metrics).await?
+            let grouping = Grouping { task, layer, context, open, counting };
+            grouping.run(values, &mut collector, metrics).await?
+        }
+        Covered::Tuples(paths) => {
+            let grouping = Grouping { task, layer, context, open, counting };
+            grouping.run_tuples(paths, &mut collector, metrics).await?
         }
     };
     metrics.index_time += begun.elapsed();

@@ -483,7 +483,7 @@ impl Case {
                 Direction::Backward => code <= from,
             });
         }
-        let path = index_path(&steps);
+        let (path, is_whole) = (index_path(&steps), from.is_none());
         let mut walk = reader.walk(&path, direction, from.clone(), within.as_ref()).await.unwrap();
         let mut counts = reader.walk(&path, direction, from, within.as_ref()).await.unwrap();
         let mut found = Vec::new();
@@ -500,6 +500,21 @@ impl Case {
             found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
         }
         assert!(counts.next_counted(|_, _| Detail::Count).await.unwrap().is_none());
+        if is_whole && !steps.contains(&None) {
+            let mut turned: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
+            for piece in 0..reader.piece_count() {
+                let columns = reader.columns(piece, std::slice::from_ref(&path), within.as_ref()).await;
+                let columns = columns.unwrap().unwrap();
+                columns.for_each(|number, places| {
+                    if let Some(place) = places[0].checked_sub(1) {
+                        let (code, _) = &columns.columns()[0].codes[place as usize];
+                        turned.entry(code.clone()).or_default().insert(number.counter());
+                    }
+                    true
+                });
+            }
+            assert_eq!(turned, expected.iter().cloned().collect(), "{steps:?}");
+        }
         assert_eq!(found, expected, "{steps:?} {direction:?}");
     }
 
