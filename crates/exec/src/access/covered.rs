@@ -102,10 +102,9 @@ fn groups<'l>(
     for Aggregate { kind, argument } in aggregates {
         match kind {
             AggregateKind::Count if is_document(argument) => continue,
-            // Of equal numbers extremes and sets prefer some kinds, so they must see the documents.
-            AggregateKind::Min | AggregateKind::Max | AggregateKind::MakeSet | AggregateKind::CountIf => {
-                look.is_plain = false;
-            }
+            AggregateKind::Min | AggregateKind::Max => look.has_extremes = true,
+            // Of equal numbers sets prefer some kinds, so they must see the documents.
+            AggregateKind::MakeSet | AggregateKind::CountIf => look.is_plain = false,
             AggregateKind::MakeList => return None,
             AggregateKind::Count | AggregateKind::Sum | AggregateKind::Avg => {}
         }
@@ -140,13 +139,15 @@ const PATHS_MAX: usize = 4;
 struct Look<'l> {
     paths: Vec<Vec<&'l str>>,
     is_plain: bool,
+    /// Whether there are extremes, which prefer some kinds of equal numbers.
+    has_extremes: bool,
     /// Whether expressions shall be tried on values, without time and without what is inside of them.
     is_for_tests: bool,
 }
 
 impl Default for Look<'_> {
     fn default() -> Self {
-        Look { paths: Vec::new(), is_plain: true, is_for_tests: false }
+        Look { paths: Vec::new(), is_plain: true, has_extremes: false, is_for_tests: false }
     }
 }
 
@@ -196,7 +197,8 @@ impl<'l> Look<'l> {
     }
 
     fn covered(self, index: &IndexReader, is_ordered: bool) -> Option<Covered<'l>> {
-        let is_plain = self.is_plain;
+        // Side by side it is seen which documents decide.
+        let is_plain = self.is_plain && !(self.has_extremes && self.paths.len() == 1);
         let values = |names: Vec<&'l str>| {
             let Place { path, text } = lookup::place_of(&names, index)?;
             Some(Values { names, path, text, is_plain, needs_ends: is_ordered || !is_plain })

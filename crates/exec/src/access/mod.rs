@@ -7,10 +7,11 @@
 //! | `ordered` | in the order of a sort key, as an index has it |
 //! | `lookup`, `known`, `spatial`, `tested` | what an index can say about a filter, by lookups or value by value |
 //! | `covered`, `counting` | what an index answers by itself, and of which documents |
-//! | `folds`, `values`, `tuples` | such answers: aggregates over everything; groups and different results |
+//! | `folds`, `values`, `tuples`, `extremes` | such answers: aggregates over everything; groups and different results |
 
 mod counting;
 mod covered;
+mod extremes;
 mod folds;
 mod known;
 mod lookup;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use value::{Value, decode_key};
 
 use super::covered::Values;
+use super::extremes::{Extremes, Witness};
 use super::values::{Ends, Grouping, is_out_of_sight};
 use crate::collect::Collector;
 use crate::fault::query_fault;
@@ -49,6 +50,10 @@ impl Grouping<'_> {
         let query = self.unfiltered();
         let index_paths: Vec<IndexPath> = paths.iter().map(|values| values.path.clone()).collect();
         let tuples_max = (self.counting.count / TUPLES_SHARE).max(TUPLES_MIN);
+        let is_plain = paths.iter().all(|values| values.is_plain);
+        let grouping = self.layer.query.grouping.as_ref().filter(|_| is_plain);
+        let mut extremes = grouping.map(|grouping| Extremes::new(grouping, paths));
+        let mut held = self.context.budget.holding();
         let mut apart = Vec::new();
         let mut made = 0_u64;
         for piece in 0..self.counting.index.piece_count() {
@@ -68,6 +73,9 @@ impl Grouping<'_> {
             for (done, (places, alike)) in tuples.into_iter().enumerate() {
                 let document = document(paths, &known, &places);
                 let ends: Ends = Some((alike.first, alike.last));
+                if let Some(extremes) = &mut extremes {
+                    held.add(extremes.add(&columns, &places, alike.first)).map_err(query_fault)?;
+                }
                 self.add(&query, &document, ends, alike.count, collector)?;
                 if done % TUPLES_AT_A_TIME == TUPLES_AT_A_TIME - 1 {
                     self.context.check_time().map_err(query_fault)?;
@@ -77,8 +85,31 @@ impl Grouping<'_> {
             self.context.check_time().map_err(query_fault)?;
             tokio::task::yield_now().await;
         }
+        let witnesses = extremes.map(|extremes| extremes.witnesses()).unwrap_or_default();
+        if witnesses.len() as u64 > self.apart_max() || !self.agree(&witnesses, metrics).await? {
+            return Ok(false);
+        }
         self.finish(&apart, collector, metrics).await?;
         Ok(true)
+    }
+
+    /// Whether the documents have the kinds that are hoped for.
+    async fn agree(&self, witnesses: &[Witness<'_>], metrics: &mut QueryMetrics) -> Result<bool, Fault> {
+        let mut numbers: Vec<DocumentNumber> = witnesses.iter().map(|witness| witness.number).collect();
+        numbers.dedup();
+        let mut agreed = 0;
+        self.read(&numbers, metrics, |row, item| {
+            let number = item.stored.map(|stored| stored.number);
+            let first = witnesses.partition_point(|witness| Some(witness.number) < number);
+            let alike = witnesses[first..].iter().take_while(|witness| Some(witness.number) == number);
+            for witness in alike {
+                let value = row.evaluate(witness.argument)?;
+                agreed += usize::from(value.is_some_and(|value| value.kind() == witness.kind));
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(agreed == witnesses.len())
     }
 }
 

@@ -149,7 +149,7 @@ impl Grouping<'_> {
     }
 
     /// Reads documents and hands their rows on.
-    async fn read(
+    pub(super) async fn read(
         &self,
         numbers: &[DocumentNumber],
         metrics: &mut QueryMetrics,

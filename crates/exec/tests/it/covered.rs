@@ -32,7 +32,9 @@ async fn mixed(partitions: u32) -> House {
     house
 }
 
-const QUERIES: [&str; 38] = [
+const QUERIES: [&str; 40] = [
+    "SELECT c.kind, MIN(c.v) AS low, MAX(c.v) AS high FROM c WHERE NOT IS_ARRAY(c.v) GROUP BY c.kind",
+    "SELECT c.n, MAX(c.v) AS high FROM c WHERE IS_NUMBER(c.v) GROUP BY c.n",
     "SELECT c.kind, c.v, COUNT(1) AS n FROM c GROUP BY c.kind, c.v",
     "SELECT c.kind, SUM(c.n) AS sum, AVG(c.n) AS average, COUNT(c.v) AS values FROM c GROUP BY c.kind",
     "SELECT c.kind, SUM(c.n) AS sum FROM c WHERE c.n > 2 AND c.v != 1 GROUP BY c.kind",
@@ -119,6 +121,7 @@ async fn no_more_documents_are_read_than_the_index_leaves_open() {
     for (text, most) in [
         ("SELECT c.r, COUNT(1) AS n FROM c GROUP BY c.r", 6),
         ("SELECT VALUE MIN(c.n) FROM c", 2),
+        ("SELECT c.kind, MIN(c.r) AS low, MAX(c.r) AS high FROM c GROUP BY c.kind", 6),
         ("SELECT VALUE MAX(c._ts) FROM c", 2),
     ] {
         let read = documents_read(&house, text).await;
