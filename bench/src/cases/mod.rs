@@ -94,12 +94,19 @@ pub(crate) async fn drive_for_a_profiler(
     // A second run finds the documents there.
     let _ = fill_indexed(address, "medium", count, COMPOSITE).await;
     let container = "medium".to_owned();
-    let first = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis() as usize;
+    // No two runs against one server create the same documents.
+    let first = std::process::id() as usize * 10_000_000;
     let (connections, work) = match what {
         "reads" => (READERS, Work::Read { container, count }),
         "creates" => (WRITERS, Work::Create { container, first }),
+        "creates8" => {
+            let container = "eight".to_owned();
+            let _ = load::create_container(address, &container, create::EIGHT_PARTITIONS, "").await;
+            (WRITERS, Work::Create { container, first })
+        }
         other => {
-            let question = Question::named(other).ok_or("reads, creates, or a question by its name")?;
+            let question =
+                Question::named(other).ok_or("reads, creates, creates8 or a question by its name")?;
             (READERS, Work::Query { container, question, count })
         }
     };

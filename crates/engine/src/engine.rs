@@ -6,7 +6,7 @@ use crate::jobs::Jobs;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
-use partition::index::{IndexMemory, IndexOptions};
+use partition::index::{ComputedReader, IndexMemory, IndexOptions};
 use partition::{RecordCache, commit_fault};
 use std::sync::Arc;
 
@@ -31,6 +31,9 @@ pub struct EngineOptions {
     pub query_bounds: QueryBounds,
     /// Sizes of the index.
     pub index: IndexOptions,
+    /// Who reads the queries of computed properties, so that their values can be indexed: the engine knows no query
+    /// text. What is not read is not indexed.
+    pub computed_reader: ComputedReader,
 }
 
 impl Default for EngineOptions {
@@ -42,6 +45,7 @@ impl Default for EngineOptions {
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),
             index: IndexOptions::default(),
+            computed_reader: |_| None,
         }
     }
 }
@@ -66,7 +70,8 @@ impl Engine {
         options: EngineOptions,
         ambient: Arc<dyn Ambient>,
     ) -> Result<Arc<Engine>, Fault> {
-        let catalog = Catalog::open(&store, |bytes| ambient.fill_random(bytes)).await?;
+        let catalog =
+            Catalog::open(&store, options.computed_reader, |bytes| ambient.fill_random(bytes)).await?;
         let secrets = catalog.secrets();
         let continuation_key = ContinuationKey::new(secrets.continuation);
         let access = Access::new(options.keys.clone(), secrets.token);

@@ -51,6 +51,11 @@ impl Engine {
         Ok(opened.iter().map(|partition| partition.index_progress()).min().unwrap_or(100))
     }
 
+    /// Bytes of documents that the indexes of all containers hold in memory; the bound is among the options.
+    pub fn index_memory_bytes(&self) -> usize {
+        self.index_memory.held_bytes()
+    }
+
     /// Compares the index of every partition of a container with its records; for checks, not for requests.
     pub async fn audit_index(&self, container: &Container) -> Result<Vec<IndexFinding>, Fault> {
         let mut findings = Vec::new();

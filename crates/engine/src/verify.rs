@@ -5,7 +5,7 @@
 use crate::catalog::{CatalogState, Container};
 use kv::{Durability, Store};
 use model::{Ambient, ContainerNumber, Fault};
-use partition::index::{IndexFinding, IndexMemory, IndexOptions};
+use partition::index::{ComputedReader, IndexFinding, IndexMemory, IndexOptions};
 use partition::keyspace::PartitionId;
 use partition::{
     AuditScope, ExpiryRule, Finding, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, audit,
@@ -55,9 +55,14 @@ impl Verification {
 
 /// Checks everything in a store that nobody else uses.
 ///
-/// The rows are only read. The index is asked as a server would ask it: partitions are opened and closed, which may
+/// The queries of computed properties are read by `computed_reader`, which must be the server's: else it would be another
+/// index that is checked. The rows are only read. The index is asked as a server would ask it: partitions are opened and closed, which may
 /// make anew what the last server did not bring to the disk.
-pub async fn verify(store: &Store, ambient: Arc<dyn Ambient>) -> Result<Verification, Fault> {
+pub async fn verify(
+    store: &Store,
+    computed_reader: ComputedReader,
+    ambient: Arc<dyn Ambient>,
+) -> Result<Verification, Fault> {
     let surroundings = Surroundings {
         store: store.clone(),
         cache: Arc::new(RecordCache::new(0, 0)),
@@ -66,7 +71,7 @@ pub async fn verify(store: &Store, ambient: Arc<dyn Ambient>) -> Result<Verifica
         index: IndexMemory::new(IndexOptions::default()),
     };
     let view = store.view().map_err(read_fault)?;
-    let state = CatalogState::load(&view).await?;
+    let state = CatalogState::load(&view, computed_reader).await?;
     let mut verification = Verification { containers: Vec::new(), strays: stray_containers(&view).await? };
     for container in state.containers() {
         let partitions = partitions(container);

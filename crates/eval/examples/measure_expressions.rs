@@ -47,6 +47,27 @@ fn main() {
             ),
         ),
         (
+            "c.status IN (a thousand)",
+            Expression::In(
+                Box::new(path(&["status"])),
+                (0..1000).map(|number| constant(Value::from(format!("status {number}").as_str()))).collect(),
+            ),
+        ),
+        (
+            "c.status = 'status 0' AND c.a = 0 OR … (a thousand)",
+            Expression::Or(
+                (0..1000)
+                    .map(|number| {
+                        let status = constant(Value::from(format!("status {number}").as_str()));
+                        Expression::And(vec![
+                            compare(BinaryOperator::Equal, path(&["status"]), status),
+                            compare(BinaryOperator::Equal, path(&["a"]), constant(Value::Int64(number))),
+                        ])
+                    })
+                    .collect(),
+            ),
+        ),
+        (
             "CONTAINS(c.notes, 'five')",
             Expression::Call(Function::Contains, vec![path(&["notes"]), constant(Value::from("five"))]),
         ),

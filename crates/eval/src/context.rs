@@ -1,13 +1,12 @@
 //! What an evaluation needs beside its row: time, chance, functions of the user's, a budget.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use model::Ambient;
 use thiserror::Error;
 use value::Value;
 
-use crate::functions::PatternCache;
-use crate::{Budget, EvalFault};
+use crate::{Budget, EvalFault, Patterns};
 
 /// Rows between two looks at the clock.
 const ROWS_BETWEEN_LOOKS: u64 = 4096;
@@ -34,7 +33,8 @@ pub struct Context<'a> {
     pub budget: Arc<Budget>,
     /// When it must be done, if there is such a time.
     pub deadline: Option<Deadline>,
-    pub(crate) patterns: Mutex<PatternCache>,
+    /// The patterns that it has read.
+    pub patterns: Arc<Patterns>,
 }
 
 impl<'a> Context<'a> {
@@ -46,7 +46,7 @@ impl<'a> Context<'a> {
             user_functions: &NoUserFunctions,
             budget: budget.into(),
             deadline: None,
-            patterns: Mutex::default(),
+            patterns: Arc::default(),
         }
     }
 

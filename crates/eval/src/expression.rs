@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use plan::query::{BinaryOperator, Expression, LikePattern, Query, SubqueryKind};
+use plan::query::{Alternatives, BinaryOperator, Expression, LikePattern, Query, SubqueryKind};
 use value::{Value, ValueRef};
 
 use crate::budget::Scale;
 use crate::functions::{self, Call};
-use crate::{Computed, Context, EvalFault, GroupRow, Row, like, operators, query};
+use crate::{Computed, Context, EvalFault, GroupRow, Row, operators, query};
 
 /// Most levels of an expression, those of its subqueries included.
 ///
@@ -182,7 +182,16 @@ impl<'a> Frame<'a> {
         Ok(known.map(Computed::from))
     }
 
-    fn or(self, terms: &'a [Expression]) -> Outcome<'a> {
+    fn or(self, terms: &'a Alternatives) -> Outcome<'a> {
+        if let Some(key) = terms.key()
+            && let Some(value) = self.evaluate(key)?
+        {
+            return self.any(terms.picked(value.as_ref()));
+        }
+        self.any(terms.iter())
+    }
+
+    fn any(self, terms: impl Iterator<Item = &'a Expression>) -> Outcome<'a> {
         let mut known = Some(false);
         for term in terms {
             known = operators::or(known, self.truth(term)?);
@@ -193,8 +202,12 @@ impl<'a> Frame<'a> {
         Ok(known.map(Computed::from))
     }
 
-    fn is_in(self, operand: &'a Expression, candidates: &'a [Expression]) -> Outcome<'a> {
+    fn is_in(self, operand: &'a Expression, candidates: &'a Alternatives) -> Outcome<'a> {
         let operand = defined!(self.evaluate(operand));
+        if candidates.are_constants() {
+            let is_in = candidates.picked(operand.as_ref()).next().is_some();
+            return Ok(Some((is_in && !operators::is_nan(operand.as_ref())).into()));
+        }
         for candidate in candidates {
             if let Some(candidate) = self.evaluate(candidate)?
                 && operators::equal(operand.as_ref(), candidate.as_ref())
@@ -224,7 +237,7 @@ impl<'a> Frame<'a> {
         let (Some(text), Some(wanted)) = (operand.as_ref().as_str(), value.as_ref().as_str()) else {
             return Ok(None);
         };
-        Ok(Some(like::like(text, wanted, pattern.escape)?.into()))
+        Ok(Some(self.context.patterns.like(wanted, pattern.escape)?.matches(text).into()))
     }
 
     pub(crate) fn conditional(

@@ -30,6 +30,7 @@ impl Place {
 }
 
 /// A stretch between two `%`.
+#[derive(Debug)]
 enum Piece {
     Literal(String),
     Places(Vec<Place>),
@@ -180,19 +181,30 @@ fn set(text: &str) -> Option<(Place, &str)> {
     Some((Place::Set { negated, ranges }, &body[end + 1..]))
 }
 
-/// Whether the whole text is as the pattern says.
-pub(crate) fn like(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, EvalFault> {
-    let pieces = pieces(pattern, escape)?;
-    let Some((first, behind)) = pieces.split_first() else {
-        return Ok(text.is_empty());
-    };
-    let rest = first.strip_from_start(text);
-    let Some((last, middle)) = behind.split_last() else {
-        return Ok(rest.is_some_and(str::is_empty));
-    };
-    let rest = rest.and_then(|rest| last.strip_from_end(rest));
-    let rest = rest.and_then(|rest| middle.iter().try_fold(rest, |rest, piece| piece.strip_from_first(rest)));
-    Ok(rest.is_some())
+/// A pattern made ready.
+#[derive(Debug)]
+pub(crate) struct LikeMatcher {
+    pieces: Vec<Piece>,
+}
+
+impl LikeMatcher {
+    pub(crate) fn new(pattern: &str, escape: Option<char>) -> Result<LikeMatcher, EvalFault> {
+        Ok(LikeMatcher { pieces: pieces(pattern, escape)? })
+    }
+
+    /// Whether the whole text is as the pattern says.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        let Some((first, behind)) = self.pieces.split_first() else {
+            return text.is_empty();
+        };
+        let rest = first.strip_from_start(text);
+        let Some((last, middle)) = behind.split_last() else {
+            return rest.is_some_and(str::is_empty);
+        };
+        let rest = rest.and_then(|rest| last.strip_from_end(rest));
+        rest.and_then(|rest| middle.iter().try_fold(rest, |rest, piece| piece.strip_from_first(rest)))
+            .is_some()
+    }
 }
 
 #[cfg(test)]
@@ -215,6 +227,10 @@ mod tests {
         check("ab_d", "ab", LikeRest::Pattern);
         check("a[bc]%", "a", LikeRest::Pattern);
         assert_eq!(like_beginning(&"_".repeat(LIKE_PIECE_MAX + 1), None), None);
+    }
+
+    fn like(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, EvalFault> {
+        LikeMatcher::new(pattern, escape).map(|matcher| matcher.matches(text))
     }
 
     #[track_caller]

@@ -53,7 +53,8 @@ pub(crate) fn order(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Ordering>
     Some(compare(left, right))
 }
 
-fn is_nan(value: ValueRef<'_>) -> bool {
+/// Whether this is the number that equals nothing.
+pub(crate) fn is_nan(value: ValueRef<'_>) -> bool {
     matches!(value.kind(), Kind::Double | Kind::Decimal) && value.as_f64().is_some_and(f64::is_nan)
 }
 

@@ -39,19 +39,8 @@ pub(crate) fn insert(query: &mut Query, computed: &[ComputedProperty]) -> Result
 
 /// The expression of a computed property: `SELECT VALUE expression FROM c` and nothing else.
 fn value_of<'q>(name: &str, query: &'q Query) -> Result<&'q Expression, Fault> {
-    let is_plain = matches!(&query.sources[..], [Source::Container { path }] if path.is_empty())
-        && query.filter.is_none()
-        && query.grouping.is_none()
-        && matches!(query.order, Order::None)
-        && !query.distinct
-        && query.offset == 0
-        && query.limit.is_none();
-    match &query.projection {
-        Projection::Value(value) if is_plain => Ok(value),
-        Projection::Value(_) | Projection::Row(_) | Projection::Object(_) => {
-            Err(refused(format!("the computed property '{name}' is not of the form SELECT VALUE … FROM c")))
-        }
-    }
+    let odd = || refused(format!("the computed property '{name}' is not of the form SELECT VALUE … FROM c"));
+    query.plain_value().ok_or_else(odd)
 }
 
 /// The member of the document that an expression names, if it does.

@@ -1,7 +1,7 @@
 //! What all partitions share that work for one page.
 
 use bytes::Bytes;
-use eval::{Budget, Context, Deadline};
+use eval::{Budget, Context, Deadline, Patterns};
 use kv::KeyRange;
 use model::{Ambient, EffectiveRange, Fault, Lsn, PartitionOrdinal};
 use partition::index::Lookup;
@@ -91,6 +91,7 @@ pub(crate) struct Task {
     pub(crate) program: Arc<Program>,
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) budget: Arc<Budget>,
+    patterns: Arc<Patterns>,
     /// Seconds since 1970 at which documents count as expired or not.
     now_seconds: u64,
     now_static_ms: u64,
@@ -111,6 +112,7 @@ impl Task {
         Task {
             program,
             budget: Arc::new(Budget::new(bounds.memory_bytes, bounds.rows)),
+            patterns: Arc::default(),
             now_seconds: ambient.now_seconds(),
             ambient,
             now_static_ms,
@@ -135,6 +137,7 @@ impl Task {
         let mut context = Context::new(&*self.ambient, Arc::clone(&self.budget));
         context.now_static_ms = self.now_static_ms;
         context.deadline = Some(self.deadline);
+        context.patterns = Arc::clone(&self.patterns);
         context
     }
 

@@ -1,6 +1,6 @@
 //! What a partition must know of its container's definition.
 
-use crate::index::Rules;
+use crate::index::{ComputedReader, Rules, indexable};
 use model::{ContainerDefinition, DefaultTtl, PartitionKeyDefinition, UniqueKeyPolicy};
 use std::sync::Arc;
 
@@ -19,14 +19,23 @@ pub struct ContainerShape {
     pub(crate) rules: Arc<Rules>,
 }
 
-impl From<&ContainerDefinition> for ContainerShape {
-    fn from(definition: &ContainerDefinition) -> ContainerShape {
+impl ContainerShape {
+    /// What the definition says; the queries of its computed properties are read by `reader`.
+    pub fn new(definition: &ContainerDefinition, reader: ComputedReader) -> ContainerShape {
+        let computed = indexable(&definition.policies.computed, reader);
         ContainerShape {
             partition_key: definition.partition_key.clone(),
             default_ttl: definition.default_ttl,
             is_expiry_pending: false,
             unique_keys: definition.unique_keys.clone(),
-            rules: Arc::new(Rules::new(&definition.policies.indexing)),
+            rules: Arc::new(Rules::new(&definition.policies.indexing, computed)),
         }
+    }
+}
+
+impl From<&ContainerDefinition> for ContainerShape {
+    /// The same for a container whose computed properties are not indexed.
+    fn from(definition: &ContainerDefinition) -> ContainerShape {
+        ContainerShape::new(definition, |_| None)
     }
 }

@@ -2,7 +2,7 @@
 //! door's face.
 
 use crate::auth::{Signed, authenticate as judge};
-use crate::lower::{QueryText, TextCache, pinned_keys};
+use crate::lower::{QueryText, TextCache, advice, pinned_keys};
 use crate::resource_token;
 use crate::route::Path;
 use crate::wire::names;
@@ -49,6 +49,7 @@ pub fn query_body(body: &[u8]) {
         let keys = pinned_keys(&query, &definition).unwrap_or_default();
         assert!(keys.iter().all(|key| (1..=2).contains(&key.components.len())));
     }
+    assert!(advice(&query).is_none_or(|advice| HeaderValue::try_from(advice).is_ok()));
     for extent in [Extent::OneKey, Extent::Ranges] {
         let Ok(plan) = client_plan(&tree, &query, extent, &|_| true) else { continue };
         check_rewritten(plan.rewritten.as_ref());

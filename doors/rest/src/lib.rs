@@ -20,4 +20,5 @@ mod service;
 mod wire;
 
 pub use cors::CorsPolicy;
+pub use lower::read_computed_property;
 pub use service::{ConnectionInfo, RestDoor, RestOptions};

@@ -65,6 +65,7 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
         durability: settings.durability,
         record_cache_bytes: usize::try_from(settings.cache_bytes - block_cache_bytes(&settings))
             .unwrap_or(usize::MAX),
+        computed_reader: rest::read_computed_property,
         ..EngineOptions::default()
     };
     let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await;

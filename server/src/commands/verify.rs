@@ -38,7 +38,8 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
     let verification = runtime.block_on(async {
-        let verification = engine::verify(&store, Arc::new(SystemAmbient::new())).await;
+        let verification =
+            engine::verify(&store, rest::read_computed_property, Arc::new(SystemAmbient::new())).await;
         // Nothing was changed; what closing would say of the disk is no answer to what was asked.
         let _ = store.close().await;
         verification

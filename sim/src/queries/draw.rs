@@ -13,8 +13,23 @@ const KEYS: u64 = 9;
 const FILTER_LEVELS: usize = 3;
 
 /// Members that filters, orders and groups look at.
-const PATHS: [&[&str]; 11] =
-    [&["a"], &["b"], &["n"], &["g"], &["o"], &["o", "x"], &["s"], &["id"], &["pk"], &["_ts"], &["missing"]];
+const PATHS: [&[&str]; 15] = [
+    &["a"],
+    &["b"],
+    &["n"],
+    &["g"],
+    &["o"],
+    &["o", "x"],
+    &["s"],
+    &["id"],
+    &["pk"],
+    &["_ts"],
+    &["missing"],
+    &["cp_g"],
+    &["cp_n"],
+    &["cp_o"],
+    &["cp_o", "x"],
+];
 
 /// A document: its partition key, its id and its body.
 pub(super) fn document(random: &mut Random) -> (String, String, Map<String, Json>) {
@@ -79,29 +94,6 @@ fn any_value(random: &mut Random, levels: usize) -> Json {
         10 | 11 => (0..random.below(3)).map(|_| any_value(random, levels - 1)).collect(),
         _ => json!({ "x": any_value(random, levels - 1), "y": 1 }),
     }
-}
-
-/// An indexing policy.
-pub(super) fn policy(random: &mut Random) -> Json {
-    let member = |path: &str, order: &str| json!({ "path": path, "order": order });
-    let mut policy = match random.below(5) {
-        0 => return json!({ "indexingMode": "none", "automatic": false }),
-        1 => json!({
-            "includedPaths": [{ "path": "/*" }],
-            "excludedPaths": [{ "path": "/a/*" }, { "path": "/tags/*" }],
-        }),
-        2 => json!({ "includedPaths": [{ "path": "/*" }], "compositeIndexes": [
-            [member("/g", "ascending"), member("/n", "ascending")],
-            [member("/g", "descending"), member("/a", "ascending")],
-            [member("/a", "ascending"), member("/s", "descending")],
-        ] }),
-        _ => json!({}),
-    };
-    if random.chance(70) {
-        let types = *random.pick(&[&[][..], &["Point"], &["Polygon", "LineString"]]);
-        policy["spatialIndexes"] = json!([{ "path": "/loc/*", "types": types }]);
-    }
-    policy
 }
 
 /// Nothing where documents do not expire, -1 where only those expire that say it.
@@ -179,9 +171,16 @@ fn rows(random: &mut Random, joins: bool) -> Shape {
     let mut order: Vec<_> = (0..keys).map(|_| (term(random, false), random.chance(40))).collect();
     if keys == 2 && random.chance(60) {
         // Orders that composite indexes have.
-        let (first, second) = *random.pick(&[("g", "n"), ("g", "a"), ("a", "s")]);
-        order[0].0 = Term::Path(vec![first]);
-        order[1].0 = Term::Path(vec![second]);
+        let pairs: [[&[&str]; 2]; 5] = [
+            [&["g"], &["n"]],
+            [&["g"], &["a"]],
+            [&["a"], &["s"]],
+            [&["cp_g"], &["n"]],
+            [&["n"], &["cp_o", "x"]],
+        ];
+        for (key, path) in order.iter_mut().zip(random.pick(&pairs)) {
+            key.0 = Term::Path(path.to_vec());
+        }
     }
     Shape::Rows { projection, order, distinct }
 }
@@ -279,7 +278,10 @@ fn constant(random: &mut Random, term: &Term) -> Json {
         Term::Path(names) if names[..] == ["id"] => format!("d{}", random.below(IDS)).into(),
         Term::Path(names) if names[..] == ["pk"] => format!("k{}", random.below(KEYS)).into(),
         Term::Path(names) if names[..] == ["g"] => random.pick(&["x", "y", "z"]).to_string().into(),
-        Term::Path(names) if names[..] == ["n"] && random.chance(80) => number_value(random),
+        Term::Path(names) if names[..] == ["cp_g"] => random.pick(&["X", "Y", "xy", "zy"]).to_string().into(),
+        Term::Path(names) if matches!(names[..], ["n"] | ["cp_n"]) && random.chance(80) => {
+            number_value(random)
+        }
         Term::Path(names) if names[..] == ["s"] => long_text(random).into(),
         Term::Path(names) if names[..] == ["_ts"] => {
             (crate::ambient::START_SECONDS + random.below(40)).into()

@@ -5,6 +5,7 @@
 //! not know; they are asked for twice in pages of different sizes without a change in between, and must come in the
 //! same order with the content that the rules say.
 
+use super::definition::{Computed, definition, lowered};
 use super::draw;
 use super::rules::{self, Item, canonical};
 use super::wish::{Reach, Shape, Wish};
@@ -33,6 +34,8 @@ const WISHES: u64 = 50;
 const DOCUMENTS_MAX: u64 = 45;
 /// Sizes of pages: small ones, so that much is left, and one for all.
 const PAGES: [u64; 6] = [1, 2, 3, 6, 12, 60];
+/// Queries of a hundred before which the container is defined anew.
+const REDEFINITION_PERCENT: u64 = 3;
 /// Longest text of a continuation.
 const CONTINUATION_MAX: usize = 1024;
 
@@ -57,6 +60,10 @@ pub fn duel(seed: u64) -> Result<Tally, Complaint> {
             ring.change(&mut random).await?;
         }
         for round in 0..WISHES {
+            if random.chance(REDEFINITION_PERCENT) {
+                let computed = Computed::draw(&mut random);
+                ring.redefine(&mut random, computed).await?;
+            }
             let wish = draw::wish(&mut random, ring.partitions);
             let compared = match &wish.shape {
                 Shape::Rows { order, distinct, .. } if !order.is_empty() || !distinct => {
@@ -89,6 +96,7 @@ struct Ring {
     partitions: u32,
     /// When documents expire that do not say it, if they can expire.
     default_ttl: Option<i64>,
+    computed: Computed,
     items: BTreeMap<(String, String), Item>,
     tally: Tally,
 }
@@ -97,7 +105,11 @@ impl Ring {
     async fn new(seed: u64, random: &mut Random) -> Result<Ring, Fault> {
         let ambient = Arc::new(SeededAmbient::seeded(seed));
         let store = Store::memory(&SPACES, CommitMode::Thread);
-        let options = EngineOptions { keys: vec![AccountKey::new(ACCOUNT_KEY)], ..EngineOptions::default() };
+        let options = EngineOptions {
+            keys: vec![AccountKey::new(ACCOUNT_KEY)],
+            computed_reader: lowered,
+            ..EngineOptions::default()
+        };
         let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await?;
         let unsigned = || Fault::Internal("the signature was refused".to_owned());
         let mut mac = Hmac::<Sha256>::new_from_slice(ACCOUNT_KEY).map_err(|_| unsigned())?;
@@ -106,22 +118,15 @@ impl Ring {
         let principal = engine.access().verify_signature(b"payload", &signature, 1).ok_or_else(unsigned)?;
         let partitions = u32::try_from(random.between(1, 8)).unwrap_or(1);
         let default_ttl = draw::default_ttl(random);
-        let definition = ContainerDefinition::from_json(&definition(random, default_ttl))?;
+        let computed = Computed::draw(random);
+        let definition = ContainerDefinition::from_json(&definition(random, computed, default_ttl))?;
         let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
         let database = engine.create_database(pass()?, "d", None).await?;
         let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
         let container = engine.create_container(pass()?, &database, definition, Some(throughput)).await?;
         let tally = Tally::default();
-        Ok(Ring {
-            engine,
-            principal,
-            container,
-            ambient,
-            partitions,
-            default_ttl,
-            items: BTreeMap::new(),
-            tally,
-        })
+        let items = BTreeMap::new();
+        Ok(Ring { engine, principal, container, ambient, partitions, default_ttl, computed, items, tally })
     }
 
     /// Writes or deletes a document, or lets time pass.
@@ -131,7 +136,8 @@ impl Ring {
             return Ok(());
         }
         if random.chance(2) {
-            return self.redefine(random).await;
+            // Other computed properties would make it another query, with other pages.
+            return self.redefine(random, self.computed).await;
         }
         let (key, id, body) = draw::document(random);
         let place = (key.clone(), id.clone());
@@ -143,7 +149,8 @@ impl Ring {
             return Ok(());
         }
         let stored = self.put(&key, &body).await?;
-        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts, body });
+        let seen = self.computed.seen(&body);
+        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts, body, seen });
         Ok(())
     }
 
@@ -173,17 +180,21 @@ impl Ring {
     }
 
     /// Gives the container another indexing policy and perhaps another default time to live.
-    async fn redefine(&mut self, random: &mut Random) -> Result<(), Complaint> {
+    async fn redefine(&mut self, random: &mut Random, computed: Computed) -> Result<(), Complaint> {
         if random.chance(50) {
             self.clear_expired().await?;
             self.default_ttl = draw::default_ttl(random);
         }
-        let body = definition(random, self.default_ttl);
+        let body = definition(random, computed, self.default_ttl);
         let access = self.engine.access();
         let pass = access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account);
         let pass = pass.map_err(|fault| fault.to_string())?;
         let replaced = self.engine.replace_container(pass, &self.container, &body, &Condition::None).await;
         self.container = replaced.map_err(|fault| format!("a definition was refused: {fault}"))?;
+        self.computed = computed;
+        for item in self.items.values_mut() {
+            item.seen = computed.seen(&item.body);
+        }
         Ok(())
     }
 
@@ -241,10 +252,13 @@ impl Ring {
                 Scope::Key(key.map_err(|fault| fault.to_string())?)
             }
         };
+        let computed = self.computed.queries().iter();
+        let computed = computed.map(|(name, text)| Some(((*name).to_owned(), lowered(text)?)));
+        let computed: Option<Vec<_>> = computed.collect();
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            computed: Arc::from([]),
+            computed: computed.ok_or("a computed property is no query")?.into(),
             scope,
             items_max,
             continuation,
@@ -352,14 +366,6 @@ impl Ring {
         expected.sort();
         if found == expected { Ok(()) } else { Err(difference(&found, &expected, false)) }
     }
-}
-
-/// A definition of the container with some policy.
-fn definition(random: &mut Random, default_ttl: Option<i64>) -> Json {
-    json!({
-        "id": "c", "defaultTtl": default_ttl, "indexingPolicy": draw::policy(random),
-        "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-    })
 }
 
 fn row_text(row: &QueryRow) -> Result<String, Complaint> {

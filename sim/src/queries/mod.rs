@@ -3,10 +3,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `wish` | what is asked, as a tree of its own and as SQL text |
+//! | `definition` | containers, their indexing policies and computed properties |
 //! | `draw`, `places` | documents, geometries, wishes and changes of a seed |
 //! | `rules` | what a wish comes to: full scans over JSON trees, sorting, folding |
 //! | `duel` | both sides over one container of one to eight partitions |
 
+mod definition;
 mod draw;
 mod duel;
 mod places;

@@ -16,6 +16,8 @@ pub(super) struct Item {
     pub(super) number: u64,
     pub(super) ts: u64,
     pub(super) body: Map<String, Json>,
+    /// The body with the computed properties in it.
+    pub(super) seen: Map<String, Json>,
 }
 
 /// Where a row stands: its sort keys, its document, its place among the document's rows.
@@ -163,7 +165,7 @@ fn value(term: &Term, item: &Item, element: Option<&Json>) -> Option<Json> {
         Term::Path(names) if names[..] == ["_ts"] => Some(item.ts.into()),
         Term::Path(names) => {
             let (first, rest) = names.split_first()?;
-            let mut value = item.body.get(*first)?;
+            let mut value = item.seen.get(*first)?;
             for name in rest {
                 value = value.as_object()?.get(*name)?;
             }

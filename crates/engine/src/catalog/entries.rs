@@ -6,6 +6,7 @@ use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, Lsn,
     OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
 };
+use partition::index::ComputedReader;
 use partition::{ContainerShape, PhysicalPartition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,6 +104,14 @@ pub(crate) struct ContainerParts {
     pub(crate) database: Arc<Database>,
     pub(crate) definition: ContainerDefinition,
     pub(crate) stamp: Stamp,
+    /// Who reads the queries of its computed properties.
+    pub(crate) computed_reader: ComputedReader,
+}
+
+impl ContainerParts {
+    fn shape(&self) -> ContainerShape {
+        ContainerShape::new(&self.definition, self.computed_reader)
+    }
 }
 
 /// A container. A replaced definition is a new value of this type that shares the partitions.
@@ -120,7 +129,7 @@ pub struct Container {
 
 impl Container {
     pub(crate) fn new(parts: ContainerParts, map: PartitionMap) -> Container {
-        let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&parts.definition)));
+        let shape = Arc::new(ArcSwap::from_pointee(parts.shape()));
         Container::assemble(parts, false, shape, Arc::new(map))
     }
 
@@ -132,7 +141,7 @@ impl Container {
 
     /// What partitions must know of this definition.
     fn own_shape(&self) -> ContainerShape {
-        let mut shape = ContainerShape::from(&self.parts.definition);
+        let mut shape = self.parts.shape();
         shape.is_expiry_pending = self.expiry_pending;
         shape
     }

@@ -6,6 +6,7 @@ use super::state::{CatalogState, Dropped};
 use bytes::Bytes;
 use kv::{Direction, KeyRange, ScanLimit, View};
 use model::{ContainerNumber, DatabaseNumber, Fault, OfferNumber, ResourceNumber, StorageFault};
+use partition::index::ComputedReader;
 use partition::keyspace::{self, CATALOG};
 use partition::read_fault;
 use serde::de::DeserializeOwned;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 const ROWS_AT_A_TIME: usize = 1000;
 
 impl CatalogState {
-    pub(crate) async fn load(view: &View) -> Result<CatalogState, Fault> {
+    /// The queries of computed properties are read by `computed_reader`.
+    pub(crate) async fn load(view: &View, computed_reader: ComputedReader) -> Result<CatalogState, Fault> {
         let mut state = CatalogState::default();
         if let Some(row) = view.get(CATALOG, &keyspace::catalog_meta_key()).await.map_err(read_fault)? {
             state.meta = rows::decode_meta(&row)?;
@@ -24,8 +26,8 @@ impl CatalogState {
             state.insert_database(Arc::new(rows::decode_database(DatabaseNumber(number), &row)?));
         }
         for (number, row) in load_rows(view, keyspace::container_range()).await? {
-            let container =
-                rows::decode_container(ContainerNumber(number), &row, |number| state.database(number))?;
+            let database = |number| state.database(number);
+            let container = rows::decode_container(ContainerNumber(number), &row, database, computed_reader)?;
             state.insert_container(Arc::new(container));
         }
         for (number, row) in load_rows(view, keyspace::offer_range()).await? {

@@ -132,7 +132,9 @@ impl Engine {
         let count = partition_count(throughput_or_default, self.options.partition_throughput_max)?;
         let stamp = change.stamp();
         let map = PartitionMap::initial(&definition.partition_key, count, stamp);
-        let parts = ContainerParts { number, database: Arc::clone(&database), definition, stamp };
+        let computed_reader = self.options.computed_reader;
+        let parts =
+            ContainerParts { number, database: Arc::clone(&database), definition, stamp, computed_reader };
         let container = Arc::new(Container::new(parts, map));
         change.put_new_container(&container);
         // A container of a database with shared throughput has an offer of its own only when it asks for one.

@@ -9,6 +9,7 @@ use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Fault, OfferNumber,
     PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
 };
+use partition::index::ComputedReader;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -143,6 +144,7 @@ pub(crate) fn decode_container(
     number: ContainerNumber,
     row: &[u8],
     database: impl FnOnce(DatabaseNumber) -> Option<Arc<Database>>,
+    computed_reader: ComputedReader,
 ) -> Result<Container, Fault> {
     let row: ContainerRow = decode("container", row)?;
     let database = database(row.database).ok_or_else(|| damaged("container", "its database is missing"))?;
@@ -150,7 +152,7 @@ pub(crate) fn decode_container(
         .map_err(|error| damaged("container", &error.to_string()))?;
     let entries = row.partitions.into_iter().map(decode_partition).collect::<Result<_, _>>()?;
     let map = PartitionMap::new(entries, row.map_stamp.into());
-    let parts = ContainerParts { number, database, definition, stamp: row.stamp.into() };
+    let parts = ContainerParts { number, database, definition, stamp: row.stamp.into(), computed_reader };
     Ok(Container::new(parts, map).with_expiry_pending(row.expiry_pending))
 }
 

@@ -13,6 +13,7 @@ use model::{
     ClientEncryptionKeyDefinition, ContainerNumber, DatabaseNumber, Fault, OfferNumber, ResourceNumber, Rid,
     ScriptDefinition, ScriptKind,
 };
+use partition::index::ComputedReader;
 use partition::keyspace::{self, CATALOG, EntryKind};
 use partition::{commit_fault, read_fault};
 use std::collections::{BTreeMap, HashMap};
@@ -82,13 +83,18 @@ pub(crate) struct Catalog {
     changing: Mutex<()>,
     /// A change has failed in a way that leaves open whether it is in the store.
     doubtful: AtomicBool,
+    computed_reader: ComputedReader,
 }
 
 impl Catalog {
     /// Reads the catalog; a new store gets its secrets here.
-    pub(crate) async fn open(store: &Store, fill_random: impl Fn(&mut [u8])) -> Result<Catalog, Fault> {
+    pub(crate) async fn open(
+        store: &Store,
+        computed_reader: ComputedReader,
+        fill_random: impl Fn(&mut [u8]),
+    ) -> Result<Catalog, Fault> {
         let view = store.view().map_err(read_fault)?;
-        let mut state = CatalogState::load(&view).await?;
+        let mut state = CatalogState::load(&view, computed_reader).await?;
         if state.meta.secrets.fill(fill_random) {
             let mut batch = Batch::default();
             batch.put(CATALOG, keyspace::catalog_meta_key(), rows::encode_meta(&state.meta));
@@ -98,6 +104,7 @@ impl Catalog {
             state: ArcSwap::from_pointee(state),
             changing: Mutex::new(()),
             doubtful: AtomicBool::new(false),
+            computed_reader,
         })
     }
 
@@ -132,7 +139,7 @@ impl Catalog {
         // store must be reopened.
         let view =
             store.submit(&store.lane(), Batch::default(), Durability::Sync).await.map_err(commit_fault)?;
-        let mut found = CatalogState::load(&view).await?;
+        let mut found = CatalogState::load(&view, self.computed_reader).await?;
         found.take_over(&self.state.load());
         self.state.store(Arc::new(found));
         self.doubtful.store(false, Ordering::Release);

@@ -9,6 +9,7 @@ use partition::keyspace::SPACES;
 use plan::{Condition, Mutation, Operation};
 use serde_json::json;
 use std::sync::Arc;
+use tokio::task::JoinSet;
 
 /// Small enough for tests: what is not tiny is made beside the writer, and becomes runs.
 const SMALL: IndexOptions = IndexOptions {
@@ -60,4 +61,98 @@ async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
     let sql = "SELECT VALUE COUNT(1) FROM c WHERE c.n = 3";
     assert_eq!(drain(&harness, &container, sql, Scope::Container, 10).await, ["40"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_containers_share_one_bound_on_memory() {
+    const CONTAINERS: usize = 300;
+    const WRITERS: usize = 12;
+    const DOCUMENTS: usize = 24;
+    // An eighth of the memory is more than one of these documents in each container.
+    let index =
+        IndexOptions { flush_documents: 32_768, memory_bytes_max: 768 << 10, run_fan_in: 64, ..SMALL };
+    let harness = Arc::new(open(&Store::memory(&SPACES, CommitMode::Thread), index).await);
+    let mut containers = Vec::new();
+    for number in 0..CONTAINERS {
+        containers.push(harness.container(json!({ "id": format!("c{number}") }), 400).await);
+    }
+    let mut writers = JoinSet::new();
+    for some in containers.chunks(CONTAINERS / WRITERS) {
+        let (harness, some) = (Arc::clone(&harness), some.to_vec());
+        writers.spawn(async move {
+            let mut most = 0;
+            for number in 0..DOCUMENTS {
+                for container in &some {
+                    put(&harness, container, number).await;
+                    most = most.max(harness.engine.index_memory_bytes());
+                }
+            }
+            most
+        });
+    }
+    let most = writers.join_all().await.into_iter().max().unwrap();
+    let bound = index.memory_bytes_max;
+    assert!((bound * 7 / 8..=bound).contains(&most), "{most} bytes at most");
+    for container in containers.iter().step_by(29) {
+        let ask = |sql| drain(&harness, container, sql, Scope::Container, 3);
+        assert_eq!(ask("SELECT VALUE COUNT(1) FROM c WHERE c.n = 3").await, ["3"]);
+        assert_eq!(
+            ask("SELECT VALUE c.n FROM c WHERE c.n > 7 ORDER BY c.n DESC").await,
+            ["9", "9", "8", "8"]
+        );
+        assert_eq!(harness.engine.audit_index(container).await.unwrap(), []);
+    }
+}
+
+fn read_computed(text: &str) -> Option<plan::query::Query> {
+    sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
+}
+
+/// Cells and computed values in segments and in runs, after other definitions and after a death of the process.
+#[tokio::test]
+async fn geometries_and_computed_values_are_verified() {
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let options =
+        || EngineOptions { index: SMALL, computed_reader: read_computed, ..EngineOptions::default() };
+    let harness = Harness::with_options(store.clone(), TestAmbient::new(), &[KEY], options()).await;
+    let mut definition = json!({
+        "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
+        "computedProperties": [{ "name": "tens", "query": "SELECT VALUE c.n * 10 FROM c" }],
+        "indexingPolicy": {
+            "includedPaths": [{ "path": "/*" }, { "path": "/tens/?" }],
+            "compositeIndexes": [[{ "path": "/tens" }, { "path": "/id", "order": "descending" }]],
+            "spatialIndexes": [{ "path": "/at/*" }],
+        },
+    });
+    let mut container = harness.container(definition.clone(), 20_000).await;
+    let put = async |container: &Container, number: usize| {
+        let (east, north) = (number % 90, number % 45);
+        let ring = [[east, north], [east + 2, north], [east + 1, north + 2], [east, north]];
+        let geometry = match number % 3 {
+            0 => json!({ "type": "Point", "coordinates": [east, north] }),
+            1 => json!({ "type": "Polygon", "coordinates": [ring] }),
+            _ => json!("nowhere"),
+        };
+        let text = json!({ "id": number.to_string(), "pk": format!("k{}", number % 40), "n": number % 10, "at": geometry });
+        let mutation = Mutation::Upsert { item: item(&text.to_string()), condition: Condition::None };
+        let keyed = Keyed::new(container, None, Operation::Write(mutation)).unwrap();
+        harness.engine.write(harness.write_pass(container), keyed).await.unwrap();
+    };
+    for (factor, first) in [(10, 0), (20, 200), (30, 400)] {
+        definition["computedProperties"][0]["query"] = json!(format!("SELECT VALUE c.n * {factor} FROM c"));
+        let replaced =
+            harness.engine.replace_container(harness.admin(), &container, &definition, &Condition::None);
+        container = replaced.await.unwrap();
+        for number in first..first + 300 {
+            put(&container, number).await;
+        }
+        while harness.engine.index_progress(&container).await.unwrap() < 100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
+    }
+    // As after the death of the process: nothing is closed.
+    let verified = engine::verify(&store, read_computed, TestAmbient::new()).await.unwrap();
+    assert!(verified.is_sound(), "{verified:?}");
+    assert_eq!((verified.containers[0].documents, verified.containers[0].unindexed), (700, 0));
 }

@@ -1,10 +1,9 @@
-//! Regular expressions, compiled once per pattern and query.
+//! Regular expressions.
 //!
 //! The engine has no back references and no look-around, and therefore takes linear time on any pattern. A pattern it
 //! refuses, one that compiles to more than [`PATTERN_SIZE_MAX`], and unknown modifiers yield undefined.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use ::regex::{Regex, RegexBuilder};
 use value::Value;
@@ -18,32 +17,8 @@ use crate::expression::{Outcome, defined};
 /// Most bytes of a compiled pattern.
 pub const PATTERN_SIZE_MAX: usize = 1 << 20;
 
-/// Patterns kept at a time; a query rarely has more than a few.
-const PATTERNS_MAX: usize = 64;
-
-/// Compiled patterns by text and modifiers; those that do not compile as well.
-#[derive(Debug, Default)]
-pub(crate) struct PatternCache {
-    patterns: HashMap<(String, String), Option<Arc<Regex>>>,
-}
-
-impl PatternCache {
-    fn get(&mut self, pattern: &str, modifiers: &str) -> Option<Arc<Regex>> {
-        let key = (pattern.to_owned(), modifiers.to_owned());
-        if let Some(found) = self.patterns.get(&key) {
-            return found.clone();
-        }
-        if self.patterns.len() >= PATTERNS_MAX {
-            // Patterns that change with every document: there is no good choice of what to keep.
-            self.patterns.clear();
-        }
-        let compiled = compile(pattern, modifiers).map(Arc::new);
-        self.patterns.insert(key, compiled.clone());
-        compiled
-    }
-}
-
-fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
+/// A pattern made ready; nothing if it is none.
+pub(crate) fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
     let mut builder = RegexBuilder::new(pattern);
     builder.size_limit(PATTERN_SIZE_MAX).dfa_size_limit(PATTERN_SIZE_MAX);
     for modifier in modifiers.chars() {
@@ -62,8 +37,7 @@ fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
 fn pattern(call: Call<'_>) -> Result<Option<Arc<Regex>>, EvalFault> {
     let pattern = defined!(call.text(1));
     let modifiers = if call.has(2) { defined!(call.text(2)) } else { "".into() };
-    let mut patterns = call.frame.context.patterns.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(patterns.get(&pattern, &modifiers))
+    Ok(call.frame.context.patterns.regex(&pattern, &modifiers))
 }
 
 /// Whether the pattern matches anywhere in the text.

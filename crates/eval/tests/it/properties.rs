@@ -1,7 +1,7 @@
 //! Rules that hold for all values.
 
 use eval::{Budget, Context, DocumentRow, Row, evaluate, run};
-use plan::query::{Expression, Function};
+use plan::query::{BinaryOperator, Expression, Function, SlotId};
 use proptest::prelude::*;
 use value::{Document, Value};
 
@@ -69,6 +69,50 @@ proptest! {
         prop_assert_eq!(compute("NOT (c.a != c.b)", &a, &b), equal.clone());
         prop_assert_eq!(compute("[c.a] = [c.b]", &a, &b), equal.clone());
         prop_assert_eq!(compute("SetEqual([c.a, c.b], [c.b])", &a, &b), equal);
+    }
+
+    /// Long lists and chains are sorted by their constants; short ones are looked at one by one.
+    #[test]
+    fn long_lists_and_chains_say_what_their_members_say(
+        a in prop::option::weighted(0.9, any_value()),
+        b in any_scalar(),
+        constants in prop::collection::vec((any_value(), any_scalar()), 9..40),
+    ) {
+        let members = a.iter().map(|a| ("a".to_owned(), a.clone())).chain([("b".to_owned(), b.clone())]);
+        let document = Document::from_value(&Value::Object(members.collect())).unwrap();
+        let ambient = Still::default();
+        let context = Context::new(&ambient, Budget::new(1 << 24, 10_000));
+        let slots = [document.root()];
+        let truth = |expression: &Expression| {
+            let value = evaluate(&context, expression, Row::of_document(&slots, 1)).unwrap();
+            value.and_then(|value| value.as_bool())
+        };
+        let place = |name: &str| Box::new(Expression::path(SlotId(0), [name.to_owned()]));
+        let compared = |operator, name: &str, value: &Value| {
+            Expression::Binary(operator, place(name), Box::new(Expression::Constant(value.clone())))
+        };
+        let equals: Vec<Expression> =
+            constants.iter().map(|(a, _)| compared(BinaryOperator::Equal, "a", a)).collect();
+        let pairs: Vec<Expression> = constants
+            .iter()
+            .map(|(a, b)| {
+                let parts = [compared(BinaryOperator::Less, "b", b), compared(BinaryOperator::Equal, "a", a)];
+                Expression::And(parts.into())
+            })
+            .collect();
+        let any = |terms: &[Expression]| {
+            let truths: Vec<Option<bool>> = terms.iter().map(&truth).collect();
+            let is_undefined = truths.contains(&None);
+            if truths.contains(&Some(true)) { Some(true) } else { (!is_undefined).then_some(false) }
+        };
+        let list = constants.iter().map(|(a, _)| Expression::Constant(a.clone()));
+        let listed = Expression::In(place("a"), list.collect());
+        prop_assert_eq!(truth(&listed), any(&equals));
+        prop_assert_eq!(truth(&Expression::Or(equals.clone().into())), any(&equals));
+        prop_assert_eq!(truth(&Expression::Or(pairs.clone().into())), any(&pairs));
+        // One that is no equality is no reason to be wrong.
+        let mixed: Vec<Expression> = pairs.into_iter().chain([compared(BinaryOperator::Less, "a", &b)]).collect();
+        prop_assert_eq!(truth(&Expression::Or(mixed.clone().into())), any(&mixed));
     }
 
     #[test]

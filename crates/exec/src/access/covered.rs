@@ -7,7 +7,7 @@
 
 use eval::EXPRESSION_DEPTH_MAX;
 use kv::Direction;
-use partition::index::{IndexPath, IndexReader};
+use partition::index::{IndexPath, IndexReader, Lookup};
 use plan::query::{Aggregate, AggregateKind, Expression, Family, Function, Order, Projection, Source};
 
 use super::known::{Known, Place};
@@ -263,6 +263,24 @@ impl Covered<'_> {
                 let texts: Vec<String> = folds.iter().map(Fold::text).collect();
                 texts.join(", ")
             }
+        }
+    }
+
+    /// What the index is asked for beside the filter.
+    pub(crate) fn lookups(&self) -> Vec<Lookup> {
+        let asked = |fold: &Fold| match fold {
+            Fold::All => None,
+            Fold::Present(place) | Fold::Sum(place) | Fold::Extreme(place, _) => {
+                Some(Lookup::Present(place.path.clone()))
+            }
+            Fold::Matching(known) => Some(known.lookup.clone()),
+        };
+        match self {
+            Covered::Values(values) => vec![Lookup::Present(values.path.clone())],
+            Covered::Tuples(paths) => {
+                paths.iter().map(|values| Lookup::Present(values.path.clone())).collect()
+            }
+            Covered::Folds(folds) => folds.iter().filter_map(asked).collect(),
         }
     }
 

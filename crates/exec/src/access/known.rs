@@ -128,7 +128,11 @@ pub(super) fn beside(place: &Place, operator: BinaryOperator, constant: &Value) 
         return None;
     }
     let code = code_of(constant);
-    let (first, behind) = ends_of(kind);
+    let (mut first, behind) = ends_of(kind);
+    if kind.is_number() {
+        // What is computed may be no number at all, which sorts before all others and is on no side of any.
+        first = Bound::Excluded(code_of(&Value::Double(f64::NAN)));
+    }
     let (low, high) = if operator == BinaryOperator::Less {
         (first, Bound::Excluded(code))
     } else if operator == BinaryOperator::LessOrEqual {

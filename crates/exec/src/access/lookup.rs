@@ -5,21 +5,20 @@
 //! one of them is false, and undefined is neither.
 
 use eval::{EXPRESSION_DEPTH_MAX, LikeRest, like_beginning};
-use model::policy::{CompositeIndex, CompositePath};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep};
 use plan::query::{
     BinaryOperator, Expression, Function, LikePattern, PathStep, Query, SortKey, Source, UnaryOperator,
 };
 use std::ops::Bound;
-use value::{Kind, PropertyPath, Value};
+use value::{Kind, Value};
 
 use super::covered::only_names;
 use super::known::{
     Known, Place, beside, bounds_of, conjunction, different, equal, joined, negated, of_kind, starting_with,
     turned, without,
 };
-use super::spatial;
 use super::tested::tested;
+use super::{computed, spatial};
 use crate::computed::DOCUMENT;
 
 /// What the index of a partition knows of the filter of a query; nothing if it cannot help. At no path are more than
@@ -59,20 +58,31 @@ pub(crate) fn names_of(expression: &Expression) -> Option<Vec<&str>> {
 }
 
 /// The index path of a sort key, if the index knows every document there.
-pub(crate) fn sort_path(path: &PropertyPath, index: &IndexReader) -> Option<IndexPath> {
-    let path = IndexPath::property(path.segments().map(IndexStep::Name));
+pub(crate) fn sort_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPath> {
+    let path = key_path(key, query, index)?;
     (index.covers(&path) == Coverage::Whole).then_some(path)
 }
 
+fn key_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPath> {
+    match &key.path {
+        Some(path) => Some(IndexPath::property(path.segments().map(IndexStep::Name))),
+        None if root_names(query)?.is_empty() => {
+            Some(IndexPath::property(computed::steps(index, &key.expression)?))
+        }
+        None => None,
+    }
+}
+
 /// The path of a composite index that has the order of these keys, and whether it must be walked backwards for it.
-pub(crate) fn composite_path(keys: &[SortKey], index: &IndexReader) -> Option<(IndexPath, bool)> {
+pub(crate) fn composite_path(
+    keys: &[SortKey],
+    query: &Query,
+    index: &IndexReader,
+) -> Option<(IndexPath, bool)> {
     let path_of = |is_turned: bool| {
-        let member = |key: &SortKey| {
-            let descending = key.is_backwards() != is_turned;
-            Some(CompositePath { path: key.path.clone()?, descending })
-        };
-        let paths: Option<Vec<CompositePath>> = keys.iter().map(member).collect();
-        let path = IndexPath::composite(&CompositeIndex { paths: paths? });
+        let member = |key: &SortKey| Some((key_path(key, query, index)?, key.is_backwards() != is_turned));
+        let members: Option<Vec<_>> = keys.iter().map(member).collect();
+        let path = IndexPath::composite(members?);
         (index.covers(&path) == Coverage::Whole).then_some((path, is_turned))
     };
     path_of(false).or_else(|| path_of(true))
@@ -121,12 +131,10 @@ impl Reading<'_> {
     fn condition(&self, expression: &Expression, wanted: bool, levels_left: usize) -> Option<Known> {
         let levels_left = levels_left.checked_sub(1)?;
         let known = match (expression, wanted) {
-            (Expression::And(parts), true) | (Expression::Or(parts), false) => {
-                self.all(parts, wanted, levels_left)
-            }
-            (Expression::Or(parts), true) | (Expression::And(parts), false) => {
-                self.any(parts, wanted, levels_left)
-            }
+            (Expression::And(parts), true) => self.all(parts, wanted, levels_left),
+            (Expression::Or(parts), false) => self.all(parts, wanted, levels_left),
+            (Expression::Or(parts), true) => self.any(parts, wanted, levels_left),
+            (Expression::And(parts), false) => self.any(parts, wanted, levels_left),
             (Expression::Unary(UnaryOperator::Not, part), _) => self.condition(part, !wanted, levels_left),
             (Expression::Binary(operator, left, right), _) => self.comparison(*operator, left, right, wanted),
             (Expression::In(operand, list), _) => self.listed(operand, list, wanted),
@@ -138,7 +146,8 @@ impl Reading<'_> {
             }
             _ => None,
         };
-        known.or_else(|| self.tested(expression, wanted, (Bound::Unbounded, Bound::Unbounded)))
+        let truth = || Some(equal(&self.computed_place(expression, None)?, &Value::Bool(wanted)));
+        known.or_else(truth).or_else(|| self.tested(expression, wanted, (Bound::Unbounded, Bound::Unbounded)))
     }
 
     /// The condition is tried on the different values of the one path that it is about.
@@ -299,9 +308,12 @@ impl Reading<'_> {
         needs_all: bool,
         wanted: bool,
     ) -> Option<Known> {
-        let names = self.names(array)?;
-        let steps = names.iter().map(|name| IndexStep::Name(name)).chain([IndexStep::Elements]);
-        let place = self.covered(IndexPath::property(steps), format!("/{}/[]", names.join("/")))?;
+        let named = || {
+            let names = self.names(array)?;
+            let steps = names.iter().map(|name| IndexStep::Name(name)).chain([IndexStep::Elements]);
+            self.covered(IndexPath::property(steps), format!("/{}/[]", names.join("/")))
+        };
+        let place = named().or_else(|| self.computed_place(array, Some(IndexStep::Elements)))?;
         let equals = elements.iter().map(|element| {
             let Expression::Constant(element) = element else { return None };
             Some(equal(&place, element))
@@ -318,7 +330,19 @@ impl Reading<'_> {
 
     /// The place that an expression names, if the index knows every document there.
     fn place(&self, expression: &Expression) -> Option<Place> {
-        place_of(&self.names(expression)?, self.index)
+        let named = || place_of(&self.names(expression)?, self.index);
+        named().or_else(|| self.computed_place(expression, None))
+    }
+
+    /// The place in a computed property whose value an expression is, and perhaps one step further.
+    fn computed_place(&self, expression: &Expression, further: Option<IndexStep<'_>>) -> Option<Place> {
+        if !self.root.is_empty() {
+            return None;
+        }
+        let mut steps = computed::steps(self.index, expression)?;
+        steps.extend(further);
+        let text = computed::text(&steps);
+        self.covered(IndexPath::property(steps), text)
     }
 
     fn covered(&self, path: IndexPath, text: String) -> Option<Place> {

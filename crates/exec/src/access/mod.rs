@@ -5,10 +5,11 @@
 //! | `records` | all records as they lie |
 //! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
 //! | `ordered` | in the order of a sort key, as an index has it |
-//! | `lookup`, `known`, `spatial`, `tested` | what an index can say about a filter, by lookups or value by value |
+//! | `lookup`, `known`, `spatial`, `computed`, `tested` | what an index can say about a filter, by lookups or value by value |
 //! | `covered`, `counting` | what an index answers by itself, and of which documents |
 //! | `folds`, `values`, `tuples`, `extremes` | such answers: aggregates over everything; groups and different results |
 
+mod computed;
 mod counting;
 mod covered;
 mod extremes;
@@ -183,6 +184,13 @@ impl Walk {
     }
 }
 
+/// What an index is asked for beside the filter by a query that it answers by itself.
+pub(crate) fn covered_lookups(layer: &Layer, view: &PartitionView) -> Vec<Lookup> {
+    let is_exact = layer.query.filter.is_none() || known(layer, view).is_some_and(|known| known.is_exact);
+    let covered = view.index().filter(|_| is_exact).and_then(|index| covered::covered(layer, index));
+    covered.map(|covered| covered.lookups()).unwrap_or_default()
+}
+
 /// What an index by itself can say of a query, if it answers the filter exactly; in words.
 pub(crate) fn covered_text(layer: &Layer, open: &OpenPart) -> Option<String> {
     let view = &open.view;
@@ -249,9 +257,9 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
     let are_numbers_turned = first.is_backwards();
     let directions = |keys: &[SortKey]| keys.iter().map(SortKey::is_backwards).collect();
     if keys.len() > 1
-        && let Some((path, is_backwards)) = lookup::composite_path(keys, index)
+        && let Some((path, is_backwards)) = lookup::composite_path(keys, &layer.query, index)
     {
-        let begin = lookup::sort_path(first.path.as_ref()?, index)
+        let begin = lookup::sort_path(first, &layer.query, index)
             .filter(|_| !is_backwards)
             .and_then(|path| lookup::fixed_code(within.as_ref()?, &path))
             .map(|code| tuple_beginning(code, first.is_backwards()));
@@ -267,7 +275,7 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
             wanted,
         });
     }
-    let path = lookup::sort_path(first.path.as_ref()?, index)?;
+    let path = lookup::sort_path(first, &layer.query, index)?;
     let kind = if keys.len() == 1 { OrderKind::Values } else { OrderKind::FirstValues };
     let (is_backwards, keys) = (are_numbers_turned, directions(&keys[..1]));
     let begin = None;

@@ -92,14 +92,17 @@ pub async fn index_use(
     if let Some(Known { lookup, .. }) = access::known(layer, &open.view) {
         add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used);
     }
+    for lookup in access::covered_lookups(layer, &open.view) {
+        // All values are walked: the index is what makes this cheap.
+        let mut asked = Indexes::default();
+        add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut asked);
+        asked.singles.into_iter().for_each(|single| found.used.add(single.path, Impact::High));
+    }
     let keys = sort_keys(program, layer);
     if let Some(request) = access::ordering(layer, &open, 1).filter(|_| !keys.is_empty()) {
         match request.path.segments() {
             Some(path) => found.used.add(path, Impact::High),
-            None => {
-                let is_asked = |composite: &&CompositeIndex| IndexPath::composite(composite) == request.path;
-                found.used.composites.extend(policy.composite.iter().find(is_asked).cloned());
-            }
+            None => found.used.composites.extend(index.composite(&request.path)),
         }
     }
     if matches!(open.part.scope, PartScope::Logical(_)) {

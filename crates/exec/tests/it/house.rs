@@ -5,6 +5,7 @@ use arc_swap::ArcSwap;
 use eval::{Budget, Context, DocumentRow};
 use exec::{ComputedProperty, Page, PageRequest, Part, PartScope, Program, QueryBounds, QueryRow, Resume};
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
+use model::policy::ComputedProperty as ComputedDefinition;
 use model::{Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, Fault, PartitionOrdinal};
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
@@ -19,7 +20,7 @@ use plan::{
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use value::Document;
+use value::{Document, Value};
 
 pub(crate) const SYSTEM: SystemProperties =
     SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
@@ -86,7 +87,8 @@ impl House {
             durability: Durability::Sync,
             index: IndexMemory::new(options),
         };
-        let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&definition)));
+        let shape =
+            Arc::new(ArcSwap::from_pointee(ContainerShape::new(&definition, |text| Some(query(text)))));
         let mut parts = Vec::new();
         for (ordinal, range) in (0..).zip(definition.partition_key.initial_ranges(partitions)) {
             let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(ordinal) };
@@ -104,7 +106,9 @@ impl House {
                 ancestors: Vec::new(),
             });
         }
-        House { store, clock, parts, computed: Vec::new(), bounds: QueryBounds::default(), definition }
+        let computed = definition.policies.computed.iter();
+        let computed = computed.map(|property| (property.name.clone(), query(&property.query))).collect();
+        House { store, clock, parts, computed, bounds: QueryBounds::default(), definition }
     }
 
     pub(crate) async fn of(partitions: u32, documents: &[&str]) -> House {
@@ -168,14 +172,30 @@ impl House {
 
     pub(crate) async fn measure_over(&self, query: &Query, parts: &[Part]) -> Result<Vec<String>, String> {
         let documents = self.documents(parts).await;
-        let extended: Vec<_> = documents.iter().map(|stored| SYSTEM.extend(stored).unwrap()).collect();
         let context = Context::new(&*self.clock, Budget::new(1 << 30, u64::MAX));
+        let extended: Vec<_> = documents
+            .iter()
+            .map(|stored| self.with_computed(&context, &SYSTEM.extend(stored).unwrap()))
+            .collect();
         let rows = documents.iter().zip(&extended);
         let rows =
             rows.map(|(stored, whole)| DocumentRow { number: stored.number.raw(), root: whole.root() });
         let results = eval::run(&context, query, rows);
         let results = results.map_err(|fault| fault.to_string())?;
-        Ok(results.iter().map(value::Value::to_json).collect())
+        Ok(results.iter().map(Value::to_json).collect())
+    }
+
+    /// The document as queries see it, its computed properties as members.
+    fn with_computed(&self, context: &Context<'_>, document: &Document) -> Document {
+        let mut value = document.to_value();
+        let Value::Object(members) = &mut value else { panic!("{value:?}") };
+        for ComputedDefinition { name, query: text } in &self.definition.policies.computed {
+            members.retain(|(member, _)| member != name);
+            let found =
+                eval::run(context, &query(text), [DocumentRow { number: 0, root: document.root() }]).unwrap();
+            members.extend(found.into_iter().map(|value| (name.clone(), value)));
+        }
+        Document::from_value(&value).unwrap()
     }
 
     /// One page.

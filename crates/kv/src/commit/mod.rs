@@ -187,9 +187,17 @@ impl Queue {
     /// Waits for something to do, until `deadline` if there is one.
     fn next(&self, deadline: Option<Instant>) -> Work {
         let mut state = self.lock();
+        let mut has_rested = false;
         loop {
             if !state.reopenings.is_empty() {
                 return Work::Reopen(std::mem::take(&mut state.reopenings));
+            }
+            if !state.batches.is_empty() && std::mem::take(&mut has_rested) {
+                // The first batch of several has come: others that are ready on this core may join it.
+                drop(state);
+                thread::yield_now();
+                state = self.lock();
+                continue;
             }
             if !state.batches.is_empty() {
                 return Work::Commit(take_group(&mut state.batches));
@@ -197,6 +205,7 @@ impl Queue {
             if state.ended {
                 return Work::Close(state.closing.take());
             }
+            has_rested = true;
             state = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(Duration::ZERO) => return Work::Tend,

@@ -1,8 +1,9 @@
 //! The writer's side of the index: takes committed changes, keeps the pieces few.
 //!
 //! Every batch becomes one small segment; eight segments of a size become one of the next size, all of them become a
-//! run, and runs of a size become one. Large merges are jobs beside the writer. Knows nothing of how changes were
-//! decided and commits nothing: what must be durable is handed to the writer as a batch.
+//! run, and runs of a size become one. Large merges are jobs beside the writer. The terms of small segments are worked
+//! out when somebody asks or when enough documents are together. Knows nothing of how changes were decided and commits
+//! nothing: what must be durable is handed to the writer as a batch.
 
 use crate::index::jobs::{
     Inputs, Install, Job, Output, flush, flush_job, flush_runs_max, merge_job, run_merge_job,
@@ -12,7 +13,7 @@ use crate::index::memory::{IndexMemory, Share};
 use crate::index::merge::{FAN_IN, merge_all};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
-use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment, build_segment};
+use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::Version;
 use crate::keyspace::PartitionId;
 use kv::{Batch, IngestId, Store};
@@ -28,6 +29,10 @@ const BACKLOG_MAX: usize = 4;
 /// After a failed job the next one waits for this part of a flush.
 const RETRY_PART: usize = 8;
 
+/// Documents of a segment whose terms are worked out without being asked for: so many are the most that a reader may
+/// have to wait for, and enough to make good use of what documents have in common.
+const DRAFTED_MAX: usize = 64;
+
 /// The changes of one batch: each document as the batch leaves it.
 pub(crate) type Changes = BTreeMap<DocumentNumber, Option<Version>>;
 
@@ -40,10 +45,11 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(rules: &Rules, changes: Changes) -> Prepared {
+    pub(crate) fn new(rules: &Arc<Rules>, changes: Changes) -> Prepared {
         let touched = changes.keys().copied().collect();
         let versions: Vec<Version> = changes.into_values().flatten().collect();
-        let segment = (!versions.is_empty()).then(|| SegmentPiece::new(build_segment(rules, &versions)));
+        let is_empty = versions.is_empty();
+        let segment = (!is_empty).then(|| SegmentPiece::new(Segment::drafted(Arc::clone(rules), versions)));
         Prepared { segment, touched }
     }
 }
@@ -253,8 +259,11 @@ impl Keeper {
         while let Some(inputs) = self.due_segments() {
             let documents: usize = inputs.iter().map(|piece| piece.segment.numbers().len()).sum();
             if documents < self.home.memory.options().inline_documents_max {
-                let merged = SegmentPiece::new(merge_all(inputs.clone()).await);
-                self.exchange(&inputs, merged);
+                let merged = match joined_drafts(&inputs) {
+                    Some(joined) => joined,
+                    None => merge_all(inputs.clone()).await,
+                };
+                self.exchange(&inputs, SegmentPiece::new(merged));
             } else {
                 if self.may_begin() && !self.is_flush_due() {
                     self.freeze(&inputs);
@@ -264,7 +273,14 @@ impl Keeper {
             }
         }
         self.share.set(self.segments.iter().map(|piece| piece.segment.size_bytes()).sum());
+        self.flush_wanted |= self.home.memory.is_tight() && !self.segments.is_empty();
         self.begin_job();
+    }
+
+    /// Works out terms that are due; called while the disk is busy with a batch.
+    pub(crate) fn settle(&self) {
+        let is_due = |piece: &&SegmentPiece| piece.segment.numbers().len() >= DRAFTED_MAX;
+        self.segments.iter().filter(is_due).for_each(|piece| piece.segment.settle());
     }
 
     /// Everything that is stored was taken: from now on the index may be saved.
@@ -323,7 +339,8 @@ impl Keeper {
     /// Whether so much is in memory that the writer should wait for the job under way.
     pub(crate) fn is_overfull(&self) -> bool {
         let most = self.home.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
-        self.job.is_some() && self.documents_in_memory() >= most
+        let is_flushing = self.job.as_ref().is_some_and(|job| matches!(job.inputs, Inputs::Flushed(_)));
+        self.job.is_some() && self.documents_in_memory() >= most || is_flushing && self.home.memory.is_tight()
     }
 
     /// The oldest segments of the smallest size of which there are enough.
@@ -391,11 +408,13 @@ impl Keeper {
             (Ok(Ok(Output::Segment(_))), Inputs::Flushed(_) | Inputs::Runs(_)) => {}
             (Ok(Err(fault)), _) => {
                 self.frozen.clear();
+                self.share.failed();
                 self.pause = self.home.memory.options().flush_documents / RETRY_PART;
                 tracing::warn!(partition = ?self.home.partition, cause = %fault, "a run was not written");
             }
             (Err(error), _) => {
                 self.frozen.clear();
+                self.share.failed();
                 tracing::error!(partition = ?self.home.partition, %error, "a job of the index ended early");
             }
         }
@@ -503,6 +522,20 @@ impl Drop for Keeper {
             job.task.abort();
         }
     }
+}
+
+/// The live documents of segments, if no terms were worked out for any of them.
+fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
+    let mut all = Vec::new();
+    let mut common = None;
+    for input in inputs {
+        let (rules, versions) = input.segment.versions()?;
+        let live = (0_u32..).zip(versions).filter(|(rank, _)| !input.dead.contains(*rank));
+        all.extend(live.map(|(_, version)| version));
+        common = Some(rules);
+    }
+    all.sort_by_key(|version| version.number);
+    Some(Segment::drafted(common?, all))
 }
 
 fn manifest(keeper: &Keeper, lsn: Lsn, runs: &[RunPiece]) -> Manifest {

@@ -1,10 +1,14 @@
-//! One bound on the memory of all segments of a store: when it is passed, the partition with the most flushes first.
+//! One bound on the memory of all segments of a store: shortly before it, partitions flush, those with the most first.
 
 use crate::index::block_cache::BlockCache;
 use crate::index::options::IndexOptions;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
+
+/// Flushing begins when less than this part of the memory is free, so that there is room for what is written
+/// meanwhile, and goes on until twice as much is free: many small partitions flush at once then.
+const FREE_PART: usize = 8;
 
 /// What the indexes of a store share.
 #[derive(Debug)]
@@ -24,7 +28,35 @@ struct Holders {
 #[derive(Debug)]
 struct Holder {
     bytes: usize,
+    /// What it had when it was asked to flush, until that is done; nothing if it is not asked.
+    bytes_asked: Option<usize>,
     is_asked: Arc<Notify>,
+}
+
+impl Holders {
+    /// Asks so many to flush that enough will be free.
+    fn ask(&mut self, options: &IndexOptions) {
+        let (bytes_max, part) = (options.memory_bytes_max, options.memory_bytes_max / FREE_PART);
+        if self.bytes <= bytes_max - part {
+            return;
+        }
+        let mut going: usize = self.by_share.values().filter_map(|holder| holder.bytes_asked).sum();
+        if self.bytes.saturating_sub(going) <= bytes_max - part {
+            return;
+        }
+        let idle =
+            self.by_share.values_mut().filter(|holder| holder.bytes_asked.is_none() && holder.bytes > 0);
+        let mut idle: Vec<&mut Holder> = idle.collect();
+        idle.sort_unstable_by_key(|holder| std::cmp::Reverse(holder.bytes));
+        for holder in idle {
+            if self.bytes.saturating_sub(going) <= bytes_max - 2 * part {
+                return;
+            }
+            going += holder.bytes;
+            holder.bytes_asked = Some(holder.bytes);
+            holder.is_asked.notify_one();
+        }
+    }
 }
 
 impl IndexMemory {
@@ -49,6 +81,13 @@ impl IndexMemory {
         self.lock().bytes
     }
 
+    /// Whether so little is free that who has anything flushes it before more is written. The bound can be passed
+    /// only by what is on its way then: a batch of each partition.
+    pub(crate) fn is_tight(&self) -> bool {
+        let bytes_max = self.options.memory_bytes_max;
+        self.held_bytes() > bytes_max - bytes_max / FREE_PART
+    }
+
     fn lock(&self) -> MutexGuard<'_, Holders> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,7 +104,7 @@ pub(crate) struct Share {
 impl Share {
     pub(crate) fn new(memory: Arc<IndexMemory>) -> Share {
         let is_asked = Arc::new(Notify::new());
-        let holder = Holder { bytes: 0, is_asked: Arc::clone(&is_asked) };
+        let holder = Holder { bytes: 0, bytes_asked: None, is_asked: Arc::clone(&is_asked) };
         let id = {
             let mut holders = memory.lock();
             holders.share_last += 1;
@@ -76,18 +115,21 @@ impl Share {
         Share { memory, id, is_asked }
     }
 
-    /// Says how much the index holds now. If all together hold too much, the one with the most is asked to
-    /// flush.
+    /// Says how much the index holds now. If all together hold too much, those with the most are asked to flush.
     pub(crate) fn set(&self, bytes: usize) {
         let holders = &mut *self.memory.lock();
         if let Some(holder) = holders.by_share.get_mut(&self.id) {
             holders.bytes = holders.bytes - holder.bytes + bytes;
             holder.bytes = bytes;
+            holder.bytes_asked = holder.bytes_asked.filter(|asked| *asked <= bytes);
         }
-        if holders.bytes > self.memory.options.memory_bytes_max
-            && let Some(largest) = holders.by_share.values().max_by_key(|holder| holder.bytes)
-        {
-            largest.is_asked.notify_one();
+        holders.ask(&self.memory.options);
+    }
+
+    /// The flush that was asked for failed: others may be asked instead, or this one again.
+    pub(crate) fn failed(&self) {
+        if let Some(holder) = self.memory.lock().by_share.get_mut(&self.id) {
+            holder.bytes_asked = None;
         }
     }
 
@@ -114,15 +156,26 @@ mod tests {
     async fn the_largest_is_asked_first() {
         let memory = IndexMemory::new(IndexOptions { memory_bytes_max: 100, ..IndexOptions::default() });
         let (small, large) = (Share::new(Arc::clone(&memory)), Share::new(Arc::clone(&memory)));
-        large.set(70);
-        small.set(30);
-        let mut asked = is_asked(&large);
-        assert!(!asked);
+        large.set(60);
+        small.set(28);
+        assert!(!is_asked(&large) && !is_asked(&small));
         small.set(40);
-        asked = is_asked(&large);
-        assert!(asked && !is_asked(&small));
-        drop(large);
-        assert_eq!(memory.held_bytes(), 40);
+        assert!(is_asked(&large) && !is_asked(&small));
+        // Who is asked is not asked again, and nobody else is while that will be enough.
+        small.set(45);
+        assert!(!is_asked(&large) && !is_asked(&small));
+        small.set(95);
+        assert!(!is_asked(&large) && is_asked(&small));
+        large.set(0);
+        small.set(0);
+        assert_eq!(memory.held_bytes(), 0);
+        small.set(90);
+        assert!(is_asked(&small));
+        small.failed();
+        small.set(90);
+        assert!(is_asked(&small));
+        drop(small);
+        assert_eq!(memory.held_bytes(), 0);
     }
 
     /// Whether the share is asked by now.

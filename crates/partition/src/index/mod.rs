@@ -8,7 +8,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `path`, `code` | the bytes of a term |
-//! | `rules`, `terms`, `spatial`, `cells` | from a policy and a document to its terms |
+//! | `rules`, `terms`, `computed`, `spatial`, `cells` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
 //! | `piece`, `ranks` | what pieces have in common; sets of their documents |
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
@@ -24,6 +24,7 @@ mod build;
 mod cells;
 mod code;
 mod columns;
+mod computed;
 mod counts;
 mod documents;
 mod jobs;
@@ -54,6 +55,7 @@ mod walk;
 pub use audit::IndexFinding;
 pub use code::write_tuple_member;
 pub use columns::{Column, Columns};
+pub use computed::ComputedReader;
 pub use counts::{Counted, Detail};
 pub use documents::Documents;
 pub use lookup::{Lookup, ValueTest, Verdict};
@@ -67,6 +69,7 @@ pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
 pub(crate) use build::{Build, Plan};
+pub(crate) use computed::indexable;
 pub(crate) use jobs::{Install, drop_run};
 pub(crate) use keeper::{Changes, Event, Home, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;

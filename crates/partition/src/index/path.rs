@@ -4,6 +4,7 @@
 //! ```text
 //! logical key   10
 //! property      20  for each step: 02 name, 00 written as 00 ff, 00 01 | 03 for any element of an array   01
+//!                   the first step to a computed property: 04 instead of 02
 //! composite     30  for each member: its property path as above, then 02 ascending or 03 descending       01
 //! geometries    40  the property path as above
 //! ```
@@ -12,7 +13,7 @@
 //! place begin alike.
 
 use bytes::Bytes;
-use model::policy::{CompositeIndex, IndexSegment};
+use model::policy::IndexSegment;
 
 /// The bytes of a path; documents may have longer ones, which are not indexed.
 pub(crate) const PATH_BYTES_MAX: usize = 4096;
@@ -24,6 +25,7 @@ const SPATIAL: u8 = 0x40;
 const END: u8 = 0x01;
 const NAME: u8 = 0x02;
 const ELEMENTS: u8 = 0x03;
+const COMPUTED: u8 = 0x04;
 const ASCENDING: u8 = 0x02;
 const DESCENDING: u8 = 0x03;
 const NAME_END: [u8; 2] = [0x00, 0x01];
@@ -39,6 +41,8 @@ pub enum PathStep<'a> {
     Name(&'a str),
     /// To any element of an array.
     Elements,
+    /// To a computed property, whatever the document has under its name; only as the first step.
+    Computed(&'a str),
 }
 
 /// What a term is about.
@@ -55,18 +59,18 @@ impl IndexPath {
             match step {
                 PathStep::Name(name) => code.enter_name(name),
                 PathStep::Elements => code.enter_elements(),
+                PathStep::Computed(name) => code.enter_computed(name),
             };
         }
         IndexPath { code: Bytes::copy_from_slice(code.closed()) }
     }
 
-    /// The tuples of a composite index.
-    pub fn composite(index: &CompositeIndex) -> IndexPath {
+    /// The tuples of a composite index: the path of each member, and whether it descends.
+    pub fn composite(members: impl IntoIterator<Item = (IndexPath, bool)>) -> IndexPath {
         let mut code = vec![COMPOSITE];
-        for member in &index.paths {
-            let path = IndexPath::property(member.path.segments().map(PathStep::Name));
+        for (path, descending) in members {
             code.extend_from_slice(&path.code);
-            code.push(if member.descending { DESCENDING } else { ASCENDING });
+            code.push(if descending { DESCENDING } else { ASCENDING });
         }
         code.push(END);
         IndexPath { code: code.into() }
@@ -76,7 +80,10 @@ impl IndexPath {
     pub fn segments(&self) -> Option<Vec<IndexSegment>> {
         let mut segments = Vec::new();
         let is_property = self.visit_steps(|step| {
-            segments.push(step.map_or(IndexSegment::Elements, |name| IndexSegment::Name(name.to_owned())));
+            segments.push(match step {
+                PathStep::Name(name) | PathStep::Computed(name) => IndexSegment::Name(name.to_owned()),
+                PathStep::Elements => IndexSegment::Elements,
+            });
         });
         is_property.then_some(segments)
     }
@@ -121,9 +128,8 @@ impl IndexPath {
         self.code.first() == Some(&SPATIAL)
     }
 
-    /// Hands the steps of a path of values or geometries to `visit`, a name or `None` for elements; `false` for other
-    /// paths.
-    pub(crate) fn visit_steps(&self, mut visit: impl FnMut(Option<&str>)) -> bool {
+    /// Hands the steps of a path of values or geometries to `visit`; `false` for other paths.
+    pub(crate) fn visit_steps(&self, mut visit: impl FnMut(PathStep<'_>)) -> bool {
         let code = self.code.strip_prefix(&[SPATIAL]).unwrap_or(&self.code);
         let Some((&PROPERTY, mut rest)) = code.split_first() else {
             return false;
@@ -132,8 +138,8 @@ impl IndexPath {
         while let Some((&tag, behind)) = rest.split_first() {
             rest = behind;
             if tag == ELEMENTS {
-                visit(None);
-            } else if tag == NAME {
+                visit(PathStep::Elements);
+            } else if tag == NAME || tag == COMPUTED {
                 name.clear();
                 while let Some(zero) = rest.iter().position(|byte| *byte == 0) {
                     name.extend_from_slice(&rest[..zero]);
@@ -144,7 +150,8 @@ impl IndexPath {
                     }
                     name.push(0);
                 }
-                visit(Some(std::str::from_utf8(&name).unwrap_or_default()));
+                let name = std::str::from_utf8(&name).unwrap_or_default();
+                visit(if tag == NAME { PathStep::Name(name) } else { PathStep::Computed(name) });
             }
         }
         true
@@ -174,7 +181,7 @@ fn property_length(key: &[u8]) -> Option<usize> {
         match *key.get(length)? {
             END => return Some(length + 1),
             ELEMENTS => length += 1,
-            NAME => {
+            NAME | COMPUTED => {
                 let name = key.get(length + 1..)?;
                 length += 1 + name.windows(2).position(|pair| pair == NAME_END)? + 2;
             }
@@ -199,8 +206,17 @@ impl Default for PathCode {
 impl PathCode {
     /// Goes to a property; tells where to go back to.
     pub(crate) fn enter_name(&mut self, name: &str) -> usize {
+        self.enter(NAME, name)
+    }
+
+    /// Goes to a computed property; tells where to go back to.
+    pub(crate) fn enter_computed(&mut self, name: &str) -> usize {
+        self.enter(COMPUTED, name)
+    }
+
+    fn enter(&mut self, tag: u8, name: &str) -> usize {
         let back = self.open();
-        self.bytes.push(NAME);
+        self.bytes.push(tag);
         for (index, piece) in name.as_bytes().split(|byte| *byte == 0).enumerate() {
             if index > 0 {
                 self.bytes.extend_from_slice(&ZERO_ESCAPED);
@@ -247,31 +263,33 @@ mod tests {
 
     #[test]
     fn steps_come_back_and_no_code_begins_another() {
-        let paths: Vec<Vec<Option<&str>>> = vec![
-            vec![Some("a")],
-            vec![Some("a"), None],
-            vec![Some("a"), None, Some("b")],
-            vec![Some("a\0"), Some("")],
-            vec![Some("a"), Some("\0\u{1}")],
-            vec![Some("ab")],
+        use PathStep::{Computed, Elements, Name};
+        let paths: Vec<Vec<PathStep<'_>>> = vec![
+            vec![Name("a")],
+            vec![Name("a"), Elements],
+            vec![Name("a"), Elements, Name("b")],
+            vec![Name("a\0"), Name("")],
+            vec![Name("a"), Name("\0\u{1}")],
+            vec![Name("ab")],
+            vec![Computed("a")],
+            vec![Computed("a"), Elements, Name("b")],
             vec![],
         ];
-        let step = |step: &Option<&'static str>| step.map_or(PathStep::Elements, PathStep::Name);
-        let codes: Vec<IndexPath> =
-            paths.iter().map(|steps| IndexPath::property(steps.iter().map(step))).collect();
+        let codes: Vec<IndexPath> = paths.iter().map(|steps| IndexPath::property(steps.clone())).collect();
         for (index, code) in codes.iter().enumerate() {
-            let mut seen = Vec::new();
-            assert!(code.visit_steps(|step| seen.push(step.map(str::to_owned))));
-            let expected: Vec<_> = paths[index].iter().map(|step| step.map(str::to_owned)).collect();
-            assert_eq!(seen, expected);
+            let seen = |path: &IndexPath| {
+                let mut seen = Vec::new();
+                assert!(path.visit_steps(|step| seen.push(format!("{step:?}"))));
+                seen
+            };
+            let expected: Vec<String> = paths[index].iter().map(|step| format!("{step:?}")).collect();
+            assert_eq!(seen(code), expected);
             let others = codes.iter().enumerate().filter(|(other, _)| *other != index);
             assert!(others.into_iter().all(|(_, other)| !other.code.starts_with(&code.code)));
             let term = [&code.code[..], &[1, 2, 3]].concat();
             assert_eq!(path_length(&term), Some(code.code.len()));
-            let spatial = IndexPath::spatial(paths[index].iter().map(step));
-            let mut again = Vec::new();
-            assert!(spatial.visit_steps(|step| again.push(step.map(str::to_owned))));
-            assert_eq!((again, path_length(&spatial.code)), (seen, Some(spatial.code.len())));
+            let spatial = IndexPath::spatial(paths[index].clone());
+            assert_eq!((seen(&spatial), path_length(&spatial.code)), (expected, Some(spatial.code.len())));
         }
     }
 }

@@ -13,7 +13,9 @@ use crate::index::rules::Rules;
 use crate::index::run_cursor::Source;
 use crate::index::walk::TermWalk;
 use kv::{Direction, View};
+use model::policy::CompositeIndex;
 use model::{DocumentNumber, Fault};
+use plan::query::Expression;
 use roaring::RoaringBitmap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -43,6 +45,18 @@ impl IndexReader {
     /// What the index knows of a path.
     pub fn covers(&self, path: &IndexPath) -> Coverage {
         if self.rules.covers(path) { Coverage::Whole } else { Coverage::None }
+    }
+
+    /// The composite index whose tuples are at a path.
+    pub fn composite(&self, path: &IndexPath) -> Option<CompositeIndex> {
+        let known = self.rules.composites().iter().find(|composite| composite.path == *path)?;
+        Some(CompositeIndex { paths: known.members.iter().map(|member| member.path.clone()).collect() })
+    }
+
+    /// The computed property whose value an expression on documents is, if it has terms.
+    pub fn computed_name(&self, expression: &Expression) -> Option<&str> {
+        let known = self.rules.computed().iter().find(|(property, _)| property.value == *expression);
+        known.map(|(property, _)| property.name.as_str())
     }
 
     /// Live documents, expired ones included until they are swept.

@@ -2,12 +2,14 @@
 //!
 //! The more precise path of a policy wins: a deeper one over a shallower one, `/?` over `/*` at the same place. What
 //! holds for a scalar at a place holds for the mark of an array or object there too, so that an indexed path knows
-//! of every document that has any value at it. Knows nothing of terms or where they are kept.
+//! of every document that has any value at it. A computed property is indexed only where the policy names it: `/*` is
+//! about what documents have. Knows nothing of terms or where they are kept.
 
+use crate::index::computed::IndexableProperty;
 use crate::index::manifest::Fingerprint;
-use crate::index::path::{IndexPath, PATH_BYTES_MAX};
+use crate::index::path::{IndexPath, PATH_BYTES_MAX, PathStep};
 use crate::index::spatial;
-use model::policy::{CompositeIndex, IndexEnd, IndexSegment, IndexingMode, IndexingPolicy, SpatialIndex};
+use model::policy::{CompositePath, IndexEnd, IndexSegment, IndexingMode, IndexingPolicy, SpatialIndex};
 use plan::SYSTEM_PROPERTIES;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -24,9 +26,25 @@ pub(crate) const TIME: &str = "_ts";
 pub(crate) struct Rules {
     nodes: Vec<Node>,
     indexes: bool,
-    composites: Vec<(IndexPath, CompositeIndex)>,
+    composites: Vec<Composite>,
+    /// Those that the policy names, and their places.
+    computed: Vec<(IndexableProperty, Place)>,
     spatial: Vec<SpatialIndex>,
     fingerprint: Fingerprint,
+}
+
+/// A composite index.
+#[derive(Debug)]
+pub(crate) struct Composite {
+    pub(crate) path: IndexPath,
+    pub(crate) members: Vec<CompositeMember>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CompositeMember {
+    pub(crate) path: CompositePath,
+    /// The computed property that the path begins with, by its place in the list.
+    pub(crate) computed: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -48,9 +66,12 @@ pub(crate) struct Place {
 }
 
 const ROOT: usize = 0;
+/// A place of which the policy says nothing.
+const NOWHERE: Place = Place { node: None, below: false };
 
 impl Rules {
-    pub(crate) fn new(policy: &IndexingPolicy) -> Rules {
+    /// Of the computed properties those are taken that the policy names.
+    pub(crate) fn new(policy: &IndexingPolicy, computed: Vec<IndexableProperty>) -> Rules {
         let indexes = match policy.mode {
             IndexingMode::Consistent | IndexingMode::Lazy => true,
             IndexingMode::None => false,
@@ -59,29 +80,58 @@ impl Rules {
             nodes: vec![Node::default()],
             indexes,
             composites: Vec::new(),
+            computed: Vec::new(),
             spatial: Vec::new(),
-            fingerprint: fingerprint(policy, indexes),
+            fingerprint: Fingerprint::default(),
         };
-        if !indexes {
-            return rules;
+        if indexes {
+            rules.take(policy, computed);
         }
+        rules.fingerprint = rules.fingerprint_of(policy);
+        rules
+    }
+
+    fn take(&mut self, policy: &IndexingPolicy, computed: Vec<IndexableProperty>) {
         let included = policy.included.iter().map(|included| (&included.path, true));
         for (path, verdict) in included.chain(policy.excluded.iter().map(|path| (path, false))) {
-            let node = rules.node_of(&path.segments);
+            let node = self.node_of(&path.segments);
             match path.end {
-                IndexEnd::Scalar => rules.nodes[node].scalar = Some(verdict),
-                IndexEnd::Below => rules.nodes[node].below = Some(verdict),
+                IndexEnd::Scalar => self.nodes[node].scalar = Some(verdict),
+                IndexEnd::Below => self.nodes[node].below = Some(verdict),
             }
         }
         for name in SYSTEM_PROPERTIES.into_iter().chain(ALWAYS) {
-            let node = rules.node_of(&[IndexSegment::Name(name.to_owned())]);
+            let node = self.node_of(&[IndexSegment::Name(name.to_owned())]);
             let verdict = ALWAYS.contains(&name);
-            rules.nodes[node] = Node { scalar: Some(verdict), below: Some(verdict), ..Node::default() };
+            self.nodes[node] = Node { scalar: Some(verdict), below: Some(verdict), ..Node::default() };
         }
-        rules.composites =
-            policy.composite.iter().map(|index| (IndexPath::composite(index), index.clone())).collect();
-        rules.spatial = policy.spatial.clone();
-        rules
+        for property in computed {
+            let named = self.nodes[ROOT].names.get(property.name.as_str()).copied();
+            let place = self.place(named, false);
+            let is_member = |path: &CompositePath| top(path) == property.name;
+            let is_in_composite = policy.composite.iter().any(|index| index.paths.iter().any(is_member));
+            if self.is_indexed(place) || self.leads_on(place) || is_in_composite {
+                self.computed.push((property, place));
+            }
+        }
+        self.composites = policy.composite.iter().map(|index| self.composite(&index.paths)).collect();
+        self.spatial = policy.spatial.clone();
+    }
+
+    fn composite(&self, paths: &[CompositePath]) -> Composite {
+        let member = |path: &CompositePath| {
+            let computed = self.computed.iter().position(|(property, _)| property.name == top(path));
+            CompositeMember { path: path.clone(), computed }
+        };
+        let members: Vec<CompositeMember> = paths.iter().map(member).collect();
+        let path = IndexPath::composite(members.iter().map(|member| {
+            let mut steps: Vec<PathStep<'_>> = member.path.path.segments().map(PathStep::Name).collect();
+            if let (Some(first), Some(_)) = (steps.first_mut(), member.computed) {
+                *first = PathStep::Computed(top(&member.path));
+            }
+            (IndexPath::property(steps), member.path.descending)
+        }));
+        Composite { path, members }
     }
 
     fn node_of(&mut self, segments: &[IndexSegment]) -> usize {
@@ -110,8 +160,13 @@ impl Rules {
         self.indexes
     }
 
-    pub(crate) fn composites(&self) -> &[(IndexPath, CompositeIndex)] {
+    pub(crate) fn composites(&self) -> &[Composite] {
         &self.composites
+    }
+
+    /// The computed properties that have terms.
+    pub(crate) fn computed(&self) -> &[(IndexableProperty, Place)] {
+        &self.computed
     }
 
     pub(crate) fn spatial(&self) -> &[SpatialIndex] {
@@ -162,44 +217,58 @@ impl Rules {
         let is_property = path.visit_steps(|step| {
             steps += 1;
             place = match step {
-                Some(name) => self.member(place, name),
-                None => self.elements(place),
+                PathStep::Name(name) => self.member(place, name),
+                PathStep::Elements => self.elements(place),
+                PathStep::Computed(name) => {
+                    let known = self.computed.iter().find(|(property, _)| property.name == name);
+                    known.map_or(NOWHERE, |(_, place)| *place)
+                }
             }
         });
         if is_property {
             return steps > 0 && self.is_indexed(place);
         }
-        self.composites.iter().any(|(composite, _)| composite == path)
+        self.composites.iter().any(|composite| composite.path == *path)
+    }
+
+    fn fingerprint_of(&self, policy: &IndexingPolicy) -> Fingerprint {
+        let mut lines = vec![format!("terms {TERMS_FORMAT} {}", self.indexes)];
+        let included = policy.included.iter().map(|included| (&included.path, '+'));
+        for (path, verdict) in included.chain(policy.excluded.iter().map(|path| (path, '-'))) {
+            lines.push(format!("{verdict} {:?} {:?}", path.segments, path.end));
+        }
+        lines.extend(self.composites.iter().map(|index| format!("{:?}", index.path.code())));
+        lines.extend(
+            self.computed
+                .iter()
+                .map(|(property, _)| format!("computed {} {}", property.name, property.value)),
+        );
+        lines.extend(self.spatial.iter().map(spatial::fingerprint));
+        lines.sort();
+        let digest = Sha256::digest(lines.join("\n"));
+        let mut fingerprint = Fingerprint::default();
+        fingerprint.copy_from_slice(&digest[..size_of::<Fingerprint>()]);
+        fingerprint
     }
 }
 
-fn fingerprint(policy: &IndexingPolicy, indexes: bool) -> Fingerprint {
-    let mut lines = vec![format!("terms {TERMS_FORMAT} {indexes}")];
-    let included = policy.included.iter().map(|included| (&included.path, '+'));
-    for (path, verdict) in included.chain(policy.excluded.iter().map(|path| (path, '-'))) {
-        lines.push(format!("{verdict} {:?} {:?}", path.segments, path.end));
-    }
-    lines.extend(policy.composite.iter().map(|index| format!("{:?}", IndexPath::composite(index).code())));
-    lines.extend(policy.spatial.iter().map(spatial::fingerprint));
-    lines.sort();
-    let digest = Sha256::digest(lines.join("\n"));
-    let mut fingerprint = Fingerprint::default();
-    fingerprint.copy_from_slice(&digest[..size_of::<Fingerprint>()]);
-    fingerprint
+/// The property of the document that a path of a composite index begins with.
+fn top(path: &CompositePath) -> &str {
+    path.path.segments().next().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::path::PathStep;
     use model::ContainerDefinition;
+    use plan::query::Expression;
     use serde_json::json;
 
     #[track_caller]
     fn check(policy: serde_json::Value, expected: &[(&str, bool)]) {
         let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": policy });
         let definition = ContainerDefinition::from_json(&body).unwrap();
-        let rules = Rules::new(&definition.policies.indexing);
+        let rules = Rules::new(&definition.policies.indexing, Vec::new());
         for (path, covered) in expected {
             let steps = path.split('/').skip(1);
             let steps =
@@ -244,10 +313,42 @@ mod tests {
     }
 
     #[test]
+    fn computed_properties_are_indexed_where_they_are_named() {
+        let rules = |policy: serde_json::Value, value: i64| {
+            let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": policy });
+            let definition = ContainerDefinition::from_json(&body).unwrap();
+            let value = Expression::Constant(value::Value::Int64(value));
+            let property = IndexableProperty { name: "cp".to_owned(), value };
+            Rules::new(&definition.policies.indexing, vec![property])
+        };
+        let computed = IndexPath::property([PathStep::Computed("cp")]);
+        let stored = IndexPath::property([PathStep::Name("cp")]);
+        let below = IndexPath::property([PathStep::Computed("cp"), PathStep::Name("x")]);
+        let all = rules(json!({}), 1);
+        assert!(!all.covers(&computed) && all.covers(&stored) && all.computed().is_empty());
+        assert_eq!(all.fingerprint(), rules(json!({}), 2).fingerprint());
+        let here = json!({ "includedPaths": [{ "path": "/*" }, { "path": "/cp/?" }] });
+        assert!(rules(here.clone(), 1).covers(&computed) && !rules(here.clone(), 1).covers(&below));
+        assert_ne!(rules(here.clone(), 1).fingerprint(), rules(here, 2).fingerprint());
+        let tree =
+            rules(json!({ "includedPaths": [{ "path": "/cp/*" }], "excludedPaths": [{ "path": "/*" }] }), 1);
+        assert!(tree.covers(&computed) && tree.covers(&below));
+        let composite =
+            json!({ "compositeIndexes": [[{ "path": "/cp" }, { "path": "/a", "order": "descending" }]] });
+        let tuple = |first: &IndexPath| {
+            IndexPath::composite([(first.clone(), false), (IndexPath::property([PathStep::Name("a")]), true)])
+        };
+        let composite = rules(composite, 1);
+        assert!(composite.covers(&tuple(&computed)) && !composite.covers(&tuple(&stored)));
+        assert!(!composite.covers(&computed));
+    }
+
+    #[test]
     fn what_makes_other_terms_has_another_fingerprint() {
         let fingerprint = |policy: serde_json::Value| {
             let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": policy });
-            Rules::new(&ContainerDefinition::from_json(&body).unwrap().policies.indexing).fingerprint()
+            let definition = ContainerDefinition::from_json(&body).unwrap();
+            Rules::new(&definition.policies.indexing, Vec::new()).fingerprint()
         };
         let spatial = |path: &str, types: &[&str]| {
             fingerprint(json!({ "spatialIndexes": [{ "path": path, "types": types }] }))

@@ -2,6 +2,9 @@
 //!
 //! Terms are sorted by path, then by code. All terms of a path stand together, so the path is kept once. The
 //! documents of a term are ranks in the segment's universe, its sorted document numbers; none kept means all.
+//!
+//! The terms are worked out when somebody asks for them: small segments of which several become one before that are
+//! never asked, and the documents of all of them are gone through once.
 
 use crate::index::code::{CodeRange, PRESENT};
 use crate::index::path::LOGICAL_PATH;
@@ -11,14 +14,31 @@ use crate::index::terms::{TermWalker, Version};
 use model::DocumentNumber;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Documents that one segment can hold: as many as 16 bits count.
 pub(crate) const SEGMENT_DOCUMENTS_MAX: usize = 1 << 16;
 
 /// See the file's head.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Segment {
     numbers: Box<[DocumentNumber]>,
+    body: OnceLock<Body>,
+    /// What the terms are to be made of, until they are.
+    drafted: Mutex<Option<Drafted>>,
+    /// Bytes of that.
+    drafted_bytes: usize,
+}
+
+/// Versions whose terms are not worked out yet, in the order of their numbers.
+#[derive(Debug)]
+struct Drafted {
+    rules: Arc<Rules>,
+    versions: Vec<Version>,
+}
+
+#[derive(Debug, Default)]
+struct Body {
     fields: Box<[Field]>,
     paths: Box<[u8]>,
     terms: Box<[Term]>,
@@ -41,6 +61,40 @@ struct Term {
 }
 
 impl Segment {
+    /// A segment of versions in the order of their numbers, each number once.
+    pub(crate) fn drafted(rules: Arc<Rules>, versions: Vec<Version>) -> Segment {
+        debug_assert!(versions.is_sorted_by_key(|version| version.number));
+        let size = |version: &Version| version.document.bytes().len() + size_of::<Version>();
+        Segment {
+            numbers: versions.iter().map(|version| version.number).collect(),
+            body: OnceLock::new(),
+            drafted_bytes: versions.iter().map(size).sum(),
+            drafted: Mutex::new(Some(Drafted { rules, versions })),
+        }
+    }
+
+    /// The versions, as long as their terms are not worked out.
+    pub(crate) fn versions(&self) -> Option<(Arc<Rules>, Vec<Version>)> {
+        let drafted = self.lock();
+        drafted.as_ref().map(|drafted| (Arc::clone(&drafted.rules), drafted.versions.clone()))
+    }
+
+    /// Works the terms out, if nobody did so far.
+    pub(crate) fn settle(&self) {
+        self.body();
+    }
+
+    fn body(&self) -> &Body {
+        self.body.get_or_init(|| {
+            let drafted = self.lock().take();
+            drafted.map(|Drafted { rules, versions }| build_body(&rules, &versions)).unwrap_or_default()
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Drafted>> {
+        self.drafted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The universe.
     pub(crate) fn numbers(&self) -> &[DocumentNumber] {
         &self.numbers
@@ -48,38 +102,36 @@ impl Segment {
 
     /// Bytes of memory.
     pub(crate) fn size_bytes(&self) -> usize {
-        size_of::<Segment>()
-            + size_of_val(&*self.numbers)
-            + size_of_val(&*self.fields)
-            + self.paths.len()
-            + size_of_val(&*self.terms)
-            + self.codes.len()
-            + size_of_val(&*self.ranks)
+        let body = self.body.get().map_or(self.drafted_bytes, Body::size_bytes);
+        size_of::<Segment>() + size_of_val(&*self.numbers) + body
     }
 
     pub(crate) fn field_count(&self) -> usize {
-        self.fields.len()
+        self.body().fields.len()
     }
 
     pub(crate) fn path(&self, field: usize) -> &[u8] {
-        let start = field.checked_sub(1).map_or(0, |before| self.fields[before].path_end);
-        &self.paths[start as usize..self.fields[field].path_end as usize]
+        let Body { fields, paths, .. } = self.body();
+        let start = field.checked_sub(1).map_or(0, |before| fields[before].path_end);
+        &paths[start as usize..fields[field].path_end as usize]
     }
 
     /// The terms of a field.
     pub(crate) fn terms(&self, field: usize) -> Range<usize> {
-        let start = field.checked_sub(1).map_or(0, |before| self.fields[before].term_end);
-        start as usize..self.fields[field].term_end as usize
+        let fields = &self.body().fields;
+        let start = field.checked_sub(1).map_or(0, |before| fields[before].term_end);
+        start as usize..fields[field].term_end as usize
     }
 
     pub(crate) fn code(&self, term: usize) -> &[u8] {
-        let start = term.checked_sub(1).map_or(0, |before| self.terms[before].code_end);
-        &self.codes[start as usize..self.terms[term].code_end as usize]
+        let Body { terms, codes, .. } = self.body();
+        let start = term.checked_sub(1).map_or(0, |before| terms[before].code_end);
+        &codes[start as usize..terms[term].code_end as usize]
     }
 
     pub(crate) fn posting(&self, term: usize) -> Posting<'_> {
         let ranks = self.rank_range(term);
-        if ranks.is_empty() { Posting::Full } else { Posting::Short(&self.ranks[ranks]) }
+        if ranks.is_empty() { Posting::Full } else { Posting::Short(&self.body().ranks[ranks]) }
     }
 
     /// Documents of a term.
@@ -89,13 +141,14 @@ impl Segment {
     }
 
     fn rank_range(&self, term: usize) -> Range<usize> {
-        let start = term.checked_sub(1).map_or(0, |before| self.terms[before].rank_end);
-        start as usize..self.terms[term].rank_end as usize
+        let terms = &self.body().terms;
+        let start = term.checked_sub(1).map_or(0, |before| terms[before].rank_end);
+        start as usize..terms[term].rank_end as usize
     }
 
     /// The terms of `path`, the mark of presence included; none if it has no field.
     pub(crate) fn find_path(&self, path: &[u8]) -> Range<usize> {
-        let (mut low, mut high) = (0, self.fields.len());
+        let (mut low, mut high) = (0, self.field_count());
         while low < high {
             let middle = low.midpoint(high);
             match self.path(middle).cmp(path) {
@@ -127,6 +180,16 @@ impl Segment {
             }
         }
         low
+    }
+}
+
+impl Body {
+    fn size_bytes(&self) -> usize {
+        size_of_val(&*self.fields)
+            + self.paths.len()
+            + size_of_val(&*self.terms)
+            + self.codes.len()
+            + size_of_val(&*self.ranks)
     }
 }
 
@@ -168,9 +231,13 @@ impl SegmentWriter {
         self.fields.push(Field { path_end: end(self.paths.len()), term_end });
     }
 
-    pub(crate) fn finish(self) -> Segment {
-        Segment {
-            numbers: self.numbers.into(),
+    pub(crate) fn finish(mut self) -> Segment {
+        let numbers = std::mem::take(&mut self.numbers).into();
+        Segment { numbers, body: self.body().into(), drafted: Mutex::default(), drafted_bytes: 0 }
+    }
+
+    fn body(self) -> Body {
+        Body {
             fields: self.fields.into(),
             paths: self.paths.into(),
             terms: self.terms.into(),
@@ -215,8 +282,8 @@ fn find_field(fields: &mut Fields, drafts: &mut Vec<Draft>, path: &[u8]) -> usiz
     drafts.len() - 1
 }
 
-/// Makes a segment of versions in the order of their numbers, each number once.
-pub(crate) fn build_segment(rules: &Rules, versions: &[Version]) -> Segment {
+/// Works out the terms of versions.
+fn build_body(rules: &Rules, versions: &[Version]) -> Body {
     let mut codes = Vec::new();
     let mut fields = Fields::default();
     let mut drafts: Vec<Draft> = Vec::new();
@@ -249,7 +316,7 @@ pub(crate) fn build_segment(rules: &Rules, versions: &[Version]) -> Segment {
     for draft in drafts {
         write_draft(draft, &codes, &mut writer);
     }
-    writer.finish()
+    writer.body()
 }
 
 fn write_draft(mut draft: Draft, codes: &[u8], writer: &mut SegmentWriter) {

@@ -29,10 +29,11 @@ pub(crate) fn is_at(index: &SpatialIndex, path: &IndexPath) -> bool {
     let mut wanted = index.path.segments.iter();
     let (mut differs, mut goes_on) = (false, false);
     path.visit_steps(|step| match (wanted.next(), step) {
-        (Some(IndexSegment::Name(name)), Some(step)) => differs |= name != step,
-        (Some(IndexSegment::Elements), None) => {}
-        (Some(_), _) => differs = true,
-        (None, _) => goes_on = true,
+        (_, PathStep::Computed(_)) => differs = true,
+        (Some(IndexSegment::Name(name)), PathStep::Name(step)) => differs |= name != step,
+        (Some(IndexSegment::Elements), PathStep::Elements) => {}
+        (Some(_), PathStep::Name(_) | PathStep::Elements) => differs = true,
+        (None, PathStep::Name(_) | PathStep::Elements) => goes_on = true,
     });
     !differs && wanted.next().is_none() && (index.path.end == IndexEnd::Below || !goes_on)
 }

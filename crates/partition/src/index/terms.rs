@@ -3,13 +3,14 @@
 //! Says which terms there are; knows nothing of the pieces they end up in.
 
 use crate::index::code::{TUPLE_CUT, TUPLE_WHOLE, write_code, write_tuple_member};
+use crate::index::computed::Calculator;
 use crate::index::path::{LOGICAL_PATH, PathCode};
 use crate::index::rules::{Place, Rules, TIME};
 use crate::index::spatial;
 use bytes::Bytes;
 use model::DocumentNumber;
 use plan::SYSTEM_PROPERTIES;
-use value::{Document, JSON_DEPTH_MAX, Kind, Value, ValueRef};
+use value::{Document, JSON_DEPTH_MAX, Kind, PropertyPath, Value, ValueRef, WALK_DEPTH_MAX};
 
 /// A document version that is to be indexed.
 #[derive(Clone, Debug)]
@@ -26,11 +27,12 @@ pub(crate) struct TermWalker<'a> {
     rules: &'a Rules,
     path: PathCode,
     code: Vec<u8>,
+    calculator: Calculator,
 }
 
 impl<'a> TermWalker<'a> {
     pub(crate) fn new(rules: &'a Rules) -> TermWalker<'a> {
-        TermWalker { rules, path: PathCode::default(), code: Vec::new() }
+        TermWalker { rules, path: PathCode::default(), code: Vec::new(), calculator: Calculator::new() }
     }
 
     /// All terms of a version, some perhaps several times.
@@ -47,7 +49,8 @@ impl<'a> TermWalker<'a> {
                 self.member(root, name, value, &mut take);
             }
         }
-        self.composites(version, ts.as_ref(), &mut take);
+        let computed = self.computed(version, &mut take);
+        self.composites(version, ts.as_ref(), &computed, &mut take);
         for index in self.rules.spatial() {
             spatial::walk(index, version.document.root(), &mut take);
         }
@@ -95,17 +98,49 @@ impl<'a> TermWalker<'a> {
         }
     }
 
+    /// The terms of computed properties, and their values in the order of the rules.
+    fn computed(&mut self, version: &Version, take: &mut impl FnMut(&[u8], &[u8])) -> Vec<Option<Value>> {
+        let rules = self.rules;
+        let mut values = Vec::with_capacity(rules.computed().len());
+        for (property, place) in rules.computed() {
+            let value = self.calculator.value(property, version.document.root());
+            if let Some(value) = &value {
+                let back = self.path.enter_computed(&property.name);
+                // What is computed can be deeper than what is stored.
+                self.value(*place, value.as_ref(), WALK_DEPTH_MAX, take);
+                self.path.leave(back);
+            }
+            values.push(value);
+        }
+        values
+    }
+
     /// One tuple per composite index; a missing member is undefined, and its tuple is indexed too.
-    fn composites(&mut self, version: &Version, ts: ValueRef<'_>, take: &mut impl FnMut(&[u8], &[u8])) {
-        for (path, index) in self.rules.composites() {
+    fn composites(
+        &mut self,
+        version: &Version,
+        ts: ValueRef<'_>,
+        computed: &[Option<Value>],
+        take: &mut impl FnMut(&[u8], &[u8]),
+    ) {
+        for index in self.rules.composites() {
             self.code.clear();
-            let cut = index.paths.iter().any(|member| {
-                let is_time = member.path.segments().eq([TIME]);
-                let value = if is_time { Some(ts) } else { version.document.get(&member.path) };
-                write_tuple_member(value, member.descending, &mut self.code)
+            let cut = index.members.iter().any(|member| {
+                let path = &member.path.path;
+                let value = match member.computed {
+                    Some(property) => below(computed.get(property).and_then(Option::as_ref), path),
+                    None if path.segments().eq([TIME]) => Some(ts),
+                    None => version.document.get(path),
+                };
+                write_tuple_member(value, member.path.descending, &mut self.code)
             });
             self.code.push(if cut { TUPLE_CUT } else { TUPLE_WHOLE });
-            take(path.code(), &self.code);
+            take(index.path.code(), &self.code);
         }
     }
+}
+
+/// What a path leads to in the value of the computed property that it begins with.
+fn below<'v>(value: Option<&'v Value>, path: &PropertyPath) -> Option<ValueRef<'v>> {
+    path.segments().skip(1).try_fold(value?.as_ref(), ValueRef::member)
 }

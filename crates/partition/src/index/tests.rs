@@ -13,7 +13,6 @@ use crate::index::{
 use crate::keyspace::{PartitionId, SPACES};
 use bytes::Bytes;
 use kv::{CommitMode, Direction, Durability, Store};
-use model::policy::{CompositeIndex, CompositePath};
 use model::{
     ContainerDefinition, ContainerNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal,
 };
@@ -21,7 +20,7 @@ use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use value::{Document, PropertyPath, Value, encode_key_value};
+use value::{Document, Value, encode_key_value};
 
 /// A small generator of numbers; the same seed gives the same case.
 struct Random(u64);
@@ -231,7 +230,7 @@ impl Case {
         let (policy, json) = NaivePolicy::random(&mut random);
         let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": json });
         let definition = ContainerDefinition::from_json(&body).unwrap();
-        let rules = Arc::new(Rules::new(&definition.policies.indexing));
+        let rules = Arc::new(Rules::new(&definition.policies.indexing, Vec::new()));
         let options = IndexOptions {
             inline_documents_max: 10 + random.below(60),
             flush_documents: 20 + random.below(60),
@@ -525,11 +524,11 @@ impl Case {
             for (counter, naive) in &self.documents {
                 expected.entry(tuple_code(naive, &members)).or_default().insert(*counter);
             }
-            let paths = members.iter().map(|(name, descending)| CompositePath {
-                path: PropertyPath::from_names([*name]).unwrap(),
-                descending: *descending,
-            });
-            let path = IndexPath::composite(&CompositeIndex { paths: paths.collect() });
+            let path = IndexPath::composite(
+                members
+                    .iter()
+                    .map(|(name, descending)| (IndexPath::property([PathStep::Name(name)]), *descending)),
+            );
             let reader = self.reader();
             assert_eq!(reader.covers(&path), Coverage::Whole);
             let mut walk = reader.walk(&path, Direction::Forward, None, None).await.unwrap();

@@ -6,6 +6,7 @@
 //! only when the store was reopened: until then the writer refuses, since a batch whose outcome is unknown may
 //! still come to light, with LSNs and numbers in it that must not be given twice.
 
+mod consumers;
 mod indexing;
 
 pub(crate) use self::indexing::IndexProgress;
@@ -14,8 +15,8 @@ use crate::cache::RecordCache;
 use crate::evaluate::evaluate;
 use crate::head::Head;
 use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
-use crate::keyspace::{self, LOG, META, PartitionId, RECORDS};
-use crate::log::{LogEntry, load_consumers};
+use crate::keyspace::{self, META, PartitionId, RECORDS};
+use crate::log::load_consumers;
 use crate::partition::{Executed, PartitionSpec, Surroundings};
 use crate::published::Published;
 use crate::record::Record;
@@ -26,7 +27,7 @@ use crate::storage::{commit_fault, read_fault};
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking, refuse};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use kv::{Batch, CommitFault, Direction, Durability, Health, Lane, ScanLimit, Store, View};
+use kv::{Batch, CommitFault, Durability, Health, Lane, Store, View};
 use model::{Ambient, Charge, Fault, Lsn, StorageFault};
 use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
@@ -42,10 +43,11 @@ const BATCH_TRANSACTIONS_MAX: usize = 256;
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Batches on their way to the disk.
 const BATCHES_IN_FLIGHT_MAX: usize = 2;
+/// Transactions that make a batch of their own worth while beside one on its way; fewer wait for that one, since every
+/// batch costs a head row, a segment of the index and a publication.
+const BESIDE_ANOTHER_MIN: usize = 16;
 /// An idle writer gives its view back after this time: an open view stops version cleanup of the whole store.
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
-/// Log rows that one trim looks at.
-const TRIM_ROWS_MAX: usize = 4096;
 
 /// What a writer can be asked.
 pub(crate) enum Command {
@@ -184,14 +186,14 @@ impl Writer {
                 self.take_over().await;
                 continue;
             }
-            let room = self.has_room() && self.backlog.is_empty();
+            let takes = self.takes_commands();
             tokio::select! {
                 biased;
                 result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
                 news = news(&mut self.index, &mut self.build), if self.installing.is_none() => self.hear(news).await,
-                command = queue.recv(), if room => match command {
-                    Some(command) => if self.handle(command, &mut queue).await.is_break() { return },
-                    None => { self.drain().await; return }
+                command = queue.recv(), if takes => match command {
+                    Some(command) => self.backlog.push_back(command),
+                    None => { self.drain().await; if self.backlog.is_empty() { return } }
                 },
                 () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && !self.doubtful => {
                     self.rest();
@@ -202,10 +204,22 @@ impl Writer {
 
     /// Whether another batch may be gathered.
     fn has_room(&self) -> bool {
+        let is_enough = self.in_flight.is_empty() || self.backlog.len() >= BESIDE_ANOTHER_MIN;
+        is_enough && self.may_gather()
+    }
+
+    fn may_gather(&self) -> bool {
         self.in_flight.len() < BATCHES_IN_FLIGHT_MAX
             && self.installing.is_none()
             && self.built.is_none()
             && !self.index.as_ref().is_some_and(Keeper::is_overfull)
+    }
+
+    /// Whether to take commands from the queue: not while one waits for the batches in flight.
+    fn takes_commands(&self) -> bool {
+        self.may_gather()
+            && self.backlog.len() < BESIDE_ANOTHER_MIN
+            && self.backlog.iter().all(|command| matches!(command, Command::Execute { .. }))
     }
 
     /// Commands that touch more than documents run alone, with nothing in flight.
@@ -362,6 +376,7 @@ impl Writer {
         let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
         // The disk is busy with the batch meanwhile.
+        self.index.iter().for_each(Keeper::settle);
         let indexed = self.index.as_ref().map(|keeper| Prepared::new(keeper.rules(), changes));
         self.in_flight.push_back(InFlight {
             number,
@@ -525,43 +540,6 @@ impl Writer {
         }
     }
 
-    async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
-        self.wake().await?;
-        let mut batch = Batch::default();
-        batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
-        self.commit_alone(batch).await?;
-        self.consumers.insert(name, lsn);
-        Ok(())
-    }
-
-    async fn trim(&mut self) -> Result<bool, Fault> {
-        self.wake().await?;
-        let view = self.store.view().map_err(read_fault)?;
-        // Without an index there may still be one on disk that needs the log.
-        let Some(keeper) = &self.index else { return Ok(false) };
-        let built = self.build.as_ref().map(|build| build.lsn);
-        let built = built.into_iter().chain(self.built.as_ref().map(|keeper| keeper.lsn));
-        let needed = keeper.lsn_needed().into_iter().chain(built).min().unwrap_or(self.state.head.lsn);
-        let end = self.lsn_consumed().min(needed).min(self.state.head.lsn).next();
-        let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
-        let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
-        let chunk = view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
-        let mut batch = Batch::default();
-        for (key, row) in &chunk.rows {
-            if LogEntry::decode(row)?.is_removal() {
-                batch.delete(LOG, key.clone());
-            }
-        }
-        let last = chunk.rows.last().and_then(|(key, _)| keyspace::parse_log_key(key));
-        self.state.head.trimmed = if chunk.more { last.unwrap_or(end) } else { end };
-        if !batch.is_empty() {
-            batch.mark_shrinking();
-            batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
-            self.commit_alone(batch).await?;
-        }
-        Ok(chunk.more)
-    }
-
     async fn close(&mut self) -> Result<(), Fault> {
         self.drain().await;
         self.wake().await?;
@@ -576,11 +554,6 @@ impl Writer {
             let result = first_commit(&mut self.in_flight).await;
             self.complete(result).await;
         }
-    }
-
-    /// Log entries at or below are read by every consumer; without any, all are.
-    fn lsn_consumed(&self) -> Lsn {
-        self.consumers.values().min().copied().unwrap_or(Lsn(u64::MAX - 1))
     }
 }
 

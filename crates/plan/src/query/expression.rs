@@ -3,7 +3,7 @@
 //! Chains of AND, OR and `||` and lists of IN are flat, so that the thousand terms that some clients send are one
 //! level of depth.
 
-use super::{Function, Query};
+use super::{Alternatives, Function, Query};
 use value::Value;
 
 /// A variable of the row: the n-th source in scope, counted from the outermost query.
@@ -34,11 +34,11 @@ pub enum Expression {
     /// `a AND b AND …`, at least two.
     And(Vec<Expression>),
     /// `a OR b OR …`, at least two.
-    Or(Vec<Expression>),
+    Or(Alternatives),
     /// `a || b || …`, at least two.
     Concatenation(Vec<Expression>),
     /// `a IN (b, c, …)`, at least one.
-    In(Box<Expression>, Vec<Expression>),
+    In(Box<Expression>, Alternatives),
     /// `a BETWEEN low AND high`.
     Between(Box<[Expression; 3]>),
     /// `a LIKE pattern`.

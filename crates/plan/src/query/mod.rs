@@ -3,11 +3,13 @@
 //! Pure data, the same for all query languages. Names are gone: a row is a list of slots, one for each source in
 //! scope, outer queries first. Knows nothing of text, indexes or partitions.
 
+mod alternatives;
 mod expression;
 mod function;
 mod show;
 mod walk;
 
+pub use alternatives::Alternatives;
 pub use expression::{BinaryOperator, Expression, LikePattern, SlotId, SubqueryKind, UnaryOperator};
 pub use function::{Family, Function, Signature};
 
@@ -32,6 +34,23 @@ pub struct Query {
     pub offset: u64,
     /// Most results.
     pub limit: Option<u64>,
+}
+
+impl Query {
+    /// The expression of `SELECT VALUE expression FROM c`; nothing if the query does anything else.
+    pub fn plain_value(&self) -> Option<&Expression> {
+        let is_plain = matches!(&self.sources[..], [Source::Container { path }] if path.is_empty())
+            && self.filter.is_none()
+            && self.grouping.is_none()
+            && matches!(self.order, Order::None)
+            && !self.distinct
+            && self.offset == 0
+            && self.limit.is_none();
+        match &self.projection {
+            Projection::Value(value) if is_plain => Some(value),
+            Projection::Value(_) | Projection::Row(_) | Projection::Object(_) => None,
+        }
+    }
 }
 
 /// Where the rows of one slot come from.

@@ -21,10 +21,10 @@ impl Expression {
             Expression::Like(operand, pattern) => vec![operand, &pattern.pattern],
             Expression::Array(parts)
             | Expression::And(parts)
-            | Expression::Or(parts)
             | Expression::Concatenation(parts)
             | Expression::Call(_, parts)
             | Expression::UserCall(_, parts) => parts.iter().collect(),
+            Expression::Or(parts) => parts.iter().collect(),
             Expression::Object(members) => members.iter().map(|(_, member)| member).collect(),
             Expression::In(operand, list) => std::iter::once(&**operand).chain(list).collect(),
             Expression::Between(parts) | Expression::Conditional(parts) => parts.iter().collect(),
@@ -47,12 +47,14 @@ impl Expression {
             Expression::Like(operand, pattern) => vec![operand, &mut pattern.pattern],
             Expression::Array(parts)
             | Expression::And(parts)
-            | Expression::Or(parts)
             | Expression::Concatenation(parts)
             | Expression::Call(_, parts)
             | Expression::UserCall(_, parts) => parts.iter_mut().collect(),
+            Expression::Or(parts) => parts.members_mut().iter_mut().collect(),
             Expression::Object(members) => members.iter_mut().map(|(_, member)| member).collect(),
-            Expression::In(operand, list) => std::iter::once(&mut **operand).chain(list).collect(),
+            Expression::In(operand, list) => {
+                std::iter::once(&mut **operand).chain(list.members_mut()).collect()
+            }
             Expression::Between(parts) | Expression::Conditional(parts) => parts.iter_mut().collect(),
         }
     }

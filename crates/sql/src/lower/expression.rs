@@ -33,11 +33,11 @@ impl<'query> Lowering<'query> {
                 Expression::Binary(*operator, left, Box::new(self.expression(right)))
             }
             ExpressionKind::And(members) => Expression::And(constant::flat_and(self.all(members))),
-            ExpressionKind::Or(members) => Expression::Or(constant::flat_or(self.all(members))),
+            ExpressionKind::Or(members) => Expression::Or(constant::flat_or(self.all(members)).into()),
             ExpressionKind::Concatenation(members) => Expression::Concatenation(self.all(members)),
             ExpressionKind::In { operand, list, negated } => {
                 let operand = Box::new(self.expression(operand));
-                negate(*negated, Expression::In(operand, self.all(list)))
+                negate(*negated, Expression::In(operand, self.all(list).into()))
             }
             ExpressionKind::Between { operands, negated } => {
                 let operands = self.three(operands);

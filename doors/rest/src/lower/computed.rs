@@ -28,6 +28,11 @@ pub(crate) fn check_computed_properties(definition: &Json) -> Result<(), Request
     Ok(())
 }
 
+/// The query of a computed property, for those who index its values; nothing if it is none.
+pub fn read_computed_property(text: &str) -> Option<plan::query::Query> {
+    lowered(text).ok()
+}
+
 fn lowered(text: &str) -> Result<plan::query::Query, QueryFault> {
     let tree = sql::parse(text).map_err(super::text_fault)?;
     sql::lower(&tree, &Parameters::none()).map_err(super::text_fault)

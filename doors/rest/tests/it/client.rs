@@ -59,7 +59,11 @@ impl Client {
 
     pub(crate) async fn with_options(options: RestOptions) -> Client {
         let store = Store::memory(&SPACES, CommitMode::Thread);
-        let engine_options = EngineOptions { keys: vec![AccountKey::new(KEY)], ..EngineOptions::default() };
+        let engine_options = EngineOptions {
+            keys: vec![AccountKey::new(KEY)],
+            computed_reader: rest::read_computed_property,
+            ..EngineOptions::default()
+        };
         let ambient = Arc::new(Still::default());
         let engine = Engine::open(store, engine_options, Arc::<Still>::clone(&ambient)).await.unwrap();
         Client { door: RestDoor::new(engine, options), ambient }

@@ -64,6 +64,15 @@ fn decoded(answer: &Answer, name: &str) -> Json {
 async fn the_shape_of_a_query_decides() {
     let client = filled().await;
     // Used paths, missing paths, used and missing composite indexes.
+    for (text, expected) in [
+        ("SELECT VALUE COUNT(1) FROM c", json!([[], [], [], []])),
+        ("SELECT VALUE MAX(c.a) FROM c", json!([["/a/? High"], [], [], []])),
+        ("SELECT c.a, COUNT(1) FROM c GROUP BY c.a", json!([["/a/? High"], [], [], []])),
+        ("SELECT DISTINCT VALUE c.a FROM c WHERE c.b = 1", json!([["/b/? High", "/a/? High"], [], [], []])),
+        ("SELECT c.plain, COUNT(1) FROM c GROUP BY c.plain", json!([[], [], [], []])),
+    ] {
+        check(&client, text, &expected).await;
+    }
     for (filter, expected) in [
         ("", json!([[], [], [], []])),
         ("WHERE c.name = 'x'", json!([["/name/? High"], [], [], []])),
@@ -103,27 +112,29 @@ async fn the_shape_of_a_query_decides() {
         ("WHERE c.x = 1 ORDER BY c.a DESC", json!([["/x/? High", "/a/? High"], [], [], ["/x ASC /a DESC"]])),
         ("WHERE c.a = 1 ORDER BY c.a, c.b DESC", json!([["/a/? High"], [], ["/a ASC /b DESC"], []])),
     ] {
-        let text = format!("SELECT * FROM c {filter}");
-        let indexes = first_form(&client.send(query(&text).header(FIRST_FORM, "True")).await);
-        let single =
-            |index: &Json| format!("{} {}", index["IndexSpec"].as_str().unwrap(), score(index)).into();
-        let composite = |index: &Json| {
-            assert_eq!(score(index), "High");
-            let specs = index["IndexSpecs"].as_array().unwrap();
-            let specs: Vec<&str> = specs.iter().map(|spec| spec.as_str().unwrap()).collect();
-            specs.join(" ").into()
-        };
-        let list = |name: &str, text: &dyn Fn(&Json) -> Json| -> Json {
-            indexes[name].as_array().unwrap().iter().map(text).collect()
-        };
-        let found = json!([
-            list("UtilizedSingleIndexes", &single),
-            list("PotentialSingleIndexes", &single),
-            list("UtilizedCompositeIndexes", &composite),
-            list("PotentialCompositeIndexes", &composite),
-        ]);
-        assert_eq!(found, expected, "{text}");
+        check(&client, &format!("SELECT * FROM c {filter}"), &expected).await;
     }
+}
+
+async fn check(client: &Client, text: &str, expected: &Json) {
+    let indexes = first_form(&client.send(query(text).header(FIRST_FORM, "True")).await);
+    let single = |index: &Json| format!("{} {}", index["IndexSpec"].as_str().unwrap(), score(index)).into();
+    let composite = |index: &Json| {
+        assert_eq!(score(index), "High");
+        let specs = index["IndexSpecs"].as_array().unwrap();
+        let specs: Vec<&str> = specs.iter().map(|spec| spec.as_str().unwrap()).collect();
+        specs.join(" ").into()
+    };
+    let list = |name: &str, text: &dyn Fn(&Json) -> Json| -> Json {
+        indexes[name].as_array().unwrap().iter().map(text).collect()
+    };
+    let found = json!([
+        list("UtilizedSingleIndexes", &single),
+        list("PotentialSingleIndexes", &single),
+        list("UtilizedCompositeIndexes", &composite),
+        list("PotentialCompositeIndexes", &composite),
+    ]);
+    assert_eq!(found, *expected, "{text}");
 }
 
 fn score(index: &Json) -> &str {

@@ -296,6 +296,33 @@ async fn computed_properties_are_seen_by_queries_only() {
 }
 
 #[tokio::test]
+async fn a_computed_property_is_indexed_where_the_policy_names_it() {
+    let client = Client::with_container().await;
+    let mut definition = container("p");
+    definition["computedProperties"] =
+        json!([{ "name": "low", "query": "SELECT VALUE LOWER(c.name) FROM c" }]);
+    definition["indexingPolicy"] = json!({ "includedPaths": [{ "path": "/*" }, { "path": "/low/?" }] });
+    client.create("/dbs/d/colls", definition.clone()).await;
+    for (id, name) in [("1", "B"), ("2", "a"), ("3", "b")] {
+        client.create("/dbs/d/colls/p/docs", json!({ "id": id, "pk": "k", "name": name })).await;
+    }
+    let ask = || {
+        Call::post("/dbs/d/colls/p/docs")
+            .header("content-type", "application/query+json")
+            .key(&json!(["k"]))
+            .json(&json!({ "query": "SELECT VALUE c.id FROM c WHERE c.low = 'b'" }))
+    };
+    let explained = client.send(ask().header("x-perihelion-explain", "true")).await;
+    let text = explained.json()["explain"].as_str().unwrap().to_owned();
+    assert!(text.contains("/low = \"b\""), "{text}");
+    assert_eq!(Json::from(rows(&client.send(ask()).await)), json!(["1", "3"]));
+    // At once by the new definition, while the index may still be that of the old one.
+    definition["computedProperties"][0]["query"] = json!("SELECT VALUE c.name FROM c");
+    assert_eq!(client.send(Call::put("/dbs/d/colls/p").json(&definition)).await.status, 200);
+    assert_eq!(Json::from(rows(&client.send(ask()).await)), json!(["3"]));
+}
+
+#[tokio::test]
 async fn a_continuation_belongs_to_its_query_and_its_scope() {
     let client = filled().await;
     let text = "SELECT VALUE c.n FROM c ORDER BY c.n";

@@ -32,6 +32,8 @@ const EDGE_ANGLE_MAX: f64 = 3.1;
 #[derive(Debug, Clone)]
 pub struct Outline {
     geometry: Geometry,
+    /// The ends of all edges: they are looked at again and again.
+    edges: Vec<(Direction, Direction)>,
     cap: Option<Cap>,
     is_anywhere: bool,
 }
@@ -54,7 +56,8 @@ impl Outline {
             Geometry::Polygons(polygons) => polygons.iter().any(has_doubtful_edge),
         };
         let cap = if is_anywhere { None } else { cap_of(&geometry) };
-        Some(Outline { geometry, cap, is_anywhere })
+        let edges = lines(&geometry).flat_map(|line| sphere::arcs(line)).collect();
+        Some(Outline { geometry, edges, cap, is_anywhere })
     }
 
     /// The points of a geometry that is nothing else.
@@ -72,13 +75,13 @@ impl Outline {
 
     /// Whether a point of the geometry may be within an angle of a direction.
     pub fn is_near(&self, direction: Direction, angle: f64) -> bool {
-        if self.is_anywhere || angle >= std::f64::consts::PI {
+        if self.is_anywhere || angle + SLACK >= std::f64::consts::PI {
             return true;
         }
-        let is_within = |point| angle_between(direction, point) <= angle + SLACK;
-        let has_near_edge = lines(&self.geometry).any(|line| {
-            sphere::arcs(line).any(|(from, to)| is_within(sphere::nearest_on_arc(direction, from, to)))
-        });
+        let chord_max = 2.0 * ((angle + SLACK) / 2.0).sin();
+        let is_within = |point| sphere::chord_squared(direction, point) <= chord_max * chord_max;
+        let has_near_edge =
+            self.edges.iter().any(|(from, to)| is_within(sphere::nearest_on_arc(direction, *from, *to)));
         has_near_edge
             || match &self.geometry {
                 Geometry::Points(points) => points.iter().any(|point| is_within(sphere::vector(*point))),

@@ -1,0 +1,115 @@
+//! Patterns made ready: each is read once, however many documents it is compared with.
+//!
+//! Patterns are found by their text, so one that is computed and is the same for many documents is kept as well.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::regex::Regex;
+
+use crate::EvalFault;
+use crate::functions::compile_regex;
+use crate::like::LikeMatcher;
+
+/// Texts kept at a time; a query rarely has more than a few.
+const TEXTS_MAX: usize = 64;
+/// Ways to read one text that are kept: modifiers, escape characters.
+const READINGS_MAX: usize = 8;
+
+/// The patterns of a query, shared by all who work for it.
+#[derive(Debug, Default)]
+pub struct Patterns {
+    /// By text and modifiers; those that are none as well.
+    regexes: Mutex<Kept<String, Option<Arc<Regex>>>>,
+    /// By text and escape character.
+    likes: Mutex<Kept<Option<char>, Arc<LikeMatcher>>>,
+}
+
+impl Patterns {
+    /// A regular expression; nothing if the text is none.
+    pub(crate) fn regex(&self, text: &str, modifiers: &str) -> Option<Arc<Regex>> {
+        let mut kept = self.regexes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(regex) = kept.get(text, |known| known == modifiers) {
+            return regex;
+        }
+        let regex = compile_regex(text, modifiers).map(Arc::new);
+        kept.put(text, modifiers.to_owned(), regex.clone());
+        regex
+    }
+
+    /// The pattern of a LIKE.
+    pub(crate) fn like(&self, text: &str, escape: Option<char>) -> Result<Arc<LikeMatcher>, EvalFault> {
+        let mut kept = self.likes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(matcher) = kept.get(text, |known| *known == escape) {
+            return Ok(matcher);
+        }
+        let matcher = Arc::new(LikeMatcher::new(text, escape)?);
+        kept.put(text, escape, Arc::clone(&matcher));
+        Ok(matcher)
+    }
+}
+
+/// Readings of texts.
+#[derive(Debug)]
+struct Kept<W, R> {
+    by_text: HashMap<Box<str>, Vec<(W, R)>>,
+}
+
+impl<W, R> Default for Kept<W, R> {
+    fn default() -> Kept<W, R> {
+        Kept { by_text: HashMap::new() }
+    }
+}
+
+impl<W, R: Clone> Kept<W, R> {
+    fn get(&self, text: &str, is_wanted: impl Fn(&W) -> bool) -> Option<R> {
+        let readings = self.by_text.get(text)?;
+        readings.iter().find(|(way, _)| is_wanted(way)).map(|(_, reading)| reading.clone())
+    }
+
+    fn put(&mut self, text: &str, way: W, reading: R) {
+        if self.by_text.len() >= TEXTS_MAX {
+            // Patterns that change with every document: there is no good choice of what to keep.
+            self.by_text.clear();
+        }
+        let readings = self.by_text.entry(text.into()).or_default();
+        if readings.len() >= READINGS_MAX {
+            readings.clear();
+        }
+        readings.push((way, reading));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_read_once_for_each_way_to_read_it() {
+        let patterns = Patterns::default();
+        let one = patterns.like("a!%", Some('!')).unwrap();
+        assert!(Arc::ptr_eq(&one, &patterns.like("a!%", Some('!')).unwrap()));
+        let other = patterns.like("a!%", None).unwrap();
+        assert!(one.matches("a%") && !one.matches("a!b"));
+        assert!(!other.matches("a%") && other.matches("a!b"));
+        let one = patterns.regex("^A", "").unwrap();
+        let other = patterns.regex("^A", "i").unwrap();
+        assert!(!one.is_match("abc") && other.is_match("abc"));
+        assert!(Arc::ptr_eq(&other, &patterns.regex("^A", "i").unwrap()));
+        assert!(patterns.regex("(", "").is_none() && patterns.regex("(", "").is_none());
+    }
+
+    #[test]
+    fn many_patterns_do_not_pile_up() {
+        let patterns = Patterns::default();
+        for number in 0..1000 {
+            let text = format!("{number}%");
+            assert!(patterns.like(&text, None).unwrap().matches(&format!("{number} things")));
+            assert!(patterns.regex("same", &"i".repeat(number)).is_some());
+        }
+        let likes = patterns.likes.lock().unwrap();
+        assert!(likes.by_text.len() <= TEXTS_MAX);
+        let regexes = patterns.regexes.lock().unwrap();
+        assert!(regexes.by_text.values().all(|readings| readings.len() <= READINGS_MAX));
+    }
+}

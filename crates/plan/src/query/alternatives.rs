@@ -1,0 +1,268 @@
+//! The candidates of an IN and the members of an OR, of which one value picks a few.
+//!
+//! Clients that look for a thousand documents at once send lists and chains of a thousand members. Where all of them
+//! compare the same place with constants, they are sorted by these constants once, and whoever evaluates them has to
+//! look only at those that a value picks.
+
+use super::{BinaryOperator, Expression};
+use std::cmp::Ordering;
+use std::ops::Deref;
+use std::sync::OnceLock;
+use value::{Value, ValueRef, compare};
+
+/// Members that are looked at one after the other rather than sorted.
+const FEW: usize = 8;
+
+/// See the file's head. What is sorted is no part of its meaning.
+#[derive(Clone, Debug, Default)]
+pub struct Alternatives {
+    members: Vec<Expression>,
+    /// Filled at the first use.
+    sorted: OnceLock<Option<Box<Sorted>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Sorted {
+    /// What the members compare; nothing if they are constants themselves.
+    key: Option<Expression>,
+    /// The members by their constants.
+    places: Box<[Place]>,
+}
+
+/// Where a constant stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    member: usize,
+    /// Which member of the AND; nothing if there is none.
+    part: Option<usize>,
+}
+
+impl Alternatives {
+    /// What all members compare with constants that [`Alternatives::picked`] tells apart; nothing if it does not help
+    /// to know. Where it is defined, no member is true that is not picked, and none is undefined.
+    pub fn key(&self) -> Option<&Expression> {
+        self.sorted()?.key.as_ref()
+    }
+
+    /// Whether they are constants that [`Alternatives::picked`] tells apart.
+    pub fn are_constants(&self) -> bool {
+        self.sorted().is_some_and(|sorted| sorted.key.is_none())
+    }
+
+    /// The members whose constant compares as equal with a value; all of them if they are not sorted.
+    pub fn picked<'a>(&'a self, value: ValueRef<'_>) -> impl Iterator<Item = &'a Expression> {
+        let (sorted, few): (&[Place], &[Expression]) = match self.sorted() {
+            Some(sorted) => (&sorted.places, &[]),
+            None => (&[], &self.members),
+        };
+        let order = |place: &Place| {
+            self.constant(*place).map_or(Ordering::Less, |constant| compare(constant.as_ref(), value))
+        };
+        let first = sorted.partition_point(|place| order(place).is_lt());
+        let last = first + sorted[first..].partition_point(|place| order(place).is_eq());
+        sorted[first..last].iter().filter_map(|place| self.members.get(place.member)).chain(few)
+    }
+
+    /// The members, to be changed.
+    pub fn members_mut(&mut self) -> &mut [Expression] {
+        self.sorted = OnceLock::new();
+        &mut self.members
+    }
+
+    fn sorted(&self) -> Option<&Sorted> {
+        if self.members.len() <= FEW {
+            return None;
+        }
+        self.sorted.get_or_init(|| self.sort().map(Box::new)).as_deref()
+    }
+
+    fn sort(&self) -> Option<Sorted> {
+        if self.members.iter().all(|member| matches!(member, Expression::Constant(_))) {
+            let places = (0..self.members.len()).map(|member| Place { member, part: None });
+            return Some(Sorted { key: None, places: self.by_constant(places.collect()) });
+        }
+        if !self.members.iter().flat_map(parts).all(is_plain_comparison) {
+            return None;
+        }
+        // Of several keys the one that tells most members apart.
+        let keys = parts(self.members.first()?).iter().filter_map(equality).map(|(key, _)| key);
+        let sorted = keys.filter_map(|key| {
+            let places: Option<Vec<Place>> =
+                (0..self.members.len()).map(|member| self.place(member, key)).collect();
+            let places = self.by_constant(places?);
+            let is_other = |pair: &&[Place]| self.order(pair[0], pair[1]).is_ne();
+            let different = places.windows(2).filter(is_other).count();
+            Some((different, Sorted { key: Some(key.clone()), places }))
+        });
+        let (different, sorted) = sorted.max_by_key(|(different, _)| *different)?;
+        (different > 0).then_some(sorted)
+    }
+
+    fn by_constant(&self, mut places: Vec<Place>) -> Box<[Place]> {
+        places.sort_by(|one, other| self.order(*one, *other));
+        places.into()
+    }
+
+    fn order(&self, one: Place, other: Place) -> Ordering {
+        match (self.constant(one), self.constant(other)) {
+            (Some(one), Some(other)) => compare(one.as_ref(), other.as_ref()),
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        }
+    }
+
+    /// Where a member compares `key` with a constant.
+    fn place(&self, member: usize, key: &Expression) -> Option<Place> {
+        let expression = self.members.get(member)?;
+        let is_key = |part: &Expression| equality(part).is_some_and(|(compared, _)| compared == key);
+        let part = parts(expression).iter().position(is_key)?;
+        Some(Place { member, part: matches!(expression, Expression::And(_)).then_some(part) })
+    }
+
+    fn constant(&self, place: Place) -> Option<&Value> {
+        let member = self.members.get(place.member)?;
+        if let Expression::Constant(constant) = member {
+            return Some(constant);
+        }
+        let part = match place.part {
+            Some(part) => parts(member).get(part)?,
+            None => member,
+        };
+        equality(part).map(|(_, constant)| constant)
+    }
+}
+
+/// What must all be true.
+fn parts(member: &Expression) -> &[Expression] {
+    if let Expression::And(parts) = member {
+        return parts;
+    }
+    std::slice::from_ref(member)
+}
+
+/// A place and the constant that it must equal.
+fn equality(part: &Expression) -> Option<(&Expression, &Value)> {
+    let Expression::Binary(BinaryOperator::Equal, left, right) = part else {
+        return None;
+    };
+    if let (key, Expression::Constant(constant)) = (&**left, &**right) {
+        return is_place(key).then_some((key, constant));
+    }
+    if let (Expression::Constant(constant), key) = (&**left, &**right) {
+        return is_place(key).then_some((key, constant));
+    }
+    None
+}
+
+/// Whether this compares places and constants, and so never fails: nobody misses it where it is not evaluated.
+fn is_plain_comparison(part: &Expression) -> bool {
+    let is_plain = |side: &Expression| matches!(side, Expression::Constant(_)) || is_place(side);
+    matches!(part, Expression::Binary(_, left, right) if is_plain(left) && is_plain(right))
+}
+
+fn is_place(expression: &Expression) -> bool {
+    let mut base = expression;
+    while let Expression::Member(inner, _) = base {
+        base = inner;
+    }
+    matches!(base, Expression::Slot(_))
+}
+
+impl Deref for Alternatives {
+    type Target = [Expression];
+
+    fn deref(&self) -> &[Expression] {
+        &self.members
+    }
+}
+
+impl PartialEq for Alternatives {
+    fn eq(&self, other: &Alternatives) -> bool {
+        self.members == other.members
+    }
+}
+
+impl From<Vec<Expression>> for Alternatives {
+    fn from(members: Vec<Expression>) -> Alternatives {
+        Alternatives { members, sorted: OnceLock::new() }
+    }
+}
+
+impl FromIterator<Expression> for Alternatives {
+    fn from_iter<I: IntoIterator<Item = Expression>>(members: I) -> Alternatives {
+        members.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+impl IntoIterator for Alternatives {
+    type Item = Expression;
+    type IntoIter = std::vec::IntoIter<Expression>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.members.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Alternatives {
+    type Item = &'a Expression;
+    type IntoIter = std::slice::Iter<'a, Expression>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.members.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::SlotId;
+
+    fn place(name: &str) -> Expression {
+        Expression::path(SlotId(0), [name.to_owned()])
+    }
+
+    fn equals(name: &str, value: Value) -> Expression {
+        Expression::Binary(
+            BinaryOperator::Equal,
+            Box::new(place(name)),
+            Box::new(Expression::Constant(value)),
+        )
+    }
+
+    fn picked(alternatives: &Alternatives, value: Value) -> Vec<usize> {
+        let all: Vec<&Expression> = alternatives.iter().collect();
+        let index = |found: &Expression| all.iter().position(|member| std::ptr::eq(*member, found)).unwrap();
+        let mut picked: Vec<usize> = alternatives.picked(value.as_ref()).map(index).collect();
+        picked.sort_unstable();
+        picked
+    }
+
+    #[test]
+    fn constants_are_picked_by_equality() {
+        let values = [7, 1, 9, 3, 1, 8, 2, 6, 5, 4].map(Value::Int64).into_iter();
+        let list: Alternatives = values.chain([Value::from("1")]).map(Expression::Constant).collect();
+        assert!(list.are_constants() && list.key().is_none());
+        assert_eq!(picked(&list, Value::Double(1.0)), [1, 4]);
+        assert_eq!(picked(&list, Value::from("1")), [10]);
+        assert_eq!(picked(&list, Value::Int64(10)), [0; 0]);
+        let few: Alternatives = vec![Expression::Constant(Value::Null)].into();
+        assert!(!few.are_constants());
+        assert_eq!(picked(&few, Value::Int64(1)), [0]);
+    }
+
+    #[test]
+    fn members_of_a_chain_are_picked_by_the_key_that_tells_them_apart() {
+        let pair = |number: i64| {
+            Expression::And(vec![equals("pk", Value::from("same")), equals("id", Value::Int64(number % 10))])
+        };
+        let mut chain: Alternatives = (0..20).map(pair).collect();
+        assert_eq!(chain.key(), Some(&place("id")));
+        assert_eq!(picked(&chain, Value::Int64(4)), [4, 14]);
+        // What is changed is sorted anew.
+        chain.members_mut()[0] = equals("id", Value::Int64(4));
+        assert_eq!(picked(&chain, Value::Int64(4)), [0, 4, 14]);
+        chain.members_mut()[0] = equals("other", Value::Int64(4));
+        assert!(chain.key().is_none());
+        let same: Alternatives = (0..20).map(|_| equals("id", Value::Null)).collect();
+        assert!(same.key().is_none());
+    }
+}

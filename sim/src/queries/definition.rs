@@ -1,0 +1,126 @@
+//! Containers of a seed: what they index, and their computed properties, as queries and in plain code.
+
+use crate::random::Random;
+use plan::query::Query;
+use serde_json::{Map, Value as Json, json};
+
+/// Which computed properties a container has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Computed {
+    None,
+    One,
+    /// Other values under the same names, and one name less.
+    Other,
+}
+
+impl Computed {
+    pub(super) fn draw(random: &mut Random) -> Computed {
+        *random.pick(&[Computed::None, Computed::One, Computed::Other])
+    }
+
+    /// Names and queries. Some names are those of members that documents have.
+    pub(super) fn queries(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Computed::None => &[],
+            Computed::One => &[
+                ("cp_g", "SELECT VALUE UPPER(c.g) FROM c"),
+                ("cp_n", "SELECT VALUE c.n + 1 FROM c"),
+                ("cp_o", "SELECT VALUE {\"x\": c.o.x, \"n\": c.n} FROM c"),
+                ("missing", "SELECT VALUE c.n >= 2 FROM c"),
+                ("b", "SELECT VALUE c.o FROM c"),
+            ],
+            Computed::Other => &[
+                ("cp_g", "SELECT VALUE CONCAT(c.g, \"y\") FROM c"),
+                ("cp_n", "SELECT VALUE c.n + 2 FROM c"),
+                ("cp_o", "SELECT VALUE {\"x\": c.a} FROM c"),
+                ("missing", "SELECT VALUE c.n < 0 FROM c"),
+            ],
+        }
+    }
+
+    /// The members that queries see in a document.
+    pub(super) fn seen(self, body: &Map<String, Json>) -> Map<String, Json> {
+        let text = body.get("g").and_then(Json::as_str);
+        let number = body.get("n");
+        let size = number.and_then(Json::as_f64);
+        let plus = |more: i64| match number?.as_i64() {
+            Some(whole) => Some(Json::from(whole + more)),
+            None => Some(Json::from(size? + more as f64)),
+        };
+        let object = |members: [(&str, Option<&Json>); 2]| -> Json {
+            let members =
+                members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone())));
+            Json::Object(members.collect())
+        };
+        let inner = body.get("o").and_then(|inner| inner.get("x"));
+        let values: Vec<(&str, Option<Json>)> = match self {
+            Computed::None => Vec::new(),
+            Computed::One => vec![
+                ("cp_g", text.map(|text| text.to_uppercase().into())),
+                ("cp_n", plus(1)),
+                ("cp_o", Some(object([("x", inner), ("n", number)]))),
+                ("missing", size.map(|size| (size >= 2.0).into())),
+                ("b", body.get("o").cloned()),
+            ],
+            Computed::Other => vec![
+                ("cp_g", text.map(|text| format!("{text}y").into())),
+                ("cp_n", plus(2)),
+                ("cp_o", Some(object([("x", body.get("a")), ("n", None)]))),
+                ("missing", size.map(|size| (size < 0.0).into())),
+            ],
+        };
+        let mut seen = body.clone();
+        for (name, value) in values {
+            seen.remove(name);
+            seen.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        seen
+    }
+}
+
+/// The query behind a text.
+pub(super) fn lowered(text: &str) -> Option<Query> {
+    sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
+}
+
+/// The definition of a container.
+pub(super) fn definition(random: &mut Random, computed: Computed, default_ttl: Option<i64>) -> Json {
+    let properties: Json =
+        computed.queries().iter().map(|(name, query)| json!({ "name": name, "query": query })).collect();
+    json!({
+        "id": "c", "defaultTtl": default_ttl,
+        "indexingPolicy": policy(random, computed), "computedProperties": properties,
+        "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
+    })
+}
+
+fn policy(random: &mut Random, computed: Computed) -> Json {
+    if random.chance(20) {
+        return json!({ "indexingMode": "none", "automatic": false });
+    }
+    let path = |path: &str| json!({ "path": path });
+    let mut included = vec![path("/*")];
+    let names = computed.queries().iter().map(|(name, _)| name);
+    for name in names.filter(|_| random.chance(60)) {
+        included.push(path(&format!("/{name}/*")));
+    }
+    let mut policy = json!({ "includedPaths": included });
+    if random.chance(30) {
+        policy["excludedPaths"] = json!([path("/a/*"), path("/tags/*")]);
+    }
+    if random.chance(40) {
+        let member = |path: &str, order: &str| json!({ "path": path, "order": order });
+        policy["compositeIndexes"] = json!([
+            [member("/g", "ascending"), member("/n", "ascending")],
+            [member("/g", "descending"), member("/a", "ascending")],
+            [member("/a", "ascending"), member("/s", "descending")],
+            [member("/cp_g", "ascending"), member("/n", "descending")],
+            [member("/n", "ascending"), member("/cp_o/x", "ascending")],
+        ]);
+    }
+    if random.chance(70) {
+        let types = *random.pick(&[&[][..], &["Point"], &["Polygon", "LineString"]]);
+        policy["spatialIndexes"] = json!([{ "path": "/loc/*", "types": types }]);
+    }
+    policy
+}
