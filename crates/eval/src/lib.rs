@@ -36,7 +36,7 @@ pub use context::{Context, Deadline, NoUserFunctions, UserFunctionFault, UserFun
 pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
 pub use fault::EvalFault;
 pub use functions::{Cap, Direction, Outline, PATTERN_SIZE_MAX, angle_between, angle_of_metres};
-pub use like::LIKE_PIECE_MAX;
+pub use like::{LIKE_PIECE_MAX, LikeRest, like_beginning};
 pub use patterns::Patterns;
 pub use query::{DocumentRow, Groups, KeptGroups, KeyHash, MatchedRow, for_each_match, hash_of, run};
 pub use row::{GroupRow, Row};

@@ -86,6 +86,38 @@ impl Piece {
     }
 }
 
+/// What may follow the letters that a pattern begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LikeRest {
+    /// Nothing: the pattern is these letters.
+    Nothing,
+    /// Anything: a `%` is all that follows.
+    Anything,
+    /// What the rest of the pattern says.
+    Pattern,
+}
+
+/// The letters that every text begins with that is like a pattern, and what may follow them; nothing for a pattern that
+/// is refused.
+pub fn like_beginning(pattern: &str, escape: Option<char>) -> Option<(String, LikeRest)> {
+    let pieces = pieces(pattern, escape).ok()?;
+    match &pieces[..] {
+        [Piece::Literal(letters)] => Some((letters.clone(), LikeRest::Nothing)),
+        [Piece::Literal(letters), Piece::Literal(rest)] if rest.is_empty() => {
+            Some((letters.clone(), LikeRest::Anything))
+        }
+        [Piece::Literal(letters), ..] => Some((letters.clone(), LikeRest::Pattern)),
+        [Piece::Places(places), ..] => {
+            let letter = |place: &Place| match place {
+                Place::Literal(letter) => Some(*letter),
+                Place::Any | Place::Set { .. } => None,
+            };
+            Some((places.iter().map_while(letter).collect(), LikeRest::Pattern))
+        }
+        [] => None,
+    }
+}
+
 /// The stretches between the `%`s of a pattern, at least one.
 fn pieces(pattern: &str, escape: Option<char>) -> Result<Vec<Piece>, EvalFault> {
     let mut pieces = Vec::new();
@@ -178,6 +210,24 @@ impl LikeMatcher {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beginnings() {
+        let check = |pattern: &str, letters: &str, rest: LikeRest| {
+            assert_eq!(like_beginning(pattern, Some('!')), Some((letters.to_owned(), rest)), "{pattern}");
+        };
+        check("", "", LikeRest::Nothing);
+        check("abc", "abc", LikeRest::Nothing);
+        check("a!%c", "a%c", LikeRest::Nothing);
+        check("ab%", "ab", LikeRest::Anything);
+        check("%", "", LikeRest::Anything);
+        check("ab%%", "ab", LikeRest::Pattern);
+        check("ab%c", "ab", LikeRest::Pattern);
+        check("%c", "", LikeRest::Pattern);
+        check("ab_d", "ab", LikeRest::Pattern);
+        check("a[bc]%", "a", LikeRest::Pattern);
+        assert_eq!(like_beginning(&"_".repeat(LIKE_PIECE_MAX + 1), None), None);
+    }
 
     fn like(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, EvalFault> {
         LikeMatcher::new(pattern, escape).map(|matcher| matcher.matches(text))

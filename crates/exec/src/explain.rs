@@ -49,7 +49,7 @@ pub async fn explain(program: &Program, parts: &[Part]) -> Result<String, Fault>
 fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
     let known = open.and_then(|open| access::known(layer, &open.view));
     let has_index = open.is_some_and(|open| open.view.index().is_some());
-    if let Some(text) = open.and_then(|open| access::covered_text(layer, &open.view)) {
+    if let Some(text) = open.and_then(|open| access::covered_text(layer, open)) {
         return text;
     }
     let scope = match open.map(|open| &open.part.scope) {
@@ -62,7 +62,8 @@ fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
         .then(|| format!("documents that the index names by {}", narrowed.join(" and ")));
     let can_order = open.is_some_and(|open| access::ordering(layer, open, 1).is_some());
     if is_last && access::comes_by_number(layer) {
-        let named = named.unwrap_or_else(|| "documents".to_owned());
+        let all = if access::has_tests(layer, open) { ", or all documents if that is cheaper," } else { "" };
+        let named = named.map_or_else(|| "documents".to_owned(), |named| format!("{named}{all}"));
         return format!("{named} by number, until the page is full");
     }
     let named = named.map_or_else(

@@ -186,10 +186,10 @@ impl Stream {
     ) -> Result<State, Fault> {
         let (view, keys) = (open.view.clone(), self.part.keys.clone());
         let first = self.first_number();
-        if let (Some(index), Some(lookup)) = (open.view.index(), access::narrowed(layer, open)) {
-            let begun = Instant::now();
-            let documents = index.documents(&lookup).await?;
-            metrics.index_time += begun.elapsed();
+        let begun = Instant::now();
+        let named = access::named_cheaply(layer, open).await?;
+        metrics.index_time += begun.elapsed();
+        if let Some(documents) = named {
             let walk = NumberWalk::over_named(view, keys, documents, first, wanted.rows);
             return Ok(State::Walking(open.clone(), Box::new(walk)));
         }

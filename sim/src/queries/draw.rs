@@ -131,7 +131,7 @@ pub(super) fn wish(random: &mut Random, partitions: u32) -> Wish {
     Wish { reach, joins, filter, shape, bounds }
 }
 
-/// Shapes that an index with the path can answer by itself.
+/// Shapes that an index with the path, or with a few, can answer by itself.
 fn of_one_path(random: &mut Random) -> Shape {
     let term = term(random, false);
     match random.below(3) {
@@ -146,8 +146,11 @@ fn of_one_path(random: &mut Random) -> Shape {
         }
         _ => {
             let order = if random.chance(40) { vec![(term.clone(), random.chance(50))] } else { Vec::new() };
-            let projection =
-                if random.chance(60) { Projection::Value(term) } else { Projection::Named(vec![term]) };
+            let projection = match random.below(3) {
+                0 => Projection::Value(term),
+                1 => Projection::Named(vec![term]),
+                _ => Projection::Named(vec![term, Term::Path(random.pick(&PATHS).to_vec())]),
+            };
             Shape::Rows { projection, order, distinct: true }
         }
     }
@@ -203,7 +206,7 @@ fn term(random: &mut Random, joins: bool) -> Term {
 
 fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
     let deeper = |random: &mut Random| filter(random, joins, levels.saturating_sub(1));
-    match random.below(if levels == 0 { 14 } else { 20 }) {
+    match random.below(if levels == 0 { 18 } else { 24 }) {
         0..=5 => {
             let term = term(random, joins);
             let operator = random.pick(&["=", "=", "!=", "<", "<=", ">", ">="]);
@@ -241,11 +244,32 @@ fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
         }
         10 => Filter::Contains(Term::Path(vec!["tags"]), any_value(random, 1)),
         11 => Filter::Truth(term(random, joins)),
-        12 | 13 => places::filter(random),
-        14 | 15 => Filter::Not(Box::new(deeper(random))),
-        16 | 17 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
+        12 => {
+            let function = random.pick(&["CONTAINS", "STARTSWITH", "ENDSWITH", "StringEquals"]);
+            let text = random.pick(&["", "x", "X", "é", "É", "1", "m2", "M3", "d1"]).to_string();
+            Filter::Text(function, term(random, joins), text, random.chance(40))
+        }
+        13 => Filter::Like(term(random, joins), pattern(random)),
+        14 => {
+            let operator = random.pick(&["=", "!=", "<", ">="]);
+            let number = random.between(0, 3) as i64 - 1;
+            Filter::Plus(term(random, joins), number, operator, number_value(random))
+        }
+        15 => {
+            let constants = (0..random.between(1, 3)).map(|_| any_value(random, 1)).collect();
+            Filter::ContainsEach(Term::Path(vec!["tags"]), constants, random.chance(50))
+        }
+        16 | 17 => places::filter(random),
+        18 | 19 => Filter::Not(Box::new(deeper(random))),
+        20 | 21 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
         _ => Filter::Or((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
     }
+}
+
+/// A pattern of LIKE.
+fn pattern(random: &mut Random) -> String {
+    let places = ["x", "y", "d", "1", "m", "mm", "%", "%", "_", "é"];
+    (0..random.below(5)).map(|_| *random.pick(&places)).collect()
 }
 
 /// A constant that values at the place meet now and then.

@@ -203,6 +203,28 @@ fn holds(filter: &Filter, item: &Item, element: Option<&Json>) -> Option<bool> {
         Filter::Contains(term, constant) => {
             Some(value(term)?.as_array()?.iter().any(|element| same(element, constant)))
         }
+        Filter::ContainsEach(term, constants, needs_all) => {
+            let array = value(term)?;
+            let array = array.as_array()?;
+            let mut found = constants.iter().map(|wanted| array.iter().any(|element| same(element, wanted)));
+            Some(if *needs_all { found.all(|found| found) } else { found.any(|found| found) })
+        }
+        Filter::Text(function, term, text, is_blind) => {
+            let value = value(term)?;
+            let seen = |text: &str| if *is_blind { text.to_lowercase() } else { text.to_owned() };
+            let (value, text) = (seen(value.as_str()?), seen(text));
+            Some(match *function {
+                "CONTAINS" => value.contains(&text),
+                "STARTSWITH" => value.starts_with(&text),
+                "ENDSWITH" => value.ends_with(&text),
+                _ => value == text,
+            })
+        }
+        Filter::Like(term, pattern) => Some(is_like(value(term)?.as_str()?, pattern)),
+        Filter::Plus(term, number, operator, constant) => {
+            let sum = value(term)?.as_f64()? + *number as f64;
+            compared(&Json::from(sum), operator, constant)
+        }
         Filter::Truth(term) => value(term)?.as_bool(),
         Filter::Spatial(..) => asked(&filter.sql(), item),
         Filter::Not(part) => holds(part, item, element).map(|truth| !truth),
@@ -212,6 +234,22 @@ fn holds(filter: &Filter, item: &Item, element: Option<&Json>) -> Option<bool> {
             parts.iter().map(negated).fold(Some(true), both).map(|truth| !truth)
         }
     }
+}
+
+/// Whether a text is like a pattern of letters, `_` and `%`: for each beginning of the pattern, which beginnings of the
+/// text are like it.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let text: Vec<char> = text.chars().collect();
+    let mut likes: Vec<bool> = (0..=text.len()).map(|length| length == 0).collect();
+    for place in pattern.chars() {
+        let longer = |length: usize| match place {
+            '%' => likes[..=length].contains(&true),
+            '_' => length > 0 && likes[length - 1],
+            letter => length > 0 && likes[length - 1] && text[length - 1] == letter,
+        };
+        likes = (0..=text.len()).map(longer).collect();
+    }
+    likes[text.len()]
 }
 
 /// What a condition gives on a document alone.

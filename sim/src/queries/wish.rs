@@ -21,6 +21,13 @@ pub(super) enum Filter {
     Test(&'static str, Term),
     StartsWith(Term, String),
     Contains(Term, Json),
+    /// Whether any, or all, of some elements are in an array.
+    ContainsEach(Term, Vec<Json>, bool),
+    /// A function of two texts, and whether it is blind to case.
+    Text(&'static str, Term, String, bool),
+    Like(Term, String),
+    /// A comparison of the value and a number together.
+    Plus(Term, i64, &'static str, Json),
     Truth(Term),
     /// Of the geometry at `loc` and a constant one.
     Spatial(Spatial, Json),
@@ -176,6 +183,19 @@ impl Filter {
                 format!("STARTSWITH({}, {})", term.sql(), Json::from(text.as_str()))
             }
             Filter::Contains(term, constant) => format!("ARRAY_CONTAINS({}, {constant})", term.sql()),
+            Filter::ContainsEach(term, constants, needs_all) => {
+                let function = if *needs_all { "ARRAY_CONTAINS_ALL" } else { "ARRAY_CONTAINS_ANY" };
+                let constants: Vec<String> = constants.iter().map(Json::to_string).collect();
+                format!("{function}({}, {})", term.sql(), constants.join(", "))
+            }
+            Filter::Text(function, term, text, is_blind) => {
+                let blind = if *is_blind { ", true" } else { "" };
+                format!("{function}({}, {}{blind})", term.sql(), Json::from(text.as_str()))
+            }
+            Filter::Like(term, pattern) => format!("{} LIKE {}", term.sql(), Json::from(pattern.as_str())),
+            Filter::Plus(term, number, operator, constant) => {
+                format!("{} + {number} {operator} {constant}", term.sql())
+            }
             Filter::Truth(term) => term.sql(),
             Filter::Spatial(Spatial::Distance(operator, metres), geometry) => {
                 format!("ST_DISTANCE(c.loc, {geometry}) {operator} {metres}")

@@ -4,10 +4,17 @@
 use model::{DocumentNumber, Fault};
 use partition::index::{Documents, IndexReader, Lookup};
 
+use super::FETCH_COST;
 use super::covered::{Covered, Fold};
-use super::{FETCH_COST, known};
+use super::lookup::of_filter;
 use crate::program::Layer;
 use crate::task::OpenPart;
+
+/// Values that are walked in the time that it takes to look at a document, at least.
+const VALUES_PER_DOCUMENT: u64 = 2;
+
+/// Documents whose values are put side by side in the time that it takes to walk a value.
+const TUPLES_PER_VALUE: u64 = 4;
 
 /// See the file's head.
 pub(crate) struct Counting<'a> {
@@ -33,9 +40,9 @@ impl<'a> Counting<'a> {
         };
         let mut lookups: Vec<Lookup> = open.part.scope.lookup().into_iter().collect();
         if layer.query.filter.is_some() {
-            match known(layer, &open.view) {
-                Some(known) if known.is_exact => lookups.push(known.lookup),
-                Some(_) | None => return Ok(None),
+            match exact_filter(layer, index) {
+                Some(lookup) => lookups.push(lookup),
+                None => return Ok(None),
             }
         }
         if !is_cheapest(index, &lookups, covered).await? {
@@ -67,9 +74,16 @@ impl<'a> Counting<'a> {
     }
 }
 
+/// The filter as a lookup that says all of it, without tests of values if that can be.
+fn exact_filter(layer: &Layer, index: &IndexReader) -> Option<Lookup> {
+    let known = |tests_max| of_filter(&layer.query, index, tests_max).filter(|known| known.is_exact);
+    known(0).or_else(|| known(u64::MAX)).map(|known| known.lookup)
+}
+
 /// Whether to walk values costs less than to look at documents.
 async fn is_cheapest(index: &IndexReader, lookups: &[Lookup], covered: &Covered<'_>) -> Result<bool, Fault> {
-    if covered.is_always_cheapest() {
+    let tests = index.test_bound(&Lookup::And(lookups.to_vec()))?;
+    if covered.is_always_cheapest() && tests == 0 {
         return Ok(true);
     }
     let total = index.document_count();
@@ -77,10 +91,15 @@ async fn is_cheapest(index: &IndexReader, lookups: &[Lookup], covered: &Covered<
         [] => total,
         _ => index.estimate(&Lookup::And(lookups.to_vec())).await?,
     };
-    let cost = match covered {
+    let cost: u64 = match covered {
         Covered::Values(values) => index.value_bound(&values.path),
+        Covered::Tuples(paths) => {
+            let values: u64 = paths.iter().map(|values| index.value_bound(&values.path)).sum();
+            values.saturating_add(total / TUPLES_PER_VALUE)
+        }
         Covered::Folds(folds) => folds.iter().map(|fold| fold_cost(index, fold, total, candidates)).sum(),
     };
+    let cost = cost.saturating_add(tests) / VALUES_PER_DOCUMENT;
     Ok(cost <= total.min(candidates.saturating_mul(FETCH_COST)))
 }
 

@@ -2,14 +2,16 @@
 //!
 //! Aggregates over everything are counts of documents, values of a path, or the first or last of them. Groups and
 //! different results that look at one path of the document alone are made of the different values there, each with
-//! the number of documents that have it. The filter must be one that the index answers exactly.
+//! the number of documents that have it; those that look at a few paths are made of the values there side by side. The
+//! filter must be one that the index answers exactly.
 
 use eval::EXPRESSION_DEPTH_MAX;
 use kv::Direction;
 use partition::index::{IndexPath, IndexReader, Lookup};
-use plan::query::{Aggregate, AggregateKind, Expression, Function, Order, Projection, Source};
+use plan::query::{Aggregate, AggregateKind, Expression, Family, Function, Order, Projection, Source};
 
-use super::lookup::{self, Known, Place};
+use super::known::{Known, Place};
+use super::lookup;
 use crate::computed::is_document;
 use crate::program::{Input, Layer, Shape};
 
@@ -19,6 +21,8 @@ pub(crate) enum Covered<'l> {
     Folds(Vec<Fold>),
     /// Rows made of the values at one path.
     Values(Values<'l>),
+    /// Rows made of the values at several paths side by side.
+    Tuples(Vec<Values<'l>>),
 }
 
 /// Where an aggregate over everything comes from.
@@ -56,11 +60,11 @@ pub(crate) fn covered<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Cover
     }
     match layer.shape {
         Shape::Rows => None,
-        Shape::Distinct | Shape::DistinctOrdered => distinct(layer, index).map(Covered::Values),
+        Shape::Distinct | Shape::DistinctOrdered => distinct(layer, index),
         Shape::Groups | Shape::AllGroups => {
             let grouping = query.grouping.as_ref()?;
             if !grouping.keys.is_empty() {
-                return groups(&grouping.keys, &grouping.aggregates, index).map(Covered::Values);
+                return groups(&grouping.keys, &grouping.aggregates, index);
             }
             let folds = grouping.aggregates.iter().map(|aggregate| fold(aggregate, index));
             folds.collect::<Option<_>>().map(Covered::Folds)
@@ -92,25 +96,24 @@ fn groups<'l>(
     keys: &'l [Expression],
     aggregates: &'l [Aggregate],
     index: &IndexReader,
-) -> Option<Values<'l>> {
+) -> Option<Covered<'l>> {
     let mut look = Look::default();
     keys.iter().try_for_each(|key| look.at(key, EXPRESSION_DEPTH_MAX))?;
     for Aggregate { kind, argument } in aggregates {
         match kind {
             AggregateKind::Count if is_document(argument) => continue,
-            // Of equal numbers extremes and sets prefer some kinds, so they must see the documents.
-            AggregateKind::Min | AggregateKind::Max | AggregateKind::MakeSet | AggregateKind::CountIf => {
-                look.is_plain = false;
-            }
+            AggregateKind::Min | AggregateKind::Max => look.has_extremes = true,
+            // Of equal numbers sets prefer some kinds, so they must see the documents.
+            AggregateKind::MakeSet | AggregateKind::CountIf => look.is_plain = false,
             AggregateKind::MakeList => return None,
             AggregateKind::Count | AggregateKind::Sum | AggregateKind::Avg => {}
         }
         look.at(argument, EXPRESSION_DEPTH_MAX)?;
     }
-    look.values(index)
+    look.covered(index, false)
 }
 
-fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Values<'l>> {
+fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Covered<'l>> {
     let mut look = Look::default();
     match &layer.query.projection {
         Projection::Row(_) => return None,
@@ -120,29 +123,36 @@ fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Values<'l>> {
         }
     }
     match &layer.query.order {
-        Order::None => look.values(index),
+        Order::None => look.covered(index, false),
         Order::Keys(keys) => {
             keys.iter().try_for_each(|key| look.at(&key.expression, EXPRESSION_DEPTH_MAX))?;
-            look.values(index).map(|values| Values { needs_ends: true, ..values })
+            look.covered(index, true)
         }
         Order::Rank(_) => None,
     }
 }
 
-/// Looks for the one path that expressions look at.
+/// Most paths whose values are put side by side.
+const PATHS_MAX: usize = 4;
+
+/// Looks for the paths that expressions look at.
 struct Look<'l> {
-    names: Option<Vec<&'l str>>,
+    paths: Vec<Vec<&'l str>>,
     is_plain: bool,
+    /// Whether there are extremes, which prefer some kinds of equal numbers.
+    has_extremes: bool,
+    /// Whether expressions shall be tried on values, without time and without what is inside of them.
+    is_for_tests: bool,
 }
 
 impl Default for Look<'_> {
     fn default() -> Self {
-        Look { names: None, is_plain: true }
+        Look { paths: Vec::new(), is_plain: true, has_extremes: false, is_for_tests: false }
     }
 }
 
 impl<'l> Look<'l> {
-    /// A whole expression; nothing if it depends on more than the value at one path.
+    /// A whole expression; nothing if it depends on more than the values at few paths.
     fn at(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
         let is_bare = lookup::names_of(expression).is_some() || matches!(expression, Expression::Constant(_));
         self.is_plain &= is_bare;
@@ -152,16 +162,21 @@ impl<'l> Look<'l> {
     fn below(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
         let levels_left = levels_left.checked_sub(1)?;
         if let Some(names) = lookup::names_of(expression) {
-            let known = self.names.get_or_insert_with(|| names.clone());
-            return (*known == names).then_some(());
+            if !self.paths.contains(&names) {
+                self.paths.push(names);
+            }
+            return (self.paths.len() <= PATHS_MAX).then_some(());
         }
         let is_settled = match expression {
             Expression::Slot(_) | Expression::Subquery(..) | Expression::UserCall(..) => false,
-            Expression::Call(function, _) => !is_fickle(*function),
+            Expression::Call(function, _) => {
+                let is_out_of_reach = tells_fixed_time(*function) || looks_inside(*function);
+                !(is_fickle(*function) || self.is_for_tests && is_out_of_reach)
+            }
+            Expression::Index(..) => !self.is_for_tests,
             Expression::Undefined
             | Expression::Constant(_)
             | Expression::Member(..)
-            | Expression::Index(..)
             | Expression::Array(_)
             | Expression::Object(_)
             | Expression::Unary(..)
@@ -181,11 +196,46 @@ impl<'l> Look<'l> {
         is_settled.then(|| children.try_for_each(|child| self.below(child, levels_left)))?
     }
 
-    fn values(self, index: &IndexReader) -> Option<Values<'l>> {
-        let names = self.names?;
-        let Place { path, text } = lookup::place_of(&names, index)?;
-        Some(Values { names, path, text, is_plain: self.is_plain, needs_ends: !self.is_plain })
+    fn covered(self, index: &IndexReader, is_ordered: bool) -> Option<Covered<'l>> {
+        // Side by side it is seen which documents decide.
+        let is_plain = self.is_plain && !(self.has_extremes && self.paths.len() == 1);
+        let values = |names: Vec<&'l str>| {
+            let Place { path, text } = lookup::place_of(&names, index)?;
+            Some(Values { names, path, text, is_plain, needs_ends: is_ordered || !is_plain })
+        };
+        let mut paths = self.paths.into_iter().map(values).collect::<Option<Vec<_>>>()?;
+        match paths.len() {
+            0 => None,
+            1 => paths.pop().map(Covered::Values),
+            _ => Some(Covered::Tuples(paths)),
+        }
     }
+}
+
+/// The names that lead to the one value that an expression depends on; nothing if it depends on more, be it time, or
+/// asks for something inside of the value, which an index does not know.
+pub(crate) fn only_names(expression: &Expression) -> Option<Vec<&str>> {
+    let mut look = Look { is_for_tests: true, ..Look::default() };
+    look.below(expression, EXPRESSION_DEPTH_MAX)?;
+    look.paths.pop().filter(|_| look.paths.is_empty())
+}
+
+/// Whether a function looks into its arguments.
+fn looks_inside(function: Function) -> bool {
+    match function.signature().family {
+        Family::Array | Family::Spatial | Family::Search | Family::Item => true,
+        Family::TypeCheck | Family::String | Family::Conditional | Family::Math | Family::DateTime => false,
+    }
+}
+
+/// Whether a function tells the time that is fixed for a query.
+fn tells_fixed_time(function: Function) -> bool {
+    matches!(
+        function,
+        Function::GetCurrentDateTimeStatic
+            | Function::GetCurrentTicksStatic
+            | Function::GetCurrentTimestampStatic
+    )
 }
 
 /// Whether a function gives different values for rows that are equal.
@@ -205,6 +255,10 @@ impl Covered<'_> {
     pub(crate) fn text(&self) -> String {
         match self {
             Covered::Values(values) => format!("the values at {}", values.text),
+            Covered::Tuples(paths) => {
+                let texts: Vec<&str> = paths.iter().map(|values| values.text.as_str()).collect();
+                format!("the values at {} side by side", texts.join(", "))
+            }
             Covered::Folds(folds) => {
                 let texts: Vec<String> = folds.iter().map(Fold::text).collect();
                 texts.join(", ")
@@ -223,6 +277,9 @@ impl Covered<'_> {
         };
         match self {
             Covered::Values(values) => vec![Lookup::Present(values.path.clone())],
+            Covered::Tuples(paths) => {
+                paths.iter().map(|values| Lookup::Present(values.path.clone())).collect()
+            }
             Covered::Folds(folds) => folds.iter().filter_map(asked).collect(),
         }
     }
@@ -230,7 +287,7 @@ impl Covered<'_> {
     /// Whether no other way can be cheaper.
     pub(crate) fn is_always_cheapest(&self) -> bool {
         match self {
-            Covered::Values(_) => false,
+            Covered::Values(_) | Covered::Tuples(_) => false,
             Covered::Folds(folds) => {
                 folds.iter().all(|fold| matches!(fold, Fold::All | Fold::Present(_) | Fold::Matching(_)))
             }

@@ -14,7 +14,7 @@ use value::{Kind, Value, decode_key, key_kind_bytes};
 
 use super::counting::Counting;
 use super::covered::Fold;
-use super::lookup::Place;
+use super::known::Place;
 use crate::collect::Collector;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;

@@ -4,35 +4,33 @@
 //! A negation is carried down to the comparisons, since in three-valued logic `NOT (a AND b)` is true exactly where
 //! one of them is false, and undefined is neither.
 
-use eval::EXPRESSION_DEPTH_MAX;
+use eval::{EXPRESSION_DEPTH_MAX, LikeRest, like_beginning};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep};
-use plan::query::{BinaryOperator, Expression, Function, PathStep, Query, SortKey, Source, UnaryOperator};
-use std::cmp::Ordering;
+use plan::query::{
+    BinaryOperator, Expression, Function, LikePattern, PathStep, Query, SortKey, Source, UnaryOperator,
+};
 use std::ops::Bound;
-use value::{Kind, Value, encode_key_str, encode_key_value, key_kind_bytes};
+use value::{Kind, Value};
 
+use super::covered::only_names;
+use super::known::{
+    Known, Place, beside, bounds_of, conjunction, different, equal, joined, negated, of_kind, starting_with,
+    turned, without,
+};
+use super::tested::tested;
 use super::{computed, spatial};
 use crate::computed::DOCUMENT;
 
-/// What an index knows of a filter.
-#[derive(Clone, Debug)]
-pub(crate) struct Known {
-    pub(crate) lookup: Lookup,
-    /// Whether the lookup says all that the filter says.
-    pub(crate) is_exact: bool,
-    /// The same for people.
-    pub(crate) text: String,
-}
-
-/// What the index of a partition knows of the filter of a query; nothing if it cannot help.
-pub(crate) fn of_filter(query: &Query, index: &IndexReader) -> Option<Known> {
+/// What the index of a partition knows of the filter of a query; nothing if it cannot help. At no path are more than
+/// `tests_max` values tested, roughly.
+pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests_max: u64) -> Option<Known> {
     let root = root_names(query)?;
-    Reading { index, root }.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
+    Reading { index, root, tests_max }.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
 }
 
-/// The same of any condition on a document.
+/// The same of any condition on a document, without tests.
 pub(crate) fn of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
-    Reading { index, root: Vec::new() }.condition(condition, true, EXPRESSION_DEPTH_MAX)
+    Reading { index, root: Vec::new(), tests_max: 0 }.condition(condition, true, EXPRESSION_DEPTH_MAX)
 }
 
 /// The place that an expression names in a document, if the index knows every document there.
@@ -102,6 +100,7 @@ pub(crate) fn fixed_code<'l>(lookup: &'l Lookup, wanted: &IndexPath) -> Option<&
         | Lookup::Present(_)
         | Lookup::Term { .. }
         | Lookup::Range { .. }
+        | Lookup::Tested { .. }
         | Lookup::Logical(_)
         | Lookup::Effective(_)
         | Lookup::Or(_)
@@ -124,18 +123,7 @@ fn root_names(query: &Query) -> Option<Vec<&str>> {
 struct Reading<'a> {
     index: &'a IndexReader,
     root: Vec<&'a str>,
-}
-
-/// A place in documents, in two forms.
-pub(crate) struct Place {
-    pub(crate) path: IndexPath,
-    pub(crate) text: String,
-}
-
-impl Known {
-    fn exact(lookup: Lookup, text: String) -> Known {
-        Known { lookup, is_exact: true, text }
-    }
+    tests_max: u64,
 }
 
 impl Reading<'_> {
@@ -150,21 +138,60 @@ impl Reading<'_> {
             (Expression::Unary(UnaryOperator::Not, part), _) => self.condition(part, !wanted, levels_left),
             (Expression::Binary(operator, left, right), _) => self.comparison(*operator, left, right, wanted),
             (Expression::In(operand, list), _) => self.listed(operand, list, wanted),
-            (Expression::Between(parts), true) => {
-                let [operand, low, high] = &**parts;
-                let low = self.comparison(BinaryOperator::GreaterOrEqual, operand, low, true);
-                let high = self.comparison(BinaryOperator::LessOrEqual, operand, high, true);
-                conjunction(vec![low, high])
-            }
+            (Expression::Between(parts), true) => self.between(parts),
+            (Expression::Like(operand, pattern), true) => self.like(expression, operand, pattern),
             (Expression::Call(function, arguments), _) => self.call(*function, arguments, wanted),
             (Expression::Member(..), _) => {
-                let place = self.place(expression)?;
-                Some(equal(&place, &Value::Bool(wanted)))
+                self.place(expression).map(|place| equal(&place, &Value::Bool(wanted)))
             }
             _ => None,
         };
         let truth = || Some(equal(&self.computed_place(expression, None)?, &Value::Bool(wanted)));
-        known.or_else(truth)
+        known.or_else(truth).or_else(|| self.tested(expression, wanted, (Bound::Unbounded, Bound::Unbounded)))
+    }
+
+    /// The condition is tried on the different values of the one path that it is about.
+    fn tested(
+        &self,
+        condition: &Expression,
+        wanted: bool,
+        bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Option<Known> {
+        if self.tests_max == 0 {
+            return None;
+        }
+        let names = only_names(condition)?;
+        let whole: Vec<&str> = self.root.iter().copied().chain(names.iter().copied()).collect();
+        let place = place_of(&whole, self.index)?;
+        let is_affordable = self.index.value_bound(&place.path) <= self.tests_max;
+        is_affordable.then(|| tested(&place, &names, condition, wanted, bounds))
+    }
+
+    fn between(&self, parts: &[Expression; 3]) -> Option<Known> {
+        let [operand, low, high] = parts;
+        let low = self.comparison(BinaryOperator::GreaterOrEqual, operand, low, true);
+        let high = self.comparison(BinaryOperator::LessOrEqual, operand, high, true);
+        conjunction(vec![low, high])
+    }
+
+    /// All texts that are like a pattern begin with the letters it begins with.
+    fn like(&self, expression: &Expression, operand: &Expression, pattern: &LikePattern) -> Option<Known> {
+        let Expression::Constant(Value::String(text)) = &*pattern.pattern else {
+            return None;
+        };
+        let (letters, rest) = like_beginning(text, pattern.escape)?;
+        let place = self.place(operand)?;
+        match rest {
+            LikeRest::Nothing => Some(equal(&place, &Value::String(letters))),
+            LikeRest::Anything => Some(starting_with(&place, &letters)),
+            LikeRest::Pattern => {
+                let beginning = starting_with(&place, &letters);
+                let bounds = bounds_of(&letters);
+                let tested = self.tested(expression, true, bounds);
+                let has_letters = !letters.is_empty();
+                tested.or_else(|| has_letters.then_some(Known { is_exact: false, ..beginning }))
+            }
+        }
     }
 
     /// Of a conjunction each part that an index knows narrows the documents.
@@ -244,8 +271,17 @@ impl Reading<'_> {
             (Function::StartsWith, [argument, Expression::Constant(Value::String(start))]) if wanted => {
                 return Some(starting_with(&self.place(argument)?, start));
             }
-            (Function::ArrayContains, [argument, Expression::Constant(wanted_element)]) if wanted => {
-                return self.containing(argument, wanted_element);
+            (Function::StringEquals, [argument, Expression::Constant(text @ Value::String(_))]) if wanted => {
+                return Some(equal(&self.place(argument)?, text));
+            }
+            (Function::ArrayContains, [argument, elements @ Expression::Constant(_)]) => {
+                return self.containing(argument, std::slice::from_ref(elements), false, wanted);
+            }
+            (Function::ArrayContainsAny, [argument, elements @ ..]) => {
+                return self.containing(argument, elements, false, wanted);
+            }
+            (Function::ArrayContainsAll, [argument, elements @ ..]) => {
+                return self.containing(argument, elements, true, wanted);
             }
             (Function::StWithin | Function::StIntersects, _) if wanted => {
                 return spatial::of_meeting(self.index, |part| self.names(part), arguments);
@@ -264,14 +300,32 @@ impl Reading<'_> {
         Some(if wanted { known } else { without(known) })
     }
 
-    fn containing(&self, array: &Expression, element: &Value) -> Option<Known> {
+    /// Arrays with one or with all of these elements, or arrays that are not so.
+    fn containing(
+        &self,
+        array: &Expression,
+        elements: &[Expression],
+        needs_all: bool,
+        wanted: bool,
+    ) -> Option<Known> {
         let named = || {
             let names = self.names(array)?;
             let steps = names.iter().map(|name| IndexStep::Name(name)).chain([IndexStep::Elements]);
             self.covered(IndexPath::property(steps), format!("/{}/[]", names.join("/")))
         };
         let place = named().or_else(|| self.computed_place(array, Some(IndexStep::Elements)))?;
-        Some(equal(&place, element))
+        let equals = elements.iter().map(|element| {
+            let Expression::Constant(element) = element else { return None };
+            Some(equal(&place, element))
+        });
+        let equals = equals.collect::<Option<Vec<Known>>>().filter(|equals| !equals.is_empty())?;
+        let containing =
+            if needs_all { joined(equals, " and ", Lookup::And) } else { joined(equals, " or ", Lookup::Or) };
+        if wanted {
+            return Some(containing);
+        }
+        let arrays = of_kind(&self.place(array)?, Kind::Array);
+        Some(joined(vec![arrays, without(containing)], " and ", Lookup::And))
     }
 
     /// The place that an expression names, if the index knows every document there.
@@ -299,208 +353,5 @@ impl Reading<'_> {
     fn names<'e>(&'e self, expression: &'e Expression) -> Option<Vec<&'e str>> {
         let names = names_of(expression)?;
         Some(self.root.iter().copied().chain(names).collect())
-    }
-}
-
-/// What is known of all parts together, of which some may be unknown.
-fn conjunction(parts: Vec<Option<Known>>) -> Option<Known> {
-    let is_complete = parts.iter().all(Option::is_some);
-    let known: Vec<Known> = parts.into_iter().flatten().collect();
-    if known.is_empty() {
-        return None;
-    }
-    let mut joined = joined(known, " and ", narrowest);
-    joined.is_exact &= is_complete;
-    Some(joined)
-}
-
-fn joined(mut parts: Vec<Known>, word: &str, join: fn(Vec<Lookup>) -> Lookup) -> Known {
-    if parts.len() == 1
-        && let Some(only) = parts.pop()
-    {
-        return only;
-    }
-    let is_exact = parts.iter().all(|part| part.is_exact);
-    let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-    let text = format!("({})", texts.join(word));
-    Known { lookup: join(parts.into_iter().map(|part| part.lookup).collect()), is_exact, text }
-}
-
-/// All of these at once; stretches of one path become one, since a document has one value there.
-fn narrowest(parts: Vec<Lookup>) -> Lookup {
-    let mut narrow: Vec<Lookup> = Vec::with_capacity(parts.len());
-    for part in parts {
-        let Lookup::Range { path, low, high } = &part else {
-            narrow.push(part);
-            continue;
-        };
-        let same = narrow.iter_mut().find_map(|known| {
-            if let Lookup::Range { path: known, low, high } = known {
-                return (known == path).then_some((low, high));
-            }
-            None
-        });
-        match same {
-            Some((known_low, known_high)) => {
-                *known_low = tighter(known_low, low, Ordering::Greater);
-                *known_high = tighter(known_high, high, Ordering::Less);
-            }
-            None => narrow.push(part),
-        }
-    }
-    match narrow.len() {
-        1 => narrow.swap_remove(0),
-        _ => Lookup::And(narrow),
-    }
-}
-
-/// The bound that leaves less: the `wanted` one of the two, and at the same place the one that leaves the place out.
-fn tighter(one: &Bound<Vec<u8>>, other: &Bound<Vec<u8>>, wanted: Ordering) -> Bound<Vec<u8>> {
-    let code = |bound: &Bound<Vec<u8>>| match bound {
-        Bound::Included(code) | Bound::Excluded(code) => Some(code.clone()),
-        Bound::Unbounded => None,
-    };
-    match (code(one), code(other)) {
-        (_, None) => one.clone(),
-        (None, Some(_)) => other.clone(),
-        (Some(left), Some(right)) => {
-            let order = left.cmp(&right);
-            let is_one = order == wanted || order.is_eq() && matches!(one, Bound::Excluded(_));
-            if is_one { one.clone() } else { other.clone() }
-        }
-    }
-}
-
-fn without(known: Known) -> Known {
-    let text = format!("not {}", known.text);
-    // The documents that may be meant are all but those that are certainly not; if some doubt remains, it is told.
-    Known { lookup: Lookup::Without(Box::new(known.lookup)), is_exact: known.is_exact, text }
-}
-
-fn code_of(value: &Value) -> Vec<u8> {
-    let mut code = Vec::new();
-    encode_key_value(value, &mut code);
-    code
-}
-
-fn equal(place: &Place, constant: &Value) -> Known {
-    let lookup = Lookup::Term { path: place.path.clone(), code: code_of(constant) };
-    Known::exact(lookup, format!("{} = {}", place.text, constant.to_json()))
-}
-
-/// Any value at the place but these.
-fn different(place: &Place, these: Vec<Known>) -> Known {
-    let present = Known::exact(Lookup::Present(place.path.clone()), format!("{} is there", place.text));
-    joined(vec![present, without(joined(these, " or ", Lookup::Or))], " and ", Lookup::And)
-}
-
-/// Values of the kind of `constant` on one side of it; nothing where there is no such order.
-fn beside(place: &Place, operator: BinaryOperator, constant: &Value) -> Option<Known> {
-    let kind = constant.kind();
-    let is_ordered = matches!(kind, Kind::Null | Kind::Bool | Kind::String) || kind.is_number();
-    if !is_ordered {
-        return None;
-    }
-    let code = code_of(constant);
-    let (mut first, behind) = ends_of(kind);
-    if kind.is_number() {
-        // What is computed may be no number at all, which sorts before all others and is on no side of any.
-        first = Bound::Excluded(code_of(&Value::Double(f64::NAN)));
-    }
-    let (low, high) = if operator == BinaryOperator::Less {
-        (first, Bound::Excluded(code))
-    } else if operator == BinaryOperator::LessOrEqual {
-        (first, Bound::Included(code))
-    } else if operator == BinaryOperator::Greater {
-        (Bound::Excluded(code), behind)
-    } else {
-        (Bound::Included(code), behind)
-    };
-    let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    Some(Known::exact(lookup, format!("{} {} {}", place.text, operator.sign(), constant.to_json())))
-}
-
-/// Where the codes of a kind begin and end.
-fn ends_of(kind: Kind) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
-    let bytes = key_kind_bytes(kind);
-    (Bound::Included(vec![*bytes.start()]), Bound::Excluded(vec![bytes.end() + 1]))
-}
-
-fn of_kind(place: &Place, kind: Kind) -> Known {
-    let (low, high) = ends_of(kind);
-    let name = match kind {
-        Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal => "number".to_owned(),
-        Kind::Null
-        | Kind::Bool
-        | Kind::String
-        | Kind::Binary
-        | Kind::Date
-        | Kind::Guid
-        | Kind::ObjectId
-        | Kind::Array
-        | Kind::Object => format!("{kind:?}").to_lowercase(),
-    };
-    let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    Known::exact(lookup, format!("{} is of kind {name}", place.text))
-}
-
-fn starting_with(place: &Place, start: &str) -> Known {
-    /// Bytes that end the code of a text.
-    const END_BYTES: usize = 2;
-    let mut low = Vec::new();
-    encode_key_str(start, &mut low);
-    low.truncate(low.len() - END_BYTES);
-    // The first byte is that of the kind, so there is always a code behind all that begin so.
-    let kept = low.iter().rposition(|byte| *byte != u8::MAX).unwrap_or(0);
-    let mut high = low[..=kept].to_vec();
-    high[kept] += 1;
-    let lookup =
-        Lookup::Range { path: place.path.clone(), low: Bound::Included(low), high: Bound::Excluded(high) };
-    Known::exact(lookup, format!("{} begins with {}", place.text, Value::from(start).to_json()))
-}
-
-/// The operator with its sides exchanged.
-pub(super) fn turned(operator: BinaryOperator) -> BinaryOperator {
-    match operator {
-        BinaryOperator::Less => BinaryOperator::Greater,
-        BinaryOperator::LessOrEqual => BinaryOperator::GreaterOrEqual,
-        BinaryOperator::Greater => BinaryOperator::Less,
-        BinaryOperator::GreaterOrEqual => BinaryOperator::LessOrEqual,
-        BinaryOperator::Equal
-        | BinaryOperator::NotEqual
-        | BinaryOperator::Add
-        | BinaryOperator::Subtract
-        | BinaryOperator::Multiply
-        | BinaryOperator::Divide
-        | BinaryOperator::Modulo
-        | BinaryOperator::BitAnd
-        | BinaryOperator::BitOr
-        | BinaryOperator::BitXor
-        | BinaryOperator::ShiftLeft
-        | BinaryOperator::ShiftRight
-        | BinaryOperator::ShiftRightUnsigned => operator,
-    }
-}
-
-/// The operator that is true where this one is false.
-pub(super) fn negated(operator: BinaryOperator) -> Option<BinaryOperator> {
-    match operator {
-        BinaryOperator::Equal => Some(BinaryOperator::NotEqual),
-        BinaryOperator::NotEqual => Some(BinaryOperator::Equal),
-        BinaryOperator::Less => Some(BinaryOperator::GreaterOrEqual),
-        BinaryOperator::LessOrEqual => Some(BinaryOperator::Greater),
-        BinaryOperator::Greater => Some(BinaryOperator::LessOrEqual),
-        BinaryOperator::GreaterOrEqual => Some(BinaryOperator::Less),
-        BinaryOperator::Add
-        | BinaryOperator::Subtract
-        | BinaryOperator::Multiply
-        | BinaryOperator::Divide
-        | BinaryOperator::Modulo
-        | BinaryOperator::BitAnd
-        | BinaryOperator::BitOr
-        | BinaryOperator::BitXor
-        | BinaryOperator::ShiftLeft
-        | BinaryOperator::ShiftRight
-        | BinaryOperator::ShiftRightUnsigned => None,
     }
 }

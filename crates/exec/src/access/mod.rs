@@ -5,22 +5,26 @@
 //! | `records` | all records as they lie |
 //! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
 //! | `ordered` | in the order of a sort key, as an index has it |
-//! | `lookup`, `spatial`, `computed` | what an index can say about a filter |
+//! | `lookup`, `known`, `spatial`, `computed`, `tested` | what an index can say about a filter, by lookups or value by value |
 //! | `covered`, `counting` | what an index answers by itself, and of which documents |
-//! | `folds`, `values` | such answers: aggregates over everything; groups and different results |
+//! | `folds`, `values`, `tuples`, `extremes` | such answers: aggregates over everything; groups and different results |
 
 mod computed;
 mod counting;
 mod covered;
+mod extremes;
 mod folds;
+mod known;
 mod lookup;
 mod numbers;
 mod ordered;
 mod records;
 mod spatial;
+mod tested;
+mod tuples;
 mod values;
 
-pub(crate) use lookup::Known;
+pub(crate) use known::Known;
 pub(crate) use numbers::NumberWalk;
 pub(crate) use ordered::{OrderKind, OrderedRequest, OrderedStep, OrderedWalk};
 pub(crate) use records::RecordWalk;
@@ -28,7 +32,7 @@ pub(crate) use records::RecordWalk;
 use eval::Context;
 use model::Fault;
 use partition::PartitionView;
-use partition::index::Lookup;
+use partition::index::{Documents, Lookup};
 use plan::StoredDocument;
 use plan::query::{Order, SortKey};
 use std::time::Instant;
@@ -44,6 +48,10 @@ use values::Grouping;
 
 /// What fetching a document by its number costs against reading it as records lie.
 const FETCH_COST: u64 = 4;
+/// Values of a path that are tested whatever else could be done.
+const TESTS_CHEAP: u64 = 256;
+/// Documents that could be looked at in the time that testing a value takes, and that may be in vain.
+const TEST_COST: u64 = 2;
 /// Documents that are fetched and sorted rather than walked in order, for each that is wanted.
 const SORT_INSTEAD: u64 = 4;
 
@@ -53,21 +61,50 @@ pub(crate) fn comes_by_number(layer: &Layer) -> bool {
     layer.input == Input::Documents && is_unordered
 }
 
-/// What the index of a view knows of the filter.
+/// All that the index of a view can say about the filter, whatever that costs.
 pub(crate) fn known(layer: &Layer, view: &PartitionView) -> Option<Known> {
-    lookup::of_filter(&layer.query, view.index()?)
+    lookup::of_filter(&layer.query, view.index()?, u64::MAX)
 }
 
-/// The lookup for the documents that a part is asked for; nothing if the index cannot narrow them.
+/// Whether what the index can say about the filter needs tests of values.
+pub(crate) fn has_tests(layer: &Layer, open: Option<&OpenPart>) -> bool {
+    let index = open.and_then(|open| open.view.index());
+    let known = |tests_max| Some(lookup::of_filter(&layer.query, index?, tests_max)?.text);
+    known(0) != known(u64::MAX)
+}
+
+/// The lookup for the documents that a part is asked for; nothing if the index cannot narrow them cheaply.
 pub(crate) fn narrowed(layer: &Layer, open: &OpenPart) -> Option<Lookup> {
-    let known = known(layer, &open.view).map(|known| known.lookup);
-    open.view.index()?;
+    narrowed_by(layer, open, TESTS_CHEAP)
+}
+
+/// The same with no more values tested at a path than so many.
+fn narrowed_by(layer: &Layer, open: &OpenPart, tests_max: u64) -> Option<Lookup> {
+    let index = open.view.index()?;
+    let known = lookup::of_filter(&layer.query, index, tests_max).map(|known| known.lookup);
     match (open.part.scope.lookup(), known) {
         (None, None) => None,
         (Some(one), None) | (None, Some(one)) => Some(one),
         (Some(scope), Some(Lookup::And(known))) => Some(Lookup::And([vec![scope], known].concat())),
         (Some(scope), Some(known)) => Some(Lookup::And(vec![scope, known])),
     }
+}
+
+/// The documents that the index names without much ado; nothing if all may be meant.
+pub(crate) async fn named_cheaply(layer: &Layer, open: &OpenPart) -> Result<Option<Documents>, Fault> {
+    let (Some(index), Some(lookup)) = (open.view.index(), narrowed(layer, open)) else {
+        return Ok(None);
+    };
+    let documents = index.documents(&lookup).await?;
+    let is_most = documents.count().saturating_mul(2) > index.document_count();
+    if is_most && index.test_bound(&lookup)? > 0 {
+        // The tests said little.
+        return match narrowed_by(layer, open, 0) {
+            Some(lookup) => index.documents(&lookup).await.map(Some),
+            None => Ok(None),
+        };
+    }
+    Ok(Some(documents))
 }
 
 /// Whether it is cheaper to look at all records of a partition than to go on document by document. `seen` documents
@@ -79,6 +116,34 @@ pub(crate) fn is_scan_cheaper(layer: &Layer, seen: u64, found: u64, wanted: u64,
     let left = total.saturating_sub(seen);
     let needed = wanted.saturating_mul(seen) / found.max(1);
     needed.min(left).saturating_mul(FETCH_COST) > total
+}
+
+/// The documents that the index names, where it is cheaper to fetch these than to look at all.
+async fn named(layer: &Layer, open: &OpenPart) -> Result<Option<Documents>, Fault> {
+    let Some(index) = open.view.index() else {
+        return Ok(None);
+    };
+    let total = match open.part.scope.lookup() {
+        None => index.document_count(),
+        Some(scope) => index.estimate(&scope).await?,
+    };
+    let plain = narrowed_by(layer, open, 0);
+    let fetches = match &plain {
+        Some(lookup) => index.estimate(lookup).await?.saturating_mul(FETCH_COST),
+        None => u64::MAX,
+    };
+    if let Some(lookup) = narrowed_by(layer, open, total) {
+        let tests = index.test_bound(&lookup)?;
+        if tests > 0 && tests.saturating_mul(TEST_COST) < fetches.min(total) {
+            let documents = index.documents(&lookup).await?;
+            let is_cheaper = documents.count().saturating_mul(FETCH_COST) < total;
+            return Ok(is_cheaper.then_some(documents));
+        }
+    }
+    match plain {
+        Some(lookup) if fetches < total => index.documents(&lookup).await.map(Some),
+        Some(_) | None => Ok(None),
+    }
 }
 
 /// A way to all documents of a part that the filter may let pass, in any order.
@@ -96,19 +161,12 @@ impl Walk {
         metrics: &mut QueryMetrics,
     ) -> Result<Walk, Fault> {
         let begun = Instant::now();
-        let narrowed = narrowed(layer, &open);
+        let named = named(layer, &open).await?;
+        metrics.index_time += begun.elapsed();
         let OpenPart { part, view } = open;
-        if let (Some(index), Some(lookup)) = (view.index(), narrowed) {
-            let total = match part.scope.lookup() {
-                None => index.document_count(),
-                Some(scope) => index.estimate(&scope).await?,
-            };
-            if index.estimate(&lookup).await?.saturating_mul(FETCH_COST) < total {
-                let documents = index.documents(&lookup).await?;
-                metrics.index_time += begun.elapsed();
-                let walk = NumberWalk::over_named(view, part.keys, documents, 0, usize::MAX);
-                return Ok(Walk::Numbers(Box::new(walk)));
-            }
+        if let Some(documents) = named {
+            let walk = NumberWalk::over_named(view, part.keys, documents, 0, usize::MAX);
+            return Ok(Walk::Numbers(Box::new(walk)));
         }
         Ok(Walk::Records(RecordWalk::new(view, part.keys)))
     }
@@ -134,7 +192,8 @@ pub(crate) fn covered_lookups(layer: &Layer, view: &PartitionView) -> Vec<Lookup
 }
 
 /// What an index by itself can say of a query, if it answers the filter exactly; in words.
-pub(crate) fn covered_text(layer: &Layer, view: &PartitionView) -> Option<String> {
+pub(crate) fn covered_text(layer: &Layer, open: &OpenPart) -> Option<String> {
+    let view = &open.view;
     let covered = covered::covered(layer, view.index()?)?;
     let filter = match known(layer, view) {
         Some(known) if known.is_exact => format!(" where {}", known.text),
@@ -142,7 +201,8 @@ pub(crate) fn covered_text(layer: &Layer, view: &PartitionView) -> Option<String
         None if layer.query.filter.is_some() => return None,
         None => String::new(),
     };
-    let otherwise = if covered.is_always_cheapest() { "" } else { ", or documents if that is cheaper" };
+    let is_certain = covered.is_always_cheapest() && !has_tests(layer, Some(open));
+    let otherwise = if is_certain { "" } else { ", or documents if that is cheaper" };
     Some(format!("the index alone: {}{filter}{otherwise}", covered.text()))
 }
 
@@ -171,7 +231,12 @@ pub(crate) async fn by_index(
             Folding { task, layer, context, open, counting }.run(folds, &mut collector, metrics).await?
         }
         Covered::Values(values) => {
-            Grouping { task, layer, context, open, counting, values }.run(&mut collector, metrics).await?
+            let grouping = Grouping { task, layer, context, open, counting };
+            grouping.run(values, &mut collector, metrics).await?
+        }
+        Covered::Tuples(paths) => {
+            let grouping = Grouping { task, layer, context, open, counting };
+            grouping.run_tuples(paths, &mut collector, metrics).await?
         }
     };
     metrics.index_time += begun.elapsed();

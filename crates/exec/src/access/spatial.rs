@@ -7,7 +7,7 @@ use partition::index::{Coverage, IndexPath, IndexReader, PathStep as IndexStep, 
 use plan::query::{BinaryOperator, Expression, Function};
 use value::Value;
 
-use super::lookup::{Known, negated, turned};
+use super::known::{Known, negated, turned};
 
 /// What an index knows of a comparison of a distance with a constant; `names` gives the way to a value of the document.
 pub(super) fn of_comparison<'e>(

@@ -39,27 +39,27 @@ pub(crate) struct Grouping<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) open: &'a OpenPart,
     pub(crate) counting: &'a Counting<'a>,
-    pub(crate) values: &'a Values<'a>,
 }
 
 /// The first and the last document with a value.
-type Ends = Option<(DocumentNumber, DocumentNumber)>;
+pub(super) type Ends = Option<(DocumentNumber, DocumentNumber)>;
 
 impl Grouping<'_> {
     /// Adds the rows of the part to a fresh collector; tells whether that was cheaper than to look at all documents.
     pub(crate) async fn run(
         &self,
+        values: &Values<'_>,
         collector: &mut Collector,
         metrics: &mut QueryMetrics,
     ) -> Result<bool, Fault> {
-        let query = Query { filter: None, ..self.layer.query.clone() };
+        let query = self.unfiltered();
         let index = self.counting.index;
         let within = self.counting.within.as_ref();
-        let apart_max = (self.counting.count / FETCH_COST).max(APART_MIN);
-        let mut walk = index.walk(&self.values.path, Direction::Forward, None, within).await?;
+        let apart_max = self.apart_max();
+        let mut walk = index.walk(&values.path, Direction::Forward, None, within).await?;
         let mut apart = Vec::new();
         let (mut seen, mut left) = (0_usize, self.counting.count);
-        while let Some(counted) = walk.next_counted(|code, is_cut| self.detail(code, is_cut)).await? {
+        while let Some(counted) = walk.next_counted(|code, is_cut| detail(values, code, is_cut)).await? {
             left = left.saturating_sub(counted.count);
             seen += 1;
             if !counted.numbers.is_empty() {
@@ -71,55 +71,58 @@ impl Grouping<'_> {
             }
             let value =
                 decode_key(&counted.code).map_err(|_| Fault::Internal("code of a term".to_owned()))?;
-            self.add(&query, Some(value.0), counted.ends, counted.count, collector)?;
+            let document = nested(&values.names, value.0);
+            self.add(&query, &document, counted.ends, counted.count, collector)?;
             if seen.is_multiple_of(VALUES_AT_A_TIME) {
                 self.context.check_time().map_err(query_fault)?;
                 tokio::task::yield_now().await;
             }
         }
         if left > 0 {
-            let ends = if self.values.needs_ends { self.valueless_ends().await? } else { None };
-            self.add(&query, None, ends, left, collector)?;
+            let ends = if values.needs_ends { self.valueless_ends(values).await? } else { None };
+            self.add(&query, &Value::Object(Vec::new()), ends, left, collector)?;
         }
-        self.read(&apart, metrics, |row, item| collector.add(self.layer, row, item)).await?;
-        let shown_by = collector.shown_by(self.layer);
-        self.read(&shown_by, metrics, |row, item| collector.show_as(self.layer, row, item)).await?;
+        self.finish(&apart, collector, metrics).await?;
         Ok(true)
     }
 
-    fn detail(&self, code: &[u8], is_cut: bool) -> Detail {
-        let is_number = code.first().is_some_and(|byte| key_kind_bytes(Kind::Int64).contains(byte));
-        match (is_cut || is_number && !self.values.is_plain, is_number || self.values.needs_ends) {
-            (true, _) => Detail::Numbers,
-            (false, true) => Detail::Ends,
-            (false, false) => Detail::Count,
-        }
+    /// The query without its filter, which the index has answered.
+    pub(super) fn unfiltered(&self) -> Query {
+        Query { filter: None, ..self.layer.query.clone() }
     }
 
-    async fn valueless_ends(&self) -> Result<Ends, Fault> {
-        let missing = Lookup::Without(Box::new(Lookup::Present(self.values.path.clone())));
+    /// Documents that are read instead of their values; with more the other way is cheaper.
+    pub(super) fn apart_max(&self) -> u64 {
+        (self.counting.count / FETCH_COST).max(APART_MIN)
+    }
+
+    /// Adds documents whose values are not known whole, and shows results as their first documents have them.
+    pub(super) async fn finish(
+        &self,
+        apart: &[DocumentNumber],
+        collector: &mut Collector,
+        metrics: &mut QueryMetrics,
+    ) -> Result<(), Fault> {
+        self.read(apart, metrics, |row, item| collector.add(self.layer, row, item)).await?;
+        let shown_by = collector.shown_by(self.layer);
+        self.read(&shown_by, metrics, |row, item| collector.show_as(self.layer, row, item)).await
+    }
+
+    async fn valueless_ends(&self, values: &Values<'_>) -> Result<Ends, Fault> {
+        let missing = Lookup::Without(Box::new(Lookup::Present(values.path.clone())));
         let documents = self.counting.documents(Some(missing)).await?;
         Ok(documents.and_then(|documents| documents.iter().next().zip(documents.iter_back_from(None).next())))
     }
 
-    /// Adds a row for a value that so many documents have.
-    fn add(
+    /// Adds the row of a document that stands for so many.
+    pub(super) fn add(
         &self,
         query: &Query,
-        value: Option<Value>,
+        document: &Value,
         ends: Ends,
         times: u64,
         collector: &mut Collector,
     ) -> Result<(), Fault> {
-        let document = match value {
-            Some(value) => self
-                .values
-                .names
-                .iter()
-                .rev()
-                .fold(value, |inner, name| Value::Object(vec![((*name).to_owned(), inner)])),
-            None => Value::Object(Vec::new()),
-        };
         let tie = self.tie(ends);
         let item = Item { tie: &tie, stored: None };
         for_each_match(self.context, query, Some(document.as_ref()), None, &mut |row| {
@@ -146,7 +149,7 @@ impl Grouping<'_> {
     }
 
     /// Reads documents and hands their rows on.
-    async fn read(
+    pub(super) async fn read(
         &self,
         numbers: &[DocumentNumber],
         metrics: &mut QueryMetrics,
@@ -172,4 +175,26 @@ impl Grouping<'_> {
         }
         Ok(())
     }
+}
+
+fn detail(values: &Values<'_>, code: &[u8], is_cut: bool) -> Detail {
+    match (is_out_of_sight(values, code, is_cut), is_number(code) || values.needs_ends) {
+        (true, _) => Detail::Numbers,
+        (false, true) => Detail::Ends,
+        (false, false) => Detail::Count,
+    }
+}
+
+fn is_number(code: &[u8]) -> bool {
+    code.first().is_some_and(|byte| key_kind_bytes(Kind::Int64).contains(byte))
+}
+
+/// Whether documents with a value must be read, because its code does not say enough.
+pub(super) fn is_out_of_sight(values: &Values<'_>, code: &[u8], is_cut: bool) -> bool {
+    is_cut || is_number(code) && !values.is_plain
+}
+
+/// A document with one value.
+fn nested(names: &[&str], value: Value) -> Value {
+    names.iter().rev().fold(value, |inner, name| Value::Object(vec![((*name).to_owned(), inner)]))
 }

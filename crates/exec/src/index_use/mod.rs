@@ -133,7 +133,9 @@ fn add_asked(lookup: &Lookup, impact: Impact, levels_left: usize, asked: &mut In
     };
     let (path, impact) = match lookup {
         Lookup::Present(path) => (path, Impact::Low),
-        Lookup::Term { path, .. } | Lookup::Range { path, .. } => (path, impact),
+        Lookup::Term { path, .. } | Lookup::Range { path, .. } | Lookup::Tested { path, .. } => {
+            (path, impact)
+        }
         Lookup::And(parts) | Lookup::Or(parts) => {
             return parts.iter().for_each(|part| add_asked(part, impact, levels_left, asked));
         }

@@ -32,7 +32,17 @@ async fn mixed(partitions: u32) -> House {
     house
 }
 
-const QUERIES: [&str; 30] = [
+const QUERIES: [&str; 40] = [
+    "SELECT c.kind, MIN(c.v) AS low, MAX(c.v) AS high FROM c WHERE NOT IS_ARRAY(c.v) GROUP BY c.kind",
+    "SELECT c.n, MAX(c.v) AS high FROM c WHERE IS_NUMBER(c.v) GROUP BY c.n",
+    "SELECT c.kind, c.v, COUNT(1) AS n FROM c GROUP BY c.kind, c.v",
+    "SELECT c.kind, SUM(c.n) AS sum, AVG(c.n) AS average, COUNT(c.v) AS values FROM c GROUP BY c.kind",
+    "SELECT c.kind, SUM(c.n) AS sum FROM c WHERE c.n > 2 AND c.v != 1 GROUP BY c.kind",
+    "SELECT c.kind, MAX(c.n) AS high, MIN(c.kind) AS low FROM c GROUP BY c.kind",
+    "SELECT c.kind, COUNTIF(c.v = 'a') AS a FROM c GROUP BY c.kind",
+    "SELECT DISTINCT c.kind, c.v FROM c",
+    "SELECT DISTINCT c.v, c.kind FROM c ORDER BY c.kind DESC, c.v",
+    "SELECT DISTINCT VALUE c.kind || c.v FROM c WHERE IS_STRING(c.v)",
     "SELECT c.v, COUNT(1) AS n FROM c GROUP BY c.v",
     "SELECT c.v, COUNT(c.v) AS n, SUM(c.v) AS s, AVG(c.v) AS a FROM c GROUP BY c.v",
     "SELECT c.v, MIN(c.v) AS low, MAX(c.v) AS high FROM c GROUP BY c.v",
@@ -101,6 +111,8 @@ async fn no_more_documents_are_read_than_the_index_leaves_open() {
         "SELECT DISTINCT c.kind FROM c ORDER BY c.kind",
         "SELECT COUNT(1) AS all, COUNT(c.n) AS n, COUNTIF(c.n > 7) AS more, SUM(c.n) AS sum FROM c",
         "SELECT VALUE MAX(c.kind) FROM c",
+        "SELECT c.kind, SUM(c.r) AS sum, COUNT(1) AS n FROM c GROUP BY c.kind",
+        "SELECT c.kind, COUNT(c.r) AS n FROM c WHERE c.n < 50 GROUP BY c.kind",
     ] {
         assert_eq!(documents_read(&house, text).await, 0, "{text}");
         house.check(text).await;
@@ -109,6 +121,7 @@ async fn no_more_documents_are_read_than_the_index_leaves_open() {
     for (text, most) in [
         ("SELECT c.r, COUNT(1) AS n FROM c GROUP BY c.r", 6),
         ("SELECT VALUE MIN(c.n) FROM c", 2),
+        ("SELECT c.kind, MIN(c.r) AS low, MAX(c.r) AS high FROM c GROUP BY c.kind", 6),
         ("SELECT VALUE MAX(c._ts) FROM c", 2),
     ] {
         let read = documents_read(&house, text).await;

@@ -1,7 +1,7 @@
 //! A leaf of a lookup, answered by the terms of one piece.
 
-use crate::index::code::{CodeRange, PRESENT};
-use crate::index::lookup::{Answer, Lookup};
+use crate::index::code::{CodeRange, PRESENT, is_cut};
+use crate::index::lookup::{Answer, Lookup, ValueTest, Verdict};
 use crate::index::path::IndexPath;
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::{self, Gathering, Posting};
@@ -21,6 +21,7 @@ pub(crate) enum Leaf {
     Codes {
         path: IndexPath,
         range: Arc<CodeRange>,
+        test: Option<ValueTest>,
     },
     /// One code, and the key of its term.
     Code {
@@ -35,6 +36,10 @@ impl Leaf {
         match lookup {
             Lookup::Term { path, code } => Leaf::codes(path.clone(), CodeRange::point(path, code)),
             Lookup::Range { path, low, high } => Leaf::codes(path.clone(), CodeRange::new(path, low, high)),
+            Lookup::Tested { path, low, high, test } => {
+                let range = Arc::new(CodeRange::new(path, low, high));
+                Leaf::Codes { path: path.clone(), range, test: Some(test.clone()) }
+            }
             Lookup::Present(path) => Leaf::Present(path.clone()),
             Lookup::Logical(prefix) => {
                 let path = IndexPath::logical();
@@ -58,7 +63,7 @@ impl Leaf {
             let key = [path.code(), code].concat();
             return Leaf::Code { path, range: Arc::new(range), key };
         }
-        Leaf::Codes { path, range: Arc::new(range) }
+        Leaf::Codes { path, range: Arc::new(range), test: None }
     }
 
     /// The documents of one piece, the dead ones among them.
@@ -67,8 +72,8 @@ impl Leaf {
             (Leaf::All, piece) => Ok(Answer::exact(ranks::full(piece.numbers().len()))),
             (Leaf::Present(path), Piece::Segment(piece)) => Ok(present_in_segment(path, &piece.segment)),
             (Leaf::Present(path), Piece::Run(piece)) => present_in_run(path, source, piece).await,
-            (Leaf::Codes { path, range }, Piece::Segment(piece)) => {
-                Ok(codes_in_segment(path, range, &piece.segment))
+            (Leaf::Codes { path, range, test }, Piece::Segment(piece)) => {
+                Ok(codes_in_segment(path, range, test.as_ref(), &piece.segment))
             }
             (Leaf::Code { path, range, .. }, Piece::Segment(piece)) => {
                 let segment = &piece.segment;
@@ -79,8 +84,8 @@ impl Leaf {
                 let posting = source.find(&piece.run, key).await?;
                 Ok(code_answer(range, posting, piece.run.numbers.len()))
             }
-            (Leaf::Codes { path, range }, Piece::Run(piece)) => {
-                codes_in_run(path, range, source, piece).await
+            (Leaf::Codes { path, range, test }, Piece::Run(piece)) => {
+                codes_in_run(path, range, test.as_ref(), source, piece).await
             }
         }
     }
@@ -94,7 +99,7 @@ impl Leaf {
                 Ok(first.map_or(0, |term| segment.posting_count(term) as u64))
             }
             (
-                Leaf::Codes { path, range } | Leaf::Code { path, range, .. },
+                Leaf::Codes { path, range, .. } | Leaf::Code { path, range, .. },
                 Piece::Segment(SegmentPiece { segment, .. }),
             ) => Ok(posting_sum(segment, segment.find_range(path.code(), range))),
             (Leaf::Present(path), Piece::Run(piece)) => {
@@ -102,7 +107,17 @@ impl Leaf {
                 Ok(terms.peek().map_or(0, |entry| entry.count))
             }
             (Leaf::Code { key, .. }, Piece::Run(piece)) => source.count(&piece.run, key).await,
-            (Leaf::Codes { path, range }, Piece::Run(piece)) => Ok(range_bound_in_run(path, range, piece)),
+            (Leaf::Codes { path, range, .. }, Piece::Run(piece)) => {
+                Ok(range_bound_in_run(path, range, piece))
+            }
+        }
+    }
+
+    /// An upper bound of the values that are tested in one piece, roughly.
+    pub(crate) fn test_bound(&self, piece: &Piece) -> u64 {
+        match self {
+            Leaf::Codes { path, range, test: Some(_) } => value_bound(path, range, piece),
+            Leaf::Codes { .. } | Leaf::Code { .. } | Leaf::All | Leaf::Present(_) => 0,
         }
     }
 }
@@ -144,24 +159,53 @@ fn code_answer(range: &CodeRange, posting: Option<Posting<'_>>, universe: usize)
     Answer::exact(ranks)
 }
 
-fn codes_in_segment(path: &IndexPath, range: &CodeRange, segment: &Segment) -> Answer {
+fn codes_in_segment(
+    path: &IndexPath,
+    range: &CodeRange,
+    test: Option<&ValueTest>,
+    segment: &Segment,
+) -> Answer {
     let mut found = Found::new(segment.numbers().len());
     for term in segment.find_range(path.code(), range) {
-        found.gathering(range, segment.code(term)).add(segment.posting(term));
+        let verdict = verdict(path, range, test, segment.code(term));
+        found.add(verdict, segment.posting(term));
     }
     found.finish()
+}
+
+/// What a term in a range says.
+fn verdict(path: &IndexPath, range: &CodeRange, test: Option<&ValueTest>, code: &[u8]) -> Verdict {
+    match test {
+        Some(_) if is_cut(path, code) => Verdict::Unknown,
+        Some(test) => test.verdict(code),
+        None if range.is_doubtful(code) => Verdict::Unknown,
+        None => Verdict::Yes,
+    }
 }
 
 async fn codes_in_run(
     path: &IndexPath,
     range: &Arc<CodeRange>,
+    test: Option<&ValueTest>,
     source: &Source,
     piece: &RunPiece,
 ) -> Result<Answer, Fault> {
     let mut found = Found::new(piece.run.numbers.len());
     let mut terms = run_terms(source, piece, path, range).await?;
-    while let Some((code, posting)) = terms.next().await? {
-        found.gathering(range, &code).add(posting);
+    while let Some(entry) = terms.peek() {
+        let code = entry.key.get(path.code().len()..).unwrap_or_default();
+        match verdict(path, range, test, code) {
+            Verdict::No => terms.pass().await.map(drop)?,
+            verdict @ (Verdict::Yes | Verdict::Unknown) => {
+                if let Some((_, posting)) = terms.next().await? {
+                    found.add(verdict, posting);
+                }
+            }
+        }
+        // A test takes its time, and there may be many values.
+        if test.is_some() {
+            tokio::task::consume_budget().await;
+        }
     }
     Ok(found.finish())
 }
@@ -178,11 +222,13 @@ impl Found {
         Found { universe, certain: Gathering::new(universe), doubtful: None }
     }
 
-    fn gathering(&mut self, range: &CodeRange, code: &[u8]) -> &mut Gathering {
-        if range.is_doubtful(code) {
-            self.doubtful.get_or_insert_with(|| Gathering::new(self.universe))
-        } else {
-            &mut self.certain
+    fn add(&mut self, verdict: Verdict, posting: Posting<'_>) {
+        match verdict {
+            Verdict::Yes => self.certain.add(posting),
+            Verdict::No => {}
+            Verdict::Unknown => {
+                self.doubtful.get_or_insert_with(|| Gathering::new(self.universe)).add(posting);
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use model::{EffectiveRange, Fault};
 use roaring::RoaringBitmap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 /// Levels of a lookup.
 const LOOKUP_DEPTH_MAX: usize = 512;
@@ -36,6 +37,17 @@ pub enum Lookup {
         /// Up to here.
         high: Bound<Vec<u8>>,
     },
+    /// Those with a value at the path whose key code lies between the bounds and passes a test.
+    Tested {
+        /// Where.
+        path: IndexPath,
+        /// From here.
+        low: Bound<Vec<u8>>,
+        /// Up to here.
+        high: Bound<Vec<u8>>,
+        /// What the value must be like.
+        test: ValueTest,
+    },
     /// Those of one logical partition: effective key and partition key code, see
     /// [`crate::keyspace::logical_key`].
     Logical(Bytes),
@@ -47,6 +59,40 @@ pub enum Lookup {
     Or(Vec<Lookup>),
     /// Those that are not in this.
     Without(Box<Lookup>),
+}
+
+/// What a key code says of a condition on its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The value meets it.
+    Yes,
+    /// The value does not meet it.
+    No,
+    /// The document must be looked at.
+    Unknown,
+}
+
+/// Tells by the key code of a value whether it meets a condition.
+#[derive(Clone)]
+pub struct ValueTest(Arc<Judge>);
+
+type Judge = dyn Fn(&[u8]) -> Verdict + Send + Sync;
+
+impl ValueTest {
+    /// A test by a function of the key code.
+    pub fn new(test: impl Fn(&[u8]) -> Verdict + Send + Sync + 'static) -> ValueTest {
+        ValueTest(Arc::new(test))
+    }
+
+    pub(crate) fn verdict(&self, code: &[u8]) -> Verdict {
+        (self.0)(code)
+    }
+}
+
+impl std::fmt::Debug for ValueTest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ValueTest")
+    }
 }
 
 /// Documents of one piece: possible and certain.
@@ -102,6 +148,7 @@ impl Lookup {
             | Lookup::Present(_)
             | Lookup::Term { .. }
             | Lookup::Range { .. }
+            | Lookup::Tested { .. }
             | Lookup::Logical(_)
             | Lookup::Effective(_) => leaves.push(self),
             Lookup::And(parts) | Lookup::Or(parts) => {
@@ -122,6 +169,7 @@ impl Lookup {
             | Lookup::Present(_)
             | Lookup::Term { .. }
             | Lookup::Range { .. }
+            | Lookup::Tested { .. }
             | Lookup::Logical(_)
             | Lookup::Effective(_) => true,
             Lookup::Or(_) | Lookup::Without(_) => false,
@@ -135,6 +183,7 @@ impl Lookup {
             | Lookup::Present(_)
             | Lookup::Term { .. }
             | Lookup::Range { .. }
+            | Lookup::Tested { .. }
             | Lookup::Logical(_)
             | Lookup::Effective(_) => leaves.next().unwrap_or_else(|| Answer::exact(RoaringBitmap::new())),
             Lookup::And(parts) => {
@@ -164,6 +213,7 @@ impl Lookup {
             | Lookup::Present(_)
             | Lookup::Term { .. }
             | Lookup::Range { .. }
+            | Lookup::Tested { .. }
             | Lookup::Logical(_)
             | Lookup::Effective(_) => leaves.next().unwrap_or(0).min(universe),
             Lookup::And(parts) => {

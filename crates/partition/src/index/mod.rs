@@ -14,7 +14,7 @@
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
-//! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `reader` | the reader's face |
+//! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `columns`, `reader` | the reader's face |
 //! | `audit` | whether the index says what the records say |
 
 mod audit;
@@ -23,6 +23,7 @@ mod block_cache;
 mod build;
 mod cells;
 mod code;
+mod columns;
 mod computed;
 mod counts;
 mod documents;
@@ -53,10 +54,11 @@ mod walk;
 
 pub use audit::IndexFinding;
 pub use code::write_tuple_member;
+pub use columns::{Column, Columns};
 pub use computed::ComputedReader;
 pub use counts::{Counted, Detail};
 pub use documents::Documents;
-pub use lookup::Lookup;
+pub use lookup::{Lookup, ValueTest, Verdict};
 pub use memory::IndexMemory;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};

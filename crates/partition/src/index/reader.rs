@@ -83,6 +83,13 @@ impl IndexReader {
         self.pieces.iter().map(|piece| value_bound(path, &range, piece)).sum()
     }
 
+    /// A cheap upper bound of the values that a lookup tests, roughly.
+    pub fn test_bound(&self, lookup: &Lookup) -> Result<u64, Fault> {
+        let leaves: Vec<Leaf> = lookup.leaves()?.into_iter().map(Leaf::new).collect();
+        let bound = |piece: &Piece| leaves.iter().map(|leaf| leaf.test_bound(piece)).sum::<u64>();
+        Ok(self.pieces.iter().map(bound).sum())
+    }
+
     pub(crate) fn source(&self) -> Source {
         Source::Reader(self.view.clone(), Arc::clone(self.memory.blocks()))
     }

@@ -273,7 +273,7 @@ impl RunTerms {
     }
 
     /// Goes past the next term; tells how many documents it has, the dead ones among them.
-    async fn pass(&mut self) -> Result<u64, Fault> {
+    pub(crate) async fn pass(&mut self) -> Result<u64, Fault> {
         let Some(entry) = self.entry.take() else { return Ok(0) };
         self.advance().await?;
         Ok(entry.count)

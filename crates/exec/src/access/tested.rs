@@ -1,0 +1,163 @@
+//! Conditions on the value at one path for which an index has no lookup: they are tried on each different value there.
+//!
+//! An index does not know of which kind a number is, so a condition is tried on all kinds that JSON and its relatives
+//! have for it; where they do not agree, the document is looked at.
+
+use eval::{Budget, Context, Row, evaluate};
+use model::Ambient;
+use partition::index::{Lookup, ValueTest, Verdict};
+use plan::query::Expression;
+use std::ops::Bound;
+use value::{Decimal128, Value, decode_key};
+
+use super::known::{Known, Place};
+
+/// Bytes that an evaluation on one value may hold.
+const MEMORY_BYTES: usize = 64 << 20;
+
+/// Neither time nor chance: conditions that need them are not tried on values.
+#[derive(Debug)]
+struct Nothing;
+
+impl Ambient for Nothing {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+}
+
+/// A condition that is tried.
+struct Trial {
+    context: Context<'static>,
+    condition: Expression,
+    /// The names that lead from the first source to the value.
+    names: Vec<String>,
+    /// Whether it must be true or false.
+    wanted: bool,
+}
+
+impl Trial {
+    /// Whether a value meets the condition; nothing where that is a fault, which the document will tell.
+    fn meets(&self, value: Option<Value>) -> Option<bool> {
+        let root = match value {
+            Some(value) => {
+                let wrap = |inner, name: &String| Value::Object(vec![(name.clone(), inner)]);
+                self.names.iter().rev().fold(value, wrap)
+            }
+            None => Value::Object(Vec::new()),
+        };
+        let slots = [root.as_ref()];
+        let row = Row { slots: &slots, ..Row::default() };
+        let truth = evaluate(&self.context, &self.condition, row).ok()?;
+        Some(truth.and_then(|truth| truth.as_bool()) == Some(self.wanted))
+    }
+
+    fn verdict(&self, code: &[u8]) -> Verdict {
+        let Ok((value, _)) = decode_key(code) else {
+            return Verdict::Unknown;
+        };
+        let mut forms = forms(value).into_iter().map(|value| self.meets(Some(value)));
+        match forms.next().flatten() {
+            Some(first) if forms.all(|form| form == Some(first)) => {
+                if first {
+                    Verdict::Yes
+                } else {
+                    Verdict::No
+                }
+            }
+            Some(_) | None => Verdict::Unknown,
+        }
+    }
+}
+
+/// The values of all kinds that have the code of one.
+fn forms(value: Value) -> Vec<Value> {
+    let Value::Int64(integer) = value else {
+        return vec![value];
+    };
+    let mut forms = vec![Value::Int64(integer)];
+    forms.extend(i32::try_from(integer).map(Value::Int32));
+    #[allow(clippy::cast_precision_loss)] // looked at in the next line
+    let double = integer as f64;
+    #[allow(clippy::cast_possible_truncation)] // doubles around 64-bit integers are far from the ends of i128
+    if double as i128 == i128::from(integer) {
+        forms.push(Value::Double(double));
+    }
+    if integer == 0 {
+        forms.push(Value::Double(-0.0));
+    }
+    let decimal = Decimal128::from_parts(integer < 0, integer.unsigned_abs().into(), 0);
+    forms.extend(decimal.map(Value::Decimal));
+    forms
+}
+
+/// The documents where a condition on one place is true, or false if `wanted` says so. `names` lead there from the
+/// first source. Values outside the bounds are known not to meet it.
+pub(super) fn tested(
+    place: &Place,
+    names: &[&str],
+    condition: &Expression,
+    wanted: bool,
+    (low, high): (Bound<Vec<u8>>, Bound<Vec<u8>>),
+) -> Known {
+    let trial = Trial {
+        context: Context::new(&Nothing, Budget::new(MEMORY_BYTES, u64::MAX)),
+        condition: condition.clone(),
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+        wanted,
+    };
+    let without_value = trial.meets(None);
+    let test = ValueTest::new(move |code| trial.verdict(code));
+    let tested = Lookup::Tested { path: place.path.clone(), low, high, test };
+    let lookup = if without_value == Some(false) {
+        tested
+    } else {
+        let missing = Lookup::Without(Box::new(Lookup::Present(place.path.clone())));
+        Lookup::Or(vec![tested, missing])
+    };
+    let word = if wanted { "with" } else { "against" };
+    let text = format!("values at {} {word} {condition}", place.text);
+    Known { lookup, is_exact: without_value.is_some(), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::query::{Function, SlotId};
+    use value::encode_key_value;
+
+    fn verdict(condition: &dyn Fn(Expression) -> Expression, json: &str) -> Verdict {
+        let path = Expression::path(SlotId(0), ["a".to_owned(), "b".to_owned()]);
+        let trial = Trial {
+            context: Context::new(&Nothing, Budget::new(1 << 20, u64::MAX)),
+            condition: condition(path),
+            names: vec!["a".to_owned(), "b".to_owned()],
+            wanted: true,
+        };
+        let mut code = Vec::new();
+        encode_key_value(&Value::from_json(json.as_bytes()).unwrap(), &mut code);
+        trial.verdict(&code)
+    }
+
+    #[test]
+    fn where_kinds_of_numbers_differ_the_document_decides() {
+        let is_like = |text: &'static str| {
+            move |path| {
+                let shown = Expression::Call(Function::ToString, vec![path]);
+                let text = Expression::Constant(Value::from(text));
+                Expression::Call(Function::StringEquals, vec![shown, text])
+            }
+        };
+        assert_eq!(verdict(&is_like("x"), "\"x\""), Verdict::Yes);
+        assert_eq!(verdict(&is_like("x"), "\"y\""), Verdict::No);
+        assert_eq!(verdict(&is_like("2.5"), "2.5"), Verdict::Yes);
+        assert_eq!(verdict(&is_like("7"), "8"), Verdict::No);
+        let zero = |path| Expression::Call(Function::IsNumber, vec![path]);
+        assert_eq!(verdict(&zero, "-0.0"), Verdict::Yes);
+        assert_eq!(forms(Value::Int64(0)).len(), 5);
+        assert_eq!(forms(Value::Int64((1 << 60) + 1)).len(), 2);
+    }
+}

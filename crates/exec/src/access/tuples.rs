@@ -1,0 +1,182 @@
+//! Groups and different results, from the values that an index has at a few paths.
+//!
+//! The terms of each piece of the index are turned round, so that the values of a document stand side by side. Documents
+//! with the same values are taken together, as one document that has these and nothing else.
+
+use model::{DocumentNumber, Fault};
+use partition::index::{Columns, IndexPath};
+use std::collections::HashMap;
+use value::{Value, decode_key};
+
+use super::covered::Values;
+use super::extremes::{Extremes, Witness};
+use super::values::{Ends, Grouping, is_out_of_sight};
+use crate::collect::Collector;
+use crate::fault::query_fault;
+use crate::found::QueryMetrics;
+
+/// Documents with the same values: how many, the first and the last.
+struct Alike {
+    count: u64,
+    first: DocumentNumber,
+    last: DocumentNumber,
+}
+
+/// What a place in a column stands for.
+enum Known {
+    Missing,
+    Value(Value),
+    /// The documents must be read.
+    Apart,
+}
+
+/// Different tuples for each document beyond which nothing is gained.
+const TUPLES_SHARE: u64 = 2;
+/// Tuples that are made however few documents there are.
+const TUPLES_MIN: u64 = 64;
+/// Tuples between two looks at the clock and at other tasks.
+const TUPLES_AT_A_TIME: usize = 1024;
+/// What a tuple takes, roughly.
+const TUPLE_BYTES: usize = 96;
+
+impl Grouping<'_> {
+    /// Adds the rows of the part to a fresh collector; tells whether that was cheaper than to look at all documents.
+    pub(crate) async fn run_tuples(
+        &self,
+        paths: &[Values<'_>],
+        collector: &mut Collector,
+        metrics: &mut QueryMetrics,
+    ) -> Result<bool, Fault> {
+        let query = self.unfiltered();
+        let index_paths: Vec<IndexPath> = paths.iter().map(|values| values.path.clone()).collect();
+        let tuples_max = (self.counting.count / TUPLES_SHARE).max(TUPLES_MIN);
+        let is_plain = paths.iter().all(|values| values.is_plain);
+        let grouping = self.layer.query.grouping.as_ref().filter(|_| is_plain);
+        let mut extremes = grouping.map(|grouping| Extremes::new(grouping, paths));
+        let mut held = self.context.budget.holding();
+        let mut apart = Vec::new();
+        let mut made = 0_u64;
+        for piece in 0..self.counting.index.piece_count() {
+            let within = self.counting.within.as_ref();
+            let Some(columns) = self.counting.index.columns(piece, &index_paths, within).await? else {
+                break;
+            };
+            let mut holding = self.context.budget.holding();
+            holding.add(columns.size_bytes()).map_err(query_fault)?;
+            let known = known(paths, &columns);
+            let Some(tuples) = tuples(&columns, &known, tuples_max - made, self.apart_max(), &mut apart)
+            else {
+                return Ok(false);
+            };
+            holding.add(tuples.len() * TUPLE_BYTES).map_err(query_fault)?;
+            made += tuples.len() as u64;
+            for (done, (places, alike)) in tuples.into_iter().enumerate() {
+                let document = document(paths, &known, &places);
+                let ends: Ends = Some((alike.first, alike.last));
+                if let Some(extremes) = &mut extremes {
+                    held.add(extremes.add(&columns, &places, alike.first)).map_err(query_fault)?;
+                }
+                self.add(&query, &document, ends, alike.count, collector)?;
+                if done % TUPLES_AT_A_TIME == TUPLES_AT_A_TIME - 1 {
+                    self.context.check_time().map_err(query_fault)?;
+                    tokio::task::yield_now().await;
+                }
+            }
+            self.context.check_time().map_err(query_fault)?;
+            tokio::task::yield_now().await;
+        }
+        let witnesses = extremes.map(|extremes| extremes.witnesses()).unwrap_or_default();
+        if witnesses.len() as u64 > self.apart_max() || !self.agree(&witnesses, metrics).await? {
+            return Ok(false);
+        }
+        self.finish(&apart, collector, metrics).await?;
+        Ok(true)
+    }
+
+    /// Whether the documents have the kinds that are hoped for.
+    async fn agree(&self, witnesses: &[Witness<'_>], metrics: &mut QueryMetrics) -> Result<bool, Fault> {
+        let mut numbers: Vec<DocumentNumber> = witnesses.iter().map(|witness| witness.number).collect();
+        numbers.dedup();
+        let mut agreed = 0;
+        self.read(&numbers, metrics, |row, item| {
+            let number = item.stored.map(|stored| stored.number);
+            let first = witnesses.partition_point(|witness| Some(witness.number) < number);
+            let alike = witnesses[first..].iter().take_while(|witness| Some(witness.number) == number);
+            for witness in alike {
+                let value = row.evaluate(witness.argument)?;
+                agreed += usize::from(value.is_some_and(|value| value.kind() == witness.kind));
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(agreed == witnesses.len())
+    }
+}
+
+/// What the places of each column stand for.
+fn known(paths: &[Values<'_>], columns: &Columns) -> Vec<Vec<Known>> {
+    let pairs = paths.iter().zip(columns.columns());
+    let known = pairs.map(|(values, column)| {
+        let codes = column.codes.iter().map(|(code, is_cut)| match decode_key(code) {
+            Ok((value, _)) if !is_out_of_sight(values, code, *is_cut) => Known::Value(value),
+            Ok(_) | Err(_) => Known::Apart,
+        });
+        std::iter::once(Known::Missing).chain(codes).collect()
+    });
+    known.collect()
+}
+
+/// The different tuples of a piece; nothing where they are too many, or too many documents must be read.
+fn tuples(
+    columns: &Columns,
+    known: &[Vec<Known>],
+    tuples_max: u64,
+    apart_max: u64,
+    apart: &mut Vec<DocumentNumber>,
+) -> Option<HashMap<Vec<u32>, Alike>> {
+    let mut tuples: HashMap<Vec<u32>, Alike> = HashMap::new();
+    let is_apart = |places: &[u32]| {
+        let mut pairs = known.iter().zip(places);
+        pairs.any(|(known, place)| {
+            !matches!(known.get(*place as usize), Some(Known::Missing | Known::Value(_)))
+        })
+    };
+    let mut is_too_much = false;
+    columns.for_each(|number, places| {
+        if let Some(alike) = tuples.get_mut(places) {
+            alike.count += 1;
+            alike.last = number;
+        } else if is_apart(places) {
+            apart.push(number);
+        } else {
+            tuples.insert(places.to_vec(), Alike { count: 1, first: number, last: number });
+        }
+        is_too_much = tuples.len() as u64 > tuples_max || apart.len() as u64 > apart_max;
+        !is_too_much
+    });
+    (!is_too_much).then_some(tuples)
+}
+
+/// A document with the values of a tuple. A path below another has no value where that one has a whole value, so they
+/// never get into each other's way.
+fn document(paths: &[Values<'_>], known: &[Vec<Known>], places: &[u32]) -> Value {
+    let mut document = Value::Object(Vec::new());
+    for ((values, known), place) in paths.iter().zip(known).zip(places) {
+        if let Some(Known::Value(value)) = known.get(*place as usize) {
+            insert(&mut document, &values.names, value);
+        }
+    }
+    document
+}
+
+fn insert(mut target: &mut Value, names: &[&str], value: &Value) {
+    for name in names {
+        let Value::Object(members) = target else { return };
+        let place = members.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            members.push(((*name).to_owned(), Value::Object(Vec::new())));
+            members.len() - 1
+        });
+        target = &mut members[place].1;
+    }
+    *target = value.clone();
+}
