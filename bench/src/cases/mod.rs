@@ -70,17 +70,40 @@ pub(crate) async fn measure(
 ) -> Result<Figures> {
     let mut all = Vec::new();
     for repeat in 0..options.repeats {
-        let before = process.cpu()?;
-        let mut figures = load::run(target, &work(repeat), Duration::from_secs(options.seconds)).await?;
-        let requests = figures.rate * options.seconds as f64;
-        figures.cpu_us = (process.cpu()? - before).as_secs_f64() * 1e6 / requests;
-        if figures.errors > 0 {
-            return Err(format!("{} errors in {:?}", figures.errors, work(repeat)).into());
-        }
-        all.push(figures);
+        all.push(measure_once(options, process, target, &work(repeat)).await?);
     }
     all.sort_by(|one, other| one.rate.total_cmp(&other.rate));
     Ok(all.swap_remove(all.len() / 2))
+}
+
+/// Measures two servers by turns, after one turn of each that does not count, and gives the pair with the median
+/// ratio: a machine that slows down in the middle slows down both.
+pub(crate) async fn measure_beside(
+    options: &Options,
+    one: (&Process, Target),
+    other: (&Process, Target),
+    work: &Work,
+) -> Result<(Figures, Figures)> {
+    let mut all = Vec::new();
+    for _ in 0..=options.repeats {
+        let first = measure_once(options, one.0, one.1, work).await?;
+        all.push((first, measure_once(options, other.0, other.1, work).await?));
+    }
+    all.remove(0);
+    let ratio = |pair: &(Figures, Figures)| pair.0.rate / pair.1.rate;
+    all.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
+    Ok(all.swap_remove(all.len() / 2))
+}
+
+async fn measure_once(options: &Options, process: &Process, target: Target, work: &Work) -> Result<Figures> {
+    let before = process.cpu()?;
+    let mut figures = load::run(target, work, Duration::from_secs(options.seconds)).await?;
+    let requests = figures.rate * options.seconds as f64;
+    figures.cpu_us = (process.cpu()? - before).as_secs_f64() * 1e6 / requests;
+    if figures.errors > 0 {
+        return Err(format!("{} errors in {work:?}", figures.errors).into());
+    }
+    Ok(figures)
 }
 
 /// Fills a running server and drives it with one kind of request for so many seconds, while somebody looks at it.
