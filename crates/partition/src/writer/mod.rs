@@ -456,7 +456,8 @@ impl Writer {
                 refuse(batch.decided, &fault, was_full, &mut again);
             }
         }
-        self.backlog.extend(again);
+        // They came before what waits.
+        again.into_iter().rev().for_each(|command| self.backlog.push_front(command));
         self.doubt().await;
     }
 
