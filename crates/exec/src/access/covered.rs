@@ -170,8 +170,9 @@ impl<'l> Look<'l> {
         let is_settled = match expression {
             Expression::Slot(_) | Expression::Subquery(..) | Expression::UserCall(..) => false,
             Expression::Call(function, _) => {
-                let is_out_of_reach = tells_fixed_time(*function) || looks_inside(*function);
-                !(is_fickle(*function) || self.is_for_tests && is_out_of_reach)
+                let is_out_of_reach = function.tells_fixed_time() || looks_inside(*function);
+                let is_of_the_row = function.is_fickle() || *function == Function::DocumentId;
+                !(is_of_the_row || self.is_for_tests && is_out_of_reach)
             }
             Expression::Index(..) => !self.is_for_tests,
             Expression::Undefined
@@ -226,28 +227,6 @@ fn looks_inside(function: Function) -> bool {
         Family::Array | Family::Spatial | Family::Search | Family::Item => true,
         Family::TypeCheck | Family::String | Family::Conditional | Family::Math | Family::DateTime => false,
     }
-}
-
-/// Whether a function tells the time that is fixed for a query.
-fn tells_fixed_time(function: Function) -> bool {
-    matches!(
-        function,
-        Function::GetCurrentDateTimeStatic
-            | Function::GetCurrentTicksStatic
-            | Function::GetCurrentTimestampStatic
-    )
-}
-
-/// Whether a function gives different values for rows that are equal.
-fn is_fickle(function: Function) -> bool {
-    matches!(
-        function,
-        Function::Rand
-            | Function::DocumentId
-            | Function::GetCurrentDateTime
-            | Function::GetCurrentTicks
-            | Function::GetCurrentTimestamp
-    )
 }
 
 impl Covered<'_> {

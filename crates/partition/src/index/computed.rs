@@ -72,18 +72,7 @@ fn is_steady(expression: &Expression, levels_left: usize) -> bool {
 }
 
 fn is_function_steady(function: Function) -> bool {
-    let asks_around = matches!(
-        function,
-        Function::Rand
-            | Function::GetCurrentDateTime
-            | Function::GetCurrentTicks
-            | Function::GetCurrentTimestamp
-            | Function::GetCurrentDateTimeStatic
-            | Function::GetCurrentTicksStatic
-            | Function::GetCurrentTimestampStatic
-            | Function::Ago
-            | Function::Now
-    );
+    let asks_around = function.is_fickle() || function.tells_fixed_time();
     !asks_around && !matches!(function.signature().family, Family::Search | Family::Item)
 }
 

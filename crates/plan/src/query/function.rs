@@ -212,6 +212,29 @@ impl Function {
         let alias = || ALIASES.into_iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
         Function::ALL.iter().copied().find(named).or_else(|| Some(alias()?.1))
     }
+
+    /// Whether its value depends on the moment that is fixed for a query.
+    pub fn tells_fixed_time(self) -> bool {
+        matches!(
+            self,
+            Function::GetCurrentDateTimeStatic
+                | Function::GetCurrentTicksStatic
+                | Function::GetCurrentTimestampStatic
+                | Function::Ago
+                | Function::Now
+        )
+    }
+
+    /// Whether it may give another value each time that it is asked the same.
+    pub fn is_fickle(self) -> bool {
+        matches!(
+            self,
+            Function::Rand
+                | Function::GetCurrentDateTime
+                | Function::GetCurrentTicks
+                | Function::GetCurrentTimestamp
+        )
+    }
 }
 
 #[cfg(test)]
