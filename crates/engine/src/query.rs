@@ -65,7 +65,7 @@ impl Engine {
         let mut program = Arc::new(program(container, request)?);
         let mut spent = QueryMetrics::default();
         if let Order::Rank(ranking) = &request.query.order {
-            program = Arc::new(self.ranked(container, request, ranking, &mut spent).await?);
+            program = Arc::new(Box::pin(self.ranked(container, request, ranking, &mut spent)).await?);
         }
         let resume = match &request.continuation {
             Some(text) => {

@@ -78,19 +78,25 @@ impl Engine {
         if let Some(partition) = entry.opened.get() {
             return Ok(Arc::clone(partition));
         }
-        let open = || async {
-            let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
-            let spec = PartitionSpec { id, range: entry.range.clone() };
-            let shape = Arc::clone(&container.shape);
-            let partition = PhysicalPartition::open(self.surroundings(), spec, shape).await?;
-            Ok::<_, Fault>(Arc::new(partition))
-        };
-        let opened = entry.opened.get_or_try_init(open).await.cloned();
+        // What happens once in a partition's life must not make the future of every request large.
+        let opened =
+            Box::pin(entry.opened.get_or_try_init(|| self.open_partition(container, entry))).await.cloned();
         // Dropped meanwhile: whoever deletes the rows may not have seen this writer, so it must do nothing.
         if container.map.is_retired() {
             return Err(MissingFault::Owner.into());
         }
         opened
+    }
+
+    async fn open_partition(
+        &self,
+        container: &Container,
+        entry: &PartitionEntry,
+    ) -> Result<Arc<PhysicalPartition>, Fault> {
+        let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
+        let spec = PartitionSpec { id, range: entry.range.clone() };
+        let shape = Arc::clone(&container.shape);
+        Ok(Arc::new(PhysicalPartition::open(self.surroundings(), spec, shape).await?))
     }
 }
 

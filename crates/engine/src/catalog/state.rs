@@ -127,8 +127,11 @@ impl Catalog {
         if !self.doubtful.load(Ordering::Acquire) {
             return Ok(());
         }
-        let _turn = self.changing.lock().await;
-        self.settle_in_turn(store).await
+        let settling = async {
+            let _turn = self.changing.lock().await;
+            self.settle_in_turn(store).await
+        };
+        Box::pin(settling).await
     }
 
     async fn settle_in_turn(&self, store: &Store) -> Result<(), Fault> {

@@ -94,7 +94,20 @@ pub(crate) struct Call<'a> {
 }
 
 /// Does what the request asks for.
+///
+/// The future of a request is moved about and kept as long as its connection, so it is only as large as reads and
+/// creates of documents need; what the others need besides is set apart.
 pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply, Refusal> {
+    if let Operation::ReadDocument(path) = operation {
+        return read_document::perform(call, path).await;
+    }
+    if let Operation::PostDocuments(path) = operation {
+        return post_documents::perform(call, path).await;
+    }
+    Box::pin(perform_any(call, operation)).await
+}
+
+async fn perform_any(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply, Refusal> {
     match operation {
         Operation::ReadDocument(path) => read_document::perform(call, path).await,
         Operation::PostDocuments(path) => post_documents::perform(call, path).await,
