@@ -9,7 +9,7 @@ use crate::settings::Timeouts;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -28,46 +28,65 @@ pub(crate) enum Manner {
 }
 
 /// What a connection does at the moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing has come since the last answer.
-    Idle { since: Instant },
+    Idle,
     /// Bytes have come that are no whole request yet.
-    Arriving { since: Instant },
-    /// So many requests are being answered.
-    Serving { requests: usize },
+    Arriving,
+    /// Requests are being answered.
+    Serving,
 }
 
 /// The state of one connection, shared by its socket, its requests and its watcher.
+///
+/// Only the watcher looks at the clock: the others say that something has changed, and what has not changed since an
+/// earlier look has lasted since then at least.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    phase: Mutex<Phase>,
     manner: Manner,
+    /// Requests that are being answered.
+    requests: AtomicUsize,
+    /// Whether bytes of another request have come.
+    arriving: AtomicBool,
+    /// Counts the changes of the phase; may wrap around.
+    changes: AtomicUsize,
 }
 
 impl Watch {
     pub(crate) fn new(manner: Manner) -> Arc<Watch> {
-        Arc::new(Watch { phase: Mutex::new(Phase::Idle { since: Instant::now() }), manner })
+        Arc::new(Watch {
+            manner,
+            requests: AtomicUsize::new(0),
+            arriving: AtomicBool::new(false),
+            changes: AtomicUsize::new(0),
+        })
     }
 
     /// A request has arrived; its body and its answer are bounded elsewhere.
     pub(crate) fn begin(self: &Arc<Watch>) -> Serving {
-        self.change(|phase| match phase {
-            Phase::Serving { requests } => Phase::Serving { requests: requests + 1 },
-            Phase::Idle { .. } | Phase::Arriving { .. } => Phase::Serving { requests: 1 },
-        });
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.arriving.store(false, Ordering::Relaxed);
+        self.changed();
         Serving(Arc::clone(self))
     }
 
     /// Ends when the connection has used up its patience.
     pub(crate) async fn expired(&self, timeouts: Timeouts) {
         let look_every = (timeouts.header.min(timeouts.idle) / 2).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX);
+        let mut seen = self.changes.load(Ordering::Relaxed);
+        let mut since = Instant::now();
         loop {
             tokio::time::sleep(look_every).await;
+            let changes = self.changes.load(Ordering::Relaxed);
+            if changes != seen {
+                (seen, since) = (changes, Instant::now());
+                continue;
+            }
             let over = match self.phase() {
-                Phase::Idle { since } => since.elapsed() > timeouts.idle,
-                Phase::Arriving { since } => since.elapsed() > timeouts.header,
-                Phase::Serving { .. } => false,
+                Phase::Idle => since.elapsed() > timeouts.idle,
+                Phase::Arriving => since.elapsed() > timeouts.header,
+                Phase::Serving => false,
             };
             if over {
                 return;
@@ -76,22 +95,24 @@ impl Watch {
     }
 
     fn arrived(&self) {
-        if self.manner == Manner::Multiplexed {
-            return;
+        if self.manner == Manner::Sequential && self.phase() == Phase::Idle {
+            self.arriving.store(true, Ordering::Relaxed);
+            self.changed();
         }
-        self.change(|phase| match phase {
-            Phase::Idle { .. } => Phase::Arriving { since: Instant::now() },
-            Phase::Arriving { .. } | Phase::Serving { .. } => phase,
-        });
     }
 
     fn phase(&self) -> Phase {
-        *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        if self.requests.load(Ordering::Relaxed) > 0 {
+            Phase::Serving
+        } else if self.arriving.load(Ordering::Relaxed) {
+            Phase::Arriving
+        } else {
+            Phase::Idle
+        }
     }
 
-    fn change(&self, next: impl FnOnce(Phase) -> Phase) {
-        let mut phase = self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *phase = next(*phase);
+    fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -100,12 +121,8 @@ pub(crate) struct Serving(Arc<Watch>);
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.change(|phase| match phase {
-            Phase::Serving { requests } if requests > 1 => Phase::Serving { requests: requests - 1 },
-            Phase::Serving { .. } | Phase::Idle { .. } | Phase::Arriving { .. } => {
-                Phase::Idle { since: Instant::now() }
-            }
-        });
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+        self.0.changed();
     }
 }
 
