@@ -8,7 +8,9 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body;
 use model::limits::REQUEST_BYTES_MAX;
 use model::{Fault, LimitFault, RequestFault};
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
 /// Bytes of a refused body that are read and thrown away. A client that is still sending when the connection closes
@@ -40,8 +42,14 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         if announced > REQUEST_BYTES_MAX {
             return Err(too_large(announced));
         }
+        let timeout = self.timeout;
+        let mut gathering = pin!(self.gather());
+        // Most bodies are here already, and a timer costs more than taking them.
+        if let Poll::Ready(whole) = poll_fn(|context| Poll::Ready(gathering.as_mut().poll(context))).await {
+            return whole;
+        }
         let late = || RequestFault::BadBody { reason: "it did not arrive in time".to_owned() };
-        tokio::time::timeout(self.timeout, self.gather()).await.map_err(|_| late())?
+        tokio::time::timeout(timeout, gathering).await.map_err(|_| late())?
     }
 
     async fn gather(&mut self) -> Result<Bytes, Fault> {
@@ -67,7 +75,9 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
 
     /// The next piece of data; `None` at the end.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        while let Some(frame) = self.body.frame().await {
+        // A body that has all it announced is not asked for its end: to say so takes it another turn.
+        while !self.body.is_end_stream() {
+            let Some(frame) = self.body.frame().await else { break };
             let broken = |_| RequestFault::BadBody { reason: "it broke off".to_owned() };
             // Trailers carry nothing for us.
             let Ok(data) = frame.map_err(broken)?.into_data() else {
@@ -98,4 +108,69 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
 
 fn too_large(bytes: usize) -> Fault {
     LimitFault::TooLarge { bytes, limit: REQUEST_BYTES_MAX }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::Full;
+    use hyper::body::{Frame, SizeHint};
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::task::{Context, Waker};
+
+    /// A body whose pieces are there and whose end is known by its length alone, as on a connection.
+    struct Announced {
+        pieces: VecDeque<&'static [u8]>,
+        length: usize,
+    }
+
+    impl Body for Announced {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            let Some(piece) = self.pieces.pop_front() else { return Poll::Pending };
+            self.length -= piece.len();
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(piece)))))
+        }
+
+        fn is_end_stream(&self) -> bool {
+            self.length == 0
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(self.length as u64)
+        }
+    }
+
+    /// Takes the body in one turn. There is no runtime here, so a timer would be a panic.
+    fn taken<B: Body<Data = Bytes>>(body: B) -> Bytes {
+        let body = pin!(body);
+        let mut incoming = IncomingBody::new(body, Duration::from_secs(1));
+        let Poll::Ready(read) = pin!(incoming.read()).poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("the body is there");
+        };
+        read.unwrap()
+    }
+
+    #[test]
+    fn a_body_that_is_there_needs_no_timer() {
+        assert_eq!(taken(Full::from("whole")), "whole");
+        assert_eq!(taken(Full::<Bytes>::default()), "");
+        for pieces in [vec![&b"whole"[..]], vec![b"wh", b"ol", b"e"]] {
+            assert_eq!(taken(Announced { pieces: pieces.into(), length: 5 }), "whole");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_given_up() {
+        let body = pin!(Announced { pieces: [&b"who"[..]].into(), length: 5 });
+        let mut incoming = IncomingBody::new(body, Duration::from_secs(1));
+        let fault = incoming.read().await.unwrap_err();
+        assert!(fault.to_string().contains("in time"), "{fault}");
+    }
 }
