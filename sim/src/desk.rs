@@ -195,7 +195,7 @@ impl Desk {
         let pass = self.read_pass()?;
         let address = DocumentAddress { key: Some(key), target };
         let options = ReadOptions { condition, session: Vec::new() };
-        let receipt = self.engine.read(pass, &address, &options).await?;
+        let receipt = self.engine.read(pass, address, &options).await?;
         Ok(receipt.outcome)
     }
 

@@ -113,7 +113,7 @@ impl House {
         let address = DocumentAddress { key: Some(key.unwrap()), target: Target::Id(format!("d{number}")) };
         let access = self.engine.access();
         let pass = access.read(&self.principal, Action::ReadDocument, &self.container, Reach::Whole).unwrap();
-        self.engine.read(pass, &address, &ReadOptions::default()).await.unwrap();
+        self.engine.read(pass, address, &ReadOptions::default()).await.unwrap();
     }
 
     /// Rows and bytes of the first page, and how it was found.

@@ -87,13 +87,14 @@ impl Engine {
     pub async fn read(
         &self,
         pass: ReadPass<'_>,
-        address: &DocumentAddress,
+        address: DocumentAddress,
         options: &ReadOptions,
     ) -> Result<ReadReceipt, Fault> {
-        let key = address.key.clone().ok_or(RequestFault::PartitionKeyRequired)?;
+        let DocumentAddress { key, target } = address;
+        let key = key.ok_or(RequestFault::PartitionKeyRequired)?;
         let (key, partition) = self.route(pass.container, key).await?;
         check_session(&partition, &options.session)?;
-        let (outcome, charge, lsn) = partition.read(&key, &address.target, &options.condition).await?;
+        let (outcome, charge, lsn) = partition.read(&key, &target, &options.condition).await?;
         Ok(ReadReceipt { outcome, session: session_token(&partition, lsn), charge })
     }
 

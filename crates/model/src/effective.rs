@@ -3,6 +3,7 @@
 //! Clients compute the same bytes and compare them as upper-case hex text, so every rule here is protocol: a
 //! different byte sends a request to the wrong range. Does not know who owns which range.
 
+use crate::link::hex_value;
 use crate::murmur::{murmur3_32, murmur3_128};
 use crate::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 use std::fmt;
@@ -54,15 +55,6 @@ impl EffectiveKey {
         bytes.extend_from_slice(&self.0);
         bytes.push(byte);
         EffectiveKey(bytes)
-    }
-}
-
-fn hex_value(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
     }
 }
 
@@ -156,11 +148,7 @@ impl PartitionKeyDefinition {
         }
         match self.kind() {
             PartitionKeyKind::HashV1 => effective_key_v1(&key.components),
-            PartitionKeyKind::HashV2 => {
-                let mut input = Vec::with_capacity(64);
-                key.components.iter().for_each(|component| push_hashed(component, STRING_END_V2, &mut input));
-                EffectiveKey(hash_v2(&input).to_vec())
-            }
+            PartitionKeyKind::HashV2 => effective_key_v2(&key.components),
             PartitionKeyKind::MultiHash => effective_key_multi(&key.components),
         }
     }
@@ -196,6 +184,17 @@ impl PartitionKeyDefinition {
             }
         }
     }
+}
+
+/// All components are hashed together.
+fn effective_key_v2(components: &[KeyComponent]) -> EffectiveKey {
+    let mut bytes = Vec::with_capacity(64);
+    components.iter().for_each(|component| push_hashed(component, STRING_END_V2, &mut bytes));
+    let hash = hash_v2(&bytes);
+    // The hash takes the place of its input: one allocation for both.
+    bytes.clear();
+    bytes.extend_from_slice(&hash);
+    EffectiveKey(bytes)
 }
 
 /// Each component is hashed alone, so that a prefix of the key is a prefix of the bytes.

@@ -7,25 +7,42 @@ pub fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.as_bytes().contains(&b'%') {
         return Some(Cow::Borrowed(text));
     }
+    let mut pieces = text.as_bytes().split(|byte| *byte == b'%');
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, others @ ..] = rest {
-        rest = others;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let [high, low, others @ ..] = rest else {
+    bytes.extend_from_slice(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let [high, low, plain @ ..] = piece else {
             return None;
         };
         bytes.push(hex_value(*high)? << 4 | hex_value(*low)?);
-        rest = others;
+        bytes.extend_from_slice(plain);
     }
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+/// Percent-encodes what is not printable ASCII, and nothing else.
+pub fn percent_encoded(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
+    let mut encoded = String::with_capacity(text.len() * 2);
+    for byte in text.bytes() {
+        match byte {
+            b' '..=b'~' => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Cow::Owned(encoded)
+}
+
+/// The value of a hex digit of either case.
+pub(crate) fn hex_value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -33,10 +50,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_not_ascii_is_escaped() {
+        assert_eq!(percent_encoded("dbs/a b%20~"), "dbs/a b%20~");
+        assert_eq!(percent_encoded("é\n\u{7F}"), "%C3%A9%0A%7F");
+    }
+
+    #[test]
     fn escapes_are_undone_or_refused() {
         assert_eq!(percent_decoded("plain").unwrap(), "plain");
         assert_eq!(percent_decoded("a%20b%2F%C3%a9+").unwrap(), "a b/é+");
-        for broken in ["%", "%4", "%zz", "%ff", "%c3%28"] {
+        assert_eq!(percent_decoded("%41%42c%43").unwrap(), "ABcC");
+        for broken in ["%", "%4", "a%", "%%41", "%4%41", "%zz", "%+1", "%ff", "%c3%28"] {
             assert_eq!(percent_decoded(broken), None, "{broken}");
         }
     }

@@ -168,6 +168,10 @@ impl PartitionKeyDefinition {
             text: text.to_owned(),
             reason: reason.to_owned(),
         };
+        if let Some(text) = only_string(text) {
+            let component = KeyComponent::String(text.to_owned());
+            return self.check(PartitionKey { components: vec![component] });
+        }
         let Ok(Value::Array(elements)) = Value::from_json(text.as_bytes()) else {
             return Err(bad("not a JSON array"));
         };
@@ -213,6 +217,14 @@ impl PartitionKeyDefinition {
         }
         Ok(key)
     }
+}
+
+/// The text in a header of the form that nearly all have, `["text"]` without escapes or spaces: it is read without
+/// making a tree of values first.
+fn only_string(header: &str) -> Option<&str> {
+    let text = header.strip_prefix("[\"")?.strip_suffix("\"]")?;
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    text.bytes().all(is_plain).then_some(text)
 }
 
 /// The value of a partition key, one component per path.
@@ -307,6 +319,38 @@ impl KeyComponent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_usual_header_is_read_as_any_other() {
+        let json = serde_json::json!({ "paths": ["/a"], "kind": "Hash", "version": 2 });
+        let definition = PartitionKeyDefinition::from_json(&json).unwrap();
+        // A space in front takes the general way.
+        for header in [
+            r#"["text"]"#,
+            r#"[""]"#,
+            "[\"é😀\u{7F}\"]",
+            r#"["a,b]"]"#,
+            r#"["a","b"]"#,
+            r#"["a\u0041"]"#,
+            r#"["\""]"#,
+            "[\"\t\"]",
+            "[\"\n\"]",
+            r#"["]"#,
+            r#"["\"]"#,
+            r#"["a"]]"#,
+            r#"[["a"]"#,
+        ] {
+            let general = definition.parse_header(&format!(" {header}"));
+            match (definition.parse_header(header), general) {
+                (Err(direct), Err(general)) => {
+                    assert_eq!(std::mem::discriminant(&direct), std::mem::discriminant(&general), "{header}")
+                }
+                (direct, general) => assert_eq!(direct, general, "{header}"),
+            }
+        }
+        let long = format!("[\"{}\"]", "x".repeat(KEY_STRING_BYTES_MAX + 1));
+        assert!(matches!(definition.parse_header(&long), Err(RequestFault::PartitionKeyTooLong { .. })));
+    }
 
     #[test]
     fn a_version_is_a_number_or_the_name_of_one() {

@@ -44,15 +44,18 @@ pub enum Rid {
     Offer(OfferNumber),
 }
 
-const ALPHABET: Alphabet =
-    match Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-") {
+const CHARACTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
+const ALPHABET: Alphabet = match str::from_utf8(CHARACTERS) {
+    Ok(characters) => match Alphabet::new(characters) {
         Ok(alphabet) => alphabet,
         Err(_) => panic!("64 distinct characters"),
-    };
+    },
+    Err(_) => panic!("ASCII"),
+};
 const BASE64: GeneralPurpose = GeneralPurpose::new(&ALPHABET, PAD);
 
-/// Bytes of the longest RID here.
-const BYTES_MAX: usize = 16;
+/// Bytes of the longest RID here, rounded up to whole groups of three, since three bytes make four characters.
+const BYTES_MAX: usize = 18;
 /// Characters of the longest RID here.
 const TEXT_MAX: usize = 24;
 /// Marks a container among the children of a database.
@@ -68,10 +71,11 @@ const KIND_PROCEDURE: u64 = 8;
 impl Rid {
     /// Reads the text form; `None` for anything that this server cannot have given.
     pub fn parse(text: &str) -> Option<Rid> {
-        let mut buffer = [0; BYTES_MAX + 2];
-        if text.len() > TEXT_MAX {
+        // Names are tried too, and most of them are told by their length.
+        if text.len() > TEXT_MAX || !text.len().is_multiple_of(4) {
             return None;
         }
+        let mut buffer = [0; BYTES_MAX];
         let length = BASE64.decode_slice(text, &mut buffer).ok()?;
         let bytes = &buffer[..length];
         if let [first, second, third] = *bytes {
@@ -123,14 +127,22 @@ impl Rid {
         }
     }
 
-    /// The text form without an allocation.
+    /// The text form without an allocation. Written out character by character: every item that is read or written
+    /// carries one.
     pub fn text(&self) -> RidText {
         let mut bytes = [0; BYTES_MAX];
-        let length = self.fill(&mut bytes);
-        let mut text = RidText { characters: [0; TEXT_MAX], length: 0 };
-        // 16 bytes make 24 characters, so the slice is always large enough.
-        text.length = BASE64.encode_slice(&bytes[..length], &mut text.characters).unwrap_or(0);
-        text
+        let count = self.fill(&mut bytes);
+        let mut characters = [b'='; TEXT_MAX];
+        let groups = bytes.as_chunks().0.iter().zip(characters.as_chunks_mut().0);
+        for (&[first, second, third], four) in groups.take(count.div_ceil(3)) {
+            let digits =
+                [first >> 2, (first & 3) << 4 | second >> 4, (second & 15) << 2 | third >> 6, third & 63];
+            *four = digits.map(|digit| CHARACTERS[usize::from(digit)]);
+        }
+        let length = count.div_ceil(3) * 4;
+        let padding = length / 4 * 3 - count;
+        characters[length - padding..length].fill(b'=');
+        RidText { characters, length }
     }
 
     /// Writes the bytes and says how many there are.
@@ -162,8 +174,8 @@ impl Rid {
         let Some(second) = second else { return 4 };
         bytes[4..8].copy_from_slice(&second.to_be_bytes());
         let Some(child) = child else { return 8 };
-        bytes[8..].copy_from_slice(&child.to_le_bytes());
-        BYTES_MAX
+        bytes[8..16].copy_from_slice(&child.to_le_bytes());
+        16
     }
 }
 
@@ -242,6 +254,9 @@ mod tests {
     fn check(rid: Rid, text: &str) {
         assert_eq!(rid.to_string(), text);
         assert_eq!(Rid::parse(text), Some(rid));
+        let mut bytes = [0; BYTES_MAX];
+        let count = rid.fill(&mut bytes);
+        assert_eq!(BASE64.encode(&bytes[..count]), text);
     }
 
     #[test]

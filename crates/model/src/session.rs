@@ -1,7 +1,7 @@
 //! Session tokens: which position of which partition a client has seen.
 
 use crate::{Lsn, PartitionOrdinal, RequestFault};
-use std::fmt;
+use bytes::BufMut;
 
 /// One partition's entry in the vector form `<range>:<version>#<lsn>`.
 ///
@@ -19,6 +19,13 @@ impl SessionToken {
     pub fn parse_list(text: &str) -> Result<Vec<SessionToken>, RequestFault> {
         let bad = || RequestFault::BadSessionToken { text: text.to_owned() };
         text.split(',').map(|entry| parse_entry(entry.trim()).ok_or_else(bad)).collect()
+    }
+
+    /// Appends the text form.
+    pub fn push_text(self, out: &mut impl BufMut) {
+        out.put_slice(itoa::Buffer::new().format(self.ordinal.0).as_bytes());
+        out.put_slice(b":0#");
+        out.put_slice(itoa::Buffer::new().format(self.lsn.0).as_bytes());
     }
 }
 
@@ -42,12 +49,6 @@ fn parse_entry(entry: &str) -> Option<SessionToken> {
     Some(SessionToken { ordinal: PartitionOrdinal(range.parse().ok()?), lsn: Lsn(lsn.parse().ok()?) })
 }
 
-impl fmt::Display for SessionToken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:0#{}", self.ordinal, self.lsn)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,7 +59,9 @@ mod tests {
         assert_eq!(SessionToken::parse_list("0:1#42").unwrap(), [token(0, 42)]);
         assert_eq!(SessionToken::parse_list("0:-1#42").unwrap(), [token(0, 42)]);
         assert_eq!(SessionToken::parse_list("0:42, 1:0#7#3=6").unwrap(), [token(0, 42), token(1, 7)]);
-        assert_eq!(token(5, 9).to_string(), "5:0#9");
+        let mut text = Vec::new();
+        token(5, 9).push_text(&mut text);
+        assert_eq!(text, b"5:0#9");
     }
 
     #[test]

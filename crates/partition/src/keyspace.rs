@@ -67,6 +67,9 @@ pub const SPACES: [SpaceOptions; 8] = [
 /// Spaces whose keys begin with the container's number: what a dropped container leaves behind.
 pub const CONTAINER_SPACES: [Space; 7] = [RECORDS, NUMBERS, UNIQUE, EXPIRY, LOG, INDEX, META];
 
+/// Room for the part of a key that names its logical partition: number, hash and the code of a short text.
+const LOGICAL_BYTES_USUAL: usize = 64;
+
 /// Which partition a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionId {
@@ -78,12 +81,23 @@ pub struct PartitionId {
 
 /// What the keys of all documents of one logical partition begin with.
 pub fn logical_prefix(container: ContainerNumber, key: &LogicalKey) -> Bytes {
-    let effective = key.effective.as_bytes();
-    let mut prefix = Vec::with_capacity(4 + effective.len() + 32);
-    prefix.extend_from_slice(&container.0.to_be_bytes());
-    prefix.extend_from_slice(effective);
-    key.partition_key.encode_key(&mut prefix);
+    let mut prefix = Vec::with_capacity(LOGICAL_BYTES_USUAL);
+    push_logical_prefix(container, key, &mut prefix);
     prefix.into()
+}
+
+/// The same prefix and the id behind it, in one go: what a read looks for.
+pub fn document_key(container: ContainerNumber, key: &LogicalKey, id: &str) -> Vec<u8> {
+    let mut document_key = Vec::with_capacity(LOGICAL_BYTES_USUAL + id.len());
+    push_logical_prefix(container, key, &mut document_key);
+    document_key.extend_from_slice(id.as_bytes());
+    document_key
+}
+
+fn push_logical_prefix(container: ContainerNumber, key: &LogicalKey, out: &mut Vec<u8>) {
+    out.extend_from_slice(&container.0.to_be_bytes());
+    out.extend_from_slice(key.effective.as_bytes());
+    key.partition_key.encode_key(out);
 }
 
 /// The logical key inside a logical prefix or a record key without its id: what terms of the index hold.
@@ -360,6 +374,7 @@ fn join(parts: &[&[u8]]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::{EffectiveKey, KeyComponent, PartitionKey};
 
     #[test]
     fn keys_with_numbers_can_be_read_back() {
@@ -379,6 +394,12 @@ mod tests {
         assert!(range.end.unwrap() > number_key(container, last));
         assert_eq!(parse_run(&run_row_key(partition, 8, 9)), Some(8));
         assert_eq!(parse_dead_run(&dead_key(partition, 8, 9)), Some(8));
+        let logical = LogicalKey {
+            partition_key: PartitionKey { components: vec![KeyComponent::String("p".to_owned())] },
+            effective: EffectiveKey::from_bytes(&[1; 16]),
+        };
+        let apart = record_key(&logical_prefix(container, &logical), "id");
+        assert_eq!(document_key(container, &logical, "id"), apart);
         let key = record_key(b"logical", "id");
         assert_eq!(logical_of_record(&key, "id").unwrap(), logical_key(&Bytes::from_static(b"logical")));
     }

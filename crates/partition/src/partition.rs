@@ -150,8 +150,7 @@ impl PhysicalPartition {
             let (outcome, charge) = view.read(key, target, condition).await?;
             return Ok((outcome, charge, view.lsn()));
         };
-        let prefix = keyspace::logical_prefix(self.spec.id.container, key);
-        let record_key = keyspace::record_key(&prefix, id);
+        let record_key = keyspace::document_key(self.spec.id.container, key, id);
         let cache = &self.surroundings.cache;
         let (record, lsn) = match cache.probe(&record_key) {
             // The client has seen this version, which may be newer than the position read a moment ago.
@@ -164,7 +163,7 @@ impl PhysicalPartition {
                 let view = self.view().await?;
                 let record = view.record(&record_key).await?;
                 if let Some(leave) = leave {
-                    cache.keep(leave, record_key, &record);
+                    cache.keep(leave, record_key.into_boxed_slice().into(), &record);
                 }
                 (record, view.lsn())
             }

@@ -2,14 +2,29 @@
 //!
 //! Only takes it apart. Whether a signature or token is good is asked in [`crate::auth`].
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
+use http::HeaderValue;
 use model::{AccessFault, percent_decoded};
 
 /// Bytes of an HMAC-SHA256.
 pub(crate) const SIGNATURE_BYTES: usize = 32;
+/// Characters of its base64.
+const SIGNATURE_CHARACTERS: usize = SIGNATURE_BYTES.div_ceil(3) * 4;
+
+/// What stands for the padding of base64 among its digits, which have six bits.
+const PADDING: u8 = 64;
+/// What stands for a character that base64 does not have.
+const NO_DIGIT: u8 = 128;
+/// The digits of all characters.
+const DIGITS: [u8; 256] = {
+    let mut digits = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value <= PADDING {
+        let characters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+        digits[characters[value as usize] as usize] = value;
+        value += 1;
+    }
+    digits
+};
 
 /// What a caller shows.
 #[derive(PartialEq, Eq)]
@@ -22,20 +37,21 @@ pub(crate) enum Credential {
 
 impl Credential {
     /// Reads the header.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Credential, AccessFault> {
-        let value = headers.get(AUTHORIZATION).ok_or(AccessFault::CredentialMissing)?;
+    pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Credential, AccessFault> {
+        let value = authorization.ok_or(AccessFault::CredentialMissing)?;
         if value.is_empty() {
             return Err(AccessFault::CredentialMissing);
         }
         let encoded = str::from_utf8(value.as_bytes()).map_err(|_| malformed("it is not UTF-8"))?;
         let text = percent_decoded(encoded).ok_or(malformed("its percent-encoding is broken"))?;
         let [mut kind, mut version, mut signature] = [None; 3];
-        for field in text.split('&') {
-            let (name, value) = field.split_once('=').ok_or(malformed("a field has no \"=\""))?;
+        for field in text.as_bytes().split(|byte| *byte == b'&') {
+            let end = field.iter().position(|byte| *byte == b'=').ok_or(malformed("a field has no \"=\""))?;
+            let (name, value) = (&field[..end], &field[end + 1..]);
             let place = match name {
-                "type" => &mut kind,
-                "ver" => &mut version,
-                "sig" => &mut signature,
+                b"type" => &mut kind,
+                b"ver" => &mut version,
+                b"sig" => &mut signature,
                 _ => continue,
             };
             if place.replace(value).is_some() {
@@ -43,13 +59,16 @@ impl Credential {
             }
         }
         let kind = kind.ok_or(malformed("\"type\" is missing"))?;
-        if version.ok_or(malformed("\"ver\" is missing"))? != "1.0" {
+        if version.ok_or(malformed("\"ver\" is missing"))? != b"1.0" {
             return Err(malformed("only the version \"1.0\" is accepted"));
         }
         let signature = signature.ok_or(malformed("\"sig\" is missing"))?;
         match kind {
-            "master" => signature_bytes(signature).map(Credential::Signature),
-            "aad" => Ok(Credential::Bearer(signature.to_owned())),
+            b"master" => signature_bytes(signature)
+                .map(Credential::Signature)
+                .ok_or(malformed("\"sig\" is not the base64 of 32 bytes")),
+            // A piece of text between two signs of ASCII is text.
+            b"aad" => Ok(Credential::Bearer(String::from_utf8_lossy(signature).into_owned())),
             _ => Err(malformed("only the types \"master\" and \"aad\" are accepted")),
         }
     }
@@ -59,14 +78,29 @@ fn malformed(reason: &'static str) -> AccessFault {
     AccessFault::CredentialMalformed { reason }
 }
 
-fn signature_bytes(text: &str) -> Result<[u8; SIGNATURE_BYTES], AccessFault> {
-    let mut bytes = [0; SIGNATURE_BYTES + 1];
-    match BASE64_STANDARD.decode_slice(text, &mut bytes) {
-        Ok(SIGNATURE_BYTES) => {}
-        Ok(_) | Err(_) => return Err(malformed("\"sig\" is not the base64 of 32 bytes")),
+/// The bytes of a signature. Written out for its one length: what decodes base64 of any length takes four times as
+/// long, and every request brings one.
+fn signature_bytes(text: &[u8]) -> Option<[u8; SIGNATURE_BYTES]> {
+    let text: &[u8; SIGNATURE_CHARACTERS] = text.try_into().ok()?;
+    let mut digits = [0; SIGNATURE_CHARACTERS];
+    for (digit, character) in digits.iter_mut().zip(text) {
+        *digit = DIGITS[usize::from(*character)];
     }
-    let (signature, _) = bytes.split_first_chunk().ok_or(malformed("\"sig\" is too short"))?;
-    Ok(*signature)
+    // 32 bytes leave two bits of the last digit over, which are zero, and one place, which is padding.
+    let [.., last, padding] = &mut digits;
+    if *padding != PADDING || *last & 3 != 0 {
+        return None;
+    }
+    *padding = 0;
+    if digits.iter().fold(0, |all, digit| all | digit) >= PADDING {
+        return None;
+    }
+    let mut bytes = [0; SIGNATURE_CHARACTERS / 4 * 3];
+    for (three, four) in bytes.as_chunks_mut().0.iter_mut().zip(digits.as_chunks().0) {
+        let [first, second, third, fourth]: [u8; 4] = *four;
+        *three = [first << 2 | second >> 4, second << 4 | third >> 2, third << 6 | fourth];
+    }
+    bytes.first_chunk().copied()
 }
 
 /// Says the kind and nothing else: what a caller shows must not end up in a log.
@@ -82,14 +116,10 @@ impl std::fmt::Debug for Credential {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
-
     const SIGNATURE: &str = "gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=";
 
     fn parsed(text: &str) -> Result<Credential, AccessFault> {
-        let mut headers = HeaderMap::new();
-        headers.insert(AUTHORIZATION, HeaderValue::from_str(text).unwrap());
-        Credential::of(&headers)
+        Credential::of(Some(&HeaderValue::from_str(text).unwrap()))
     }
 
     #[test]
@@ -105,9 +135,31 @@ mod tests {
     }
 
     #[test]
+    fn signatures_are_decoded_as_base64_says() {
+        use base64::Engine as _;
+        use base64::prelude::BASE64_STANDARD;
+        let same = |text: &[u8]| {
+            let expected = BASE64_STANDARD.decode(text).ok().filter(|bytes| bytes.len() == SIGNATURE_BYTES);
+            assert_eq!(signature_bytes(text).map(|bytes| bytes.to_vec()), expected, "{text:?}");
+        };
+        // Every character at every place, and other lengths.
+        for place in 0..SIGNATURE.len() {
+            for character in 0..=u8::MAX {
+                let mut text = SIGNATURE.as_bytes().to_vec();
+                text[place] = character;
+                same(&text);
+            }
+            same(&SIGNATURE.as_bytes()[..place]);
+        }
+        same(format!("{SIGNATURE}=").as_bytes());
+        same(format!("A{SIGNATURE}").as_bytes());
+        same(&[b'A'; SIGNATURE_CHARACTERS]);
+    }
+
+    #[test]
     fn nothing_else_is_read() {
         let missing = Err(AccessFault::CredentialMissing);
-        assert_eq!(Credential::of(&HeaderMap::new()), missing);
+        assert_eq!(Credential::of(None), missing);
         assert_eq!(parsed(""), missing);
         let good = |kind: &str, version: &str| format!("type={kind}&ver={version}&sig={SIGNATURE}");
         for text in [

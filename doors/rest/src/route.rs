@@ -29,7 +29,7 @@ impl<'a> Path<'a> {
         }
         let missing = || MissingFault::Route { path: path.to_owned() };
         let mut segments = Vec::with_capacity(SEGMENTS_MAX);
-        for segment in inner.split('/') {
+        for segment in cut_at_slashes(inner) {
             if segments.len() == SEGMENTS_MAX {
                 return Err(missing());
             }
@@ -42,6 +42,19 @@ impl<'a> Path<'a> {
     pub(crate) fn segments(&self) -> &[Cow<'a, str>] {
         &self.segments
     }
+}
+
+/// The pieces between slashes. Byte by byte: pieces are shorter than what a search for a character gets ready for.
+fn cut_at_slashes(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(path);
+    std::iter::from_fn(move || {
+        let path = rest?;
+        let Some(end) = path.bytes().position(|byte| byte == b'/') else {
+            return rest.take();
+        };
+        rest = Some(&path[end + 1..]);
+        Some(&path[..end])
+    })
 }
 
 /// A container as a path names it.

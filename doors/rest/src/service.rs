@@ -16,6 +16,7 @@ use crate::wire::headers;
 use crate::wire::reply::Reply;
 use bytes::Bytes;
 use engine::Engine;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Request, Response, Version};
 use http_body_util::Full;
@@ -115,10 +116,12 @@ impl RestDoor {
         check_size(parts)?;
         let path = Path::parse(parts.uri.path())?;
         let operation = route::operation(&parts.method, &path)?;
-        let principal = match resource_token::of(&parts.headers)? {
+        let authorization = parts.headers.get(AUTHORIZATION);
+        let principal = match resource_token::of(authorization)? {
             Some(token) => self.engine.verify_token(&token)?,
             None => {
-                let signed = Signed { verb: &parts.method, path: &path, headers: &parts.headers };
+                let (verb, headers) = (&parts.method, &parts.headers);
+                let signed = Signed { verb, path: &path, headers, authorization };
                 let now_seconds = self.engine.ambient().now_seconds();
                 auth::authenticate(self.engine.access(), now_seconds, &signed)?
             }

@@ -124,7 +124,8 @@ pub struct Container {
     pub(crate) map: Arc<PartitionMap>,
     rid: Rid,
     rid_text: Bytes,
-    alt_path: Bytes,
+    rid_path: String,
+    name_path: Bytes,
 }
 
 impl Container {
@@ -170,8 +171,10 @@ impl Container {
     ) -> Container {
         let rid = Rid::Container(parts.database.number, parts.number);
         let rid_text = Bytes::from(rid.to_string());
-        let alt_path = Bytes::from(format!("dbs/{}/colls/{}", parts.database.id, parts.definition.id));
-        Container { parts, expiry_pending, shape, map, rid, rid_text, alt_path }
+        let rid_path = format!("dbs/{}/colls/{rid}/", parts.database.rid());
+        let name_path = format!("dbs/{}/colls/{}", parts.database.id, parts.definition.id);
+        let name_path = Bytes::from(model::percent_encoded(&name_path).into_owned());
+        Container { parts, expiry_pending, shape, map, rid, rid_text, rid_path, name_path }
     }
 
     /// This container, read from the store again, with the partitions that are in use.
@@ -208,9 +211,15 @@ impl Container {
         &self.rid_text
     }
 
-    /// Its path by names: `dbs/…/colls/…`; every answer about its documents carries it.
+    /// Its path by RIDs: `dbs/…/colls/…/`; every document carries it.
+    pub fn rid_path(&self) -> &str {
+        &self.rid_path
+    }
+
+    /// Its path by names: `dbs/…/colls/…`; every answer about its documents carries it. Names are any text, the path
+    /// is ASCII: what is not stands percent-encoded.
     pub fn name_path(&self) -> &Bytes {
-        &self.alt_path
+        &self.name_path
     }
 
     /// The database it belongs to.

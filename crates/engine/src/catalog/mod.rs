@@ -48,7 +48,9 @@ const PARTITIONS_MAX: u64 = 1024;
 impl Engine {
     /// Finds a database by name, or else by RID.
     pub fn find_database(&self, segment: &str) -> Result<Addressed<Arc<Database>>, Fault> {
-        self.catalog.state().find_database(segment).ok_or_else(|| MissingFault::Resource.into())
+        let state = self.catalog.state();
+        let Addressed { resource, by_rid } = state.find_database(segment).ok_or(MissingFault::Resource)?;
+        Ok(Addressed { resource: Arc::clone(resource), by_rid })
     }
 
     /// Finds a container by names, or else by RIDs.
@@ -59,7 +61,7 @@ impl Engine {
     ) -> Result<Addressed<Arc<Container>>, Fault> {
         let state = self.catalog.state();
         let database = state.find_database(database).ok_or(MissingFault::Owner)?;
-        state.find_container(&database.resource, container).ok_or_else(|| MissingFault::Resource.into())
+        state.find_container(database.resource, container).ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Creates a database.

@@ -109,7 +109,7 @@ fn resolved(state: &CatalogState, user: &User, definition: PermissionDefinition)
     if Some(database.resource.rid()) != user.rid().parent() {
         return Err(bad("it is in another database than the user").into());
     }
-    let found = state.find_container(&database.resource, container).ok_or(MissingFault::Resource)?;
+    let found = state.find_container(database.resource, container).ok_or(MissingFault::Resource)?;
     let scope = match below {
         None => GrantScope::Container,
         Some((kind, id)) => scope_below(state, &found, kind, id)?

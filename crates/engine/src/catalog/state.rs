@@ -172,16 +172,16 @@ impl Catalog {
 }
 
 impl CatalogState {
-    pub(crate) fn find_database(&self, segment: &str) -> Option<Addressed<Arc<Database>>> {
+    pub(crate) fn find_database(&self, segment: &str) -> Option<Addressed<&Arc<Database>>> {
         if let Some(database) = self.find_database_by_name(segment) {
             return Some(Addressed { resource: database, by_rid: false });
         }
         let Rid::Database(number) = Rid::parse(segment)? else { return None };
-        Some(Addressed { resource: self.database(number)?, by_rid: true })
+        Some(Addressed { resource: self.databases.get(&number)?, by_rid: true })
     }
 
-    pub(crate) fn find_database_by_name(&self, name: &str) -> Option<Arc<Database>> {
-        self.database(*self.database_names.get(name)?)
+    pub(crate) fn find_database_by_name(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases.get(self.database_names.get(name)?)
     }
 
     pub(crate) fn find_container(

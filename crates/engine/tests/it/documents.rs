@@ -32,7 +32,7 @@ async fn a_document_is_found_by_its_number_in_its_own_partition_only() {
         let target = Target::Number(created.number);
         let address = engine::DocumentAddress { key: Some(key(&container, key_text)), target };
         let engine = &harness.engine;
-        async move { engine.read(pass, &address, &engine::ReadOptions::default()).await }
+        async move { engine.read(pass, address, &engine::ReadOptions::default()).await }
     };
     assert!(read(r#"["a"]"#).await.is_ok());
     assert_eq!(read(r#"["b"]"#).await.unwrap_err(), Fault::Missing(MissingFault::Resource));

@@ -155,7 +155,7 @@ impl Harness {
     ) -> Result<StoredDocument, Fault> {
         let address =
             DocumentAddress { key: Some(key(container, key_text)), target: Target::Id(id.to_owned()) };
-        let receipt = self.engine.read(self.read_pass(container), &address, &ReadOptions::default()).await?;
+        let receipt = self.engine.read(self.read_pass(container), address, &ReadOptions::default()).await?;
         Ok(stored(receipt.outcome))
     }
 }

@@ -65,8 +65,9 @@ fn bad_json(error: JsonError) -> RequestFault {
 
 /// Which document the last segment of a path names: below a container named by RID it is a RID, else an id.
 pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target {
-    let here = |rid: &Rid| owner.by_rid && rid.parent() == Some(owner.resource.rid());
-    match Rid::parse(segment).filter(here) {
+    let here = |rid: &Rid| rid.parent() == Some(owner.resource.rid());
+    let rid = if owner.by_rid { Rid::parse(segment).filter(here) } else { None };
+    match rid {
         Some(Rid::Document(_, _, number)) => Target::Number(number),
         Some(_) | None => Target::Id(segment.to_owned()),
     }

@@ -238,12 +238,10 @@ impl Call<'_> {
     /// The container whose data the request is about. Its absence is told apart from that of the data.
     fn owner(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Refusal> {
         let found = self.container(path, action).map_err(owner_fault)?;
-        if let Some(intended) = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)? {
-            let actual = found.resource.rid().text();
-            if intended != actual.as_str() {
-                let (intended, actual) = (intended.to_owned(), actual.as_str().to_owned());
-                return Err(RequestFault::ContainerChanged { intended, actual }.into());
-            }
+        let intended = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)?;
+        if let Some(intended) = intended.filter(|intended| intended.as_bytes() != found.resource.rid_text()) {
+            let (intended, actual) = (intended.to_owned(), found.resource.rid().to_string());
+            return Err(RequestFault::ContainerChanged { intended, actual }.into());
         }
         Ok(found)
     }

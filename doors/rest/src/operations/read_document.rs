@@ -22,7 +22,7 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
         condition: headers::read_condition(call.headers())?,
         session: headers::session(call.headers())?,
     };
-    let receipt = call.engine.read(pass, &address, &options).await?;
+    let receipt = call.engine.read(pass, address, &options).await?;
     let mut reply = match &receipt.outcome {
         Outcome::NotModified(etag) => {
             let mut reply = Reply::empty(StatusCode::NOT_MODIFIED, receipt.charge);

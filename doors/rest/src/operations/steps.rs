@@ -119,14 +119,14 @@ fn status(outcome: &Outcome) -> StatusCode {
 }
 
 /// Writes the array of answers.
-pub(super) struct StepWriter {
-    items: ItemWriter,
+pub(super) struct StepWriter<'a> {
+    items: ItemWriter<'a>,
     out: Vec<u8>,
 }
 
-impl StepWriter {
+impl StepWriter<'_> {
     /// A writer for steps on items of `container`.
-    pub(super) fn new(container: &Container) -> StepWriter {
+    pub(super) fn new(container: &Container) -> StepWriter<'_> {
         StepWriter { items: ItemWriter::new(container), out: vec![b'['] }
     }
 

@@ -3,13 +3,16 @@
 //! A client's id is echoed only when it is a GUID, so nothing a client writes passes into a header as it came.
 
 use super::names;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 use model::Ambient;
 
 /// Characters of a GUID.
 const LENGTH: usize = 36;
 /// Where its dashes are.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
+/// Where the two digits of each byte are, past the dashes.
+const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// The id of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +39,9 @@ impl ActivityId {
         random[6] = random[6] & 0x0F | 0x40;
         random[8] = random[8] & 0x3F | 0x80;
         let mut text = [b'-'; LENGTH];
-        let mut digits = random.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        for (index, place) in text.iter_mut().enumerate() {
-            if !DASHES.contains(&index) {
-                let digit = digits.next().unwrap_or(0);
-                *place = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
-            }
+        for (byte, place) in random.into_iter().zip(PLACES) {
+            text[place] = DIGITS[usize::from(byte >> 4)];
+            text[place + 1] = DIGITS[usize::from(byte & 15)];
         }
         ActivityId(text)
     }
@@ -52,15 +52,16 @@ impl ActivityId {
         str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The header's value.
-    pub(crate) fn header(&self) -> HeaderValue {
-        HeaderValue::from_bytes(&self.0).unwrap_or(HeaderValue::from_static(""))
+    /// The text as bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderValue;
 
     #[derive(Debug)]
     struct Fixed;

@@ -22,6 +22,8 @@ names! {
     BATCH_ATOMIC = "x-ms-cosmos-batch-atomic";
     /// The level a client wants for this request.
     CONSISTENCY_LEVEL = "x-ms-consistency-level";
+    /// How many bytes the body has.
+    CONTENT_LENGTH = "content-length";
     /// RID of the container that a session token belongs to.
     CONTENT_PATH = "x-ms-content-path";
     /// What the body is.

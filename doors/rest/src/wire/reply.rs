@@ -3,9 +3,9 @@
 use super::activity::ActivityId;
 use super::names;
 use crate::faults::{self, Refusal};
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use engine::Container;
-use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::header::CONNECTION;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use model::{Charge, Etag, Fault, LimitFault, SessionToken};
@@ -13,33 +13,25 @@ use model::{Charge, Etag, Fault, LimitFault, SessionToken};
 /// Headers of a usual answer; room for them is made at once.
 const HEADERS_USUAL: usize = 16;
 
-/// A path of names as a header can carry it: names are any text, headers are ASCII.
-fn header_path(path: &Bytes) -> Bytes {
-    if path.iter().all(|byte| matches!(byte, b' '..=b'~')) {
-        return path.clone();
-    }
-    let mut text = String::with_capacity(path.len() * 2);
-    for byte in path {
-        match byte {
-            b' '..=b'~' => text.push(char::from(*byte)),
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text.into()
-}
+/// Bytes of their texts in a usual answer.
+const TEXT_BYTES_USUAL: usize = 192;
 
 /// The answer to one request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
+    /// Where the texts of headers are written, one behind the other: one allocation for all of them.
+    texts: BytesMut,
     body: Vec<u8>,
 }
 
 impl Reply {
     /// An answer without a body.
     pub(crate) fn empty(status: StatusCode, charge: Charge) -> Reply {
-        let mut reply = Reply { status, headers: HeaderMap::with_capacity(HEADERS_USUAL), body: Vec::new() };
+        let headers = HeaderMap::with_capacity(HEADERS_USUAL);
+        let texts = BytesMut::with_capacity(TEXT_BYTES_USUAL);
+        let mut reply = Reply { status, headers, texts, body: Vec::new() };
         if charge == Charge::MINIMUM {
             // What nearly every read costs.
             reply.headers.insert(&names::REQUEST_CHARGE, HeaderValue::from_static("1.00"));
@@ -70,14 +62,19 @@ impl Reply {
         reply
     }
 
-    /// Adds a header. Text that cannot stand in a header is left out; ours always can.
+    /// Adds a header.
     pub(crate) fn text(&mut self, name: &'static HeaderName, text: String) {
-        if let Ok(value) = HeaderValue::try_from(text) {
-            self.headers.insert(name, value);
-        }
+        self.shared(name, text.into());
     }
 
-    /// Adds a header whose text others hold too.
+    /// Adds a header with what `write` appends.
+    fn written(&mut self, name: &'static HeaderName, write: impl FnOnce(&mut BytesMut)) {
+        write(&mut self.texts);
+        let text = self.texts.split().freeze();
+        self.shared(name, text);
+    }
+
+    /// Adds a header whose text others hold too. Text that cannot stand in a header is left out; ours always can.
     fn shared(&mut self, name: &'static HeaderName, text: Bytes) {
         if let Ok(value) = HeaderValue::from_maybe_shared(text) {
             self.headers.insert(name, value);
@@ -86,26 +83,23 @@ impl Reply {
 
     /// Adds a header with a whole number.
     pub(crate) fn number(&mut self, name: &'static HeaderName, number: impl itoa::Integer) {
-        let value = HeaderValue::from_str(itoa::Buffer::new().format(number));
-        self.headers.insert(name, value.unwrap_or(HeaderValue::from_static("0")));
+        self.written(name, |text| text.put_slice(itoa::Buffer::new().format(number).as_bytes()));
     }
 
     /// Adds the version of the resource.
     pub(crate) fn etag(&mut self, etag: Etag) {
-        if let Ok(value) = HeaderValue::from_bytes(&etag.text()) {
-            self.headers.insert(&names::ETAG, value);
-        }
+        self.written(&names::ETAG, |text| text.put_slice(&etag.text()));
     }
 
     /// Adds the container that a session token belongs to; without it clients keep no session.
     pub(crate) fn owner(&mut self, container: &Container) {
-        self.shared(&names::ALT_CONTENT_PATH, header_path(container.name_path()));
+        self.shared(&names::ALT_CONTENT_PATH, container.name_path().clone());
         self.shared(&names::CONTENT_PATH, container.rid_text().clone());
     }
 
     /// Adds what the client has now seen of a partition of `container`.
     pub(crate) fn session(&mut self, container: &Container, session: SessionToken) {
-        self.text(&names::SESSION_TOKEN, session.to_string());
+        self.written(&names::SESSION_TOKEN, |text| session.push_text(text));
         self.number(&names::LSN, session.lsn.0);
         self.number(&names::PARTITION_KEY_RANGE_ID, session.ordinal.0);
         self.owner(container);
@@ -117,8 +111,7 @@ impl Reply {
             [] => self.owner(container),
             [session] => self.session(container, *session),
             several => {
-                let texts: Vec<String> = several.iter().map(ToString::to_string).collect();
-                self.text(&names::SESSION_TOKEN, texts.join(","));
+                self.written(&names::SESSION_TOKEN, |text| push_sessions(several, text));
                 self.owner(container);
             }
         }
@@ -131,13 +124,23 @@ impl Reply {
 
     /// The response. The length is always said, except where a body is impossible.
     pub(crate) fn into_response(mut self, activity: &ActivityId) -> Response<Full<Bytes>> {
-        self.headers.insert(&names::ACTIVITY_ID, activity.header());
+        self.written(&names::ACTIVITY_ID, |text| text.put_slice(activity.as_bytes()));
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
-            self.headers.insert(CONTENT_LENGTH, HeaderValue::from(self.body.len()));
+            self.number(&names::CONTENT_LENGTH, self.body.len());
         }
         let mut response = Response::new(Full::new(Bytes::from(self.body)));
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
         response
+    }
+}
+
+/// Tokens joined by commas.
+fn push_sessions(sessions: &[SessionToken], text: &mut BytesMut) {
+    for (index, session) in sessions.iter().enumerate() {
+        if index > 0 {
+            text.put_u8(b',');
+        }
+        session.push_text(text);
     }
 }

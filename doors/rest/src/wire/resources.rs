@@ -3,7 +3,7 @@
 use super::json;
 use engine::{Container, Database, Offer, PartitionRange};
 use model::limits::THROUGHPUT_MIN;
-use model::{ContainerNumber, DatabaseNumber, Etag, Rid, Throughput};
+use model::{Etag, Rid, Throughput};
 use plan::StoredDocument;
 use serde_json::{Map, Value as Json, json};
 
@@ -26,7 +26,7 @@ pub(crate) fn container(container: &Container) -> Json {
     let mut members = container.definition().to_json();
     members.insert("_rid".to_owned(), container.rid().to_string().into());
     members.insert("_ts".to_owned(), container.ts().into());
-    members.insert("_self".to_owned(), container_link(container).into());
+    members.insert("_self".to_owned(), container.rid_path().into());
     members.insert("_etag".to_owned(), container.etag().to_string().into());
     for (name, path) in [
         ("_docs", "docs/"),
@@ -40,16 +40,12 @@ pub(crate) fn container(container: &Container) -> Json {
     Json::Object(members)
 }
 
-fn container_link(container: &Container) -> String {
-    format!("dbs/{}/colls/{}/", container.database().rid(), container.rid())
-}
-
 /// A partition key range of `container`.
 pub(crate) fn range(container: &Container, range: &PartitionRange) -> Json {
     let rid = range.rid.to_string();
     json!({
         "id": range.ordinal.to_string(),
-        "_self": format!("{}pkranges/{rid}/", container_link(container)),
+        "_self": format!("{}pkranges/{rid}/", container.rid_path()),
         "_rid": rid,
         "_etag": range.etag.to_string(),
         "_ts": range.ts,
@@ -123,30 +119,28 @@ pub(crate) fn text(json: &Json) -> Vec<u8> {
 }
 
 /// Writes items of one container. Their links share all but the last RID.
-pub(crate) struct ItemWriter {
-    database: DatabaseNumber,
-    container: ContainerNumber,
+pub(crate) struct ItemWriter<'a> {
+    container: &'a Container,
 }
 
-impl ItemWriter {
+impl ItemWriter<'_> {
     /// A writer for items of `container`.
-    pub(crate) fn new(container: &Container) -> ItemWriter {
-        ItemWriter { database: container.database().number(), container: container.number() }
+    pub(crate) fn new(container: &Container) -> ItemWriter<'_> {
+        ItemWriter { container }
     }
 
     /// Appends one item. Written by hand into one buffer: this is the hot path of reads.
     pub(crate) fn push(&self, stored: &StoredDocument, out: &mut Vec<u8>) {
-        let rid = Rid::Document(self.database, self.container, stored.number).text();
+        let (database, container) = (self.container.database().number(), self.container.number());
+        let rid = Rid::Document(database, container, stored.number).text();
         if stored.document.write_json_open(out) {
             out.push(b',');
         }
         out.extend_from_slice(b"\"_rid\":\"");
         out.extend_from_slice(rid.as_bytes());
-        out.extend_from_slice(b"\",\"_self\":\"dbs/");
-        out.extend_from_slice(Rid::Database(self.database).text().as_bytes());
-        out.extend_from_slice(b"/colls/");
-        out.extend_from_slice(Rid::Container(self.database, self.container).text().as_bytes());
-        out.extend_from_slice(b"/docs/");
+        out.extend_from_slice(b"\",\"_self\":\"");
+        out.extend_from_slice(self.container.rid_path().as_bytes());
+        out.extend_from_slice(b"docs/");
         out.extend_from_slice(rid.as_bytes());
         out.extend_from_slice(b"/\",\"_etag\":");
         push_etag(stored.etag, out);
