@@ -13,6 +13,7 @@ pub mod limits;
 mod link;
 mod murmur;
 mod partition_key;
+mod pieces;
 pub mod policy;
 mod resource;
 mod rid;
@@ -31,8 +32,9 @@ pub use fault::{
 pub use ids::{
     ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,
 };
-pub use link::{percent_decoded, percent_encoded};
+pub use link::{hex_value, percent_decoded, percent_encoded};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
+pub use pieces::{cut_once, pieces};
 pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
 pub use resource::{
     ClientEncryptionKeyDefinition, PermissionDefinition, PermissionMode, ScriptDefinition, ScriptKind,

@@ -36,7 +36,7 @@ pub fn percent_encoded(text: &str) -> Cow<'_, str> {
 }
 
 /// The value of a hex digit of either case.
-pub(crate) fn hex_value(digit: u8) -> Option<u8> {
+pub fn hex_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

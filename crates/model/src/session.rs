@@ -1,7 +1,7 @@
 //! Session tokens: which position of which partition a client has seen.
 
+use crate::pieces::{cut_once, pieces};
 use crate::{Lsn, PartitionOrdinal, RequestFault};
-use bytes::BufMut;
 
 /// One partition's entry in the vector form `<range>:<version>#<lsn>`.
 ///
@@ -18,27 +18,27 @@ impl SessionToken {
     /// Reads a header value: entries joined by commas, in vector or simple form, possibly from several ranges.
     pub fn parse_list(text: &str) -> Result<Vec<SessionToken>, RequestFault> {
         let bad = || RequestFault::BadSessionToken { text: text.to_owned() };
-        text.split(',').map(|entry| parse_entry(entry.trim()).ok_or_else(bad)).collect()
+        pieces(text, b',').map(|entry| parse_entry(entry.trim()).ok_or_else(bad)).collect()
     }
 
     /// Appends the text form.
-    pub fn push_text(self, out: &mut impl BufMut) {
-        out.put_slice(itoa::Buffer::new().format(self.ordinal.0).as_bytes());
-        out.put_slice(b":0#");
-        out.put_slice(itoa::Buffer::new().format(self.lsn.0).as_bytes());
+    pub fn push_text(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(itoa::Buffer::new().format(self.ordinal.0).as_bytes());
+        out.extend_from_slice(b":0#");
+        out.extend_from_slice(itoa::Buffer::new().format(self.lsn.0).as_bytes());
     }
 }
 
 /// `0:1#42#3=40`, `0:-1#42` and `0:42` all name LSN 42 of range 0.
 fn parse_entry(entry: &str) -> Option<SessionToken> {
-    let (range, token) = entry.split_once(':')?;
-    let lsn = match token.split_once('#') {
+    let (range, token) = cut_once(entry, b':')?;
+    let lsn = match cut_once(token, b'#') {
         Some((version, rest)) => {
             version.parse::<i64>().ok()?;
-            let mut parts = rest.split('#');
+            let mut parts = pieces(rest, b'#');
             let lsn = parts.next()?;
             for region in parts {
-                let (id, local) = region.split_once('=')?;
+                let (id, local) = cut_once(region, b'=')?;
                 id.parse::<i64>().ok()?;
                 local.parse::<i64>().ok()?;
             }

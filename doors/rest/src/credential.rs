@@ -3,12 +3,19 @@
 //! Only takes it apart. Whether a signature or token is good is asked in [`crate::auth`].
 
 use http::HeaderValue;
-use model::{AccessFault, percent_decoded};
+use model::{AccessFault, hex_value, percent_decoded};
 
 /// Bytes of an HMAC-SHA256.
 pub(crate) const SIGNATURE_BYTES: usize = 32;
 /// Characters of its base64.
 const SIGNATURE_CHARACTERS: usize = SIGNATURE_BYTES.div_ceil(3) * 4;
+
+/// How the header of a signed request begins, as clients encode it.
+const USUAL_BEGINNINGS: [&[u8]; 3] = [
+    b"type%3Dmaster%26ver%3D1.0%26sig%3D",
+    b"type%3dmaster%26ver%3d1.0%26sig%3d",
+    b"type=master&ver=1.0&sig=",
+];
 
 /// What stands for the padding of base64 among its digits, which have six bits.
 const PADDING: u8 = 64;
@@ -41,6 +48,9 @@ impl Credential {
         let value = authorization.ok_or(AccessFault::CredentialMissing)?;
         if value.is_empty() {
             return Err(AccessFault::CredentialMissing);
+        }
+        if let Some(signature) = usual_signature(value.as_bytes()) {
+            return Ok(Credential::Signature(signature));
         }
         let encoded = str::from_utf8(value.as_bytes()).map_err(|_| malformed("it is not UTF-8"))?;
         let text = percent_decoded(encoded).ok_or(malformed("its percent-encoding is broken"))?;
@@ -76,6 +86,21 @@ impl Credential {
 
 fn malformed(reason: &'static str) -> AccessFault {
     AccessFault::CredentialMalformed { reason }
+}
+
+/// The signature in a header of the form that nearly all have. Fields in that order with nothing behind the signature
+/// need not be told apart; what differs in anything is left to those who read all forms.
+fn usual_signature(header: &[u8]) -> Option<[u8; SIGNATURE_BYTES]> {
+    let mut rest = USUAL_BEGINNINGS.iter().find_map(|beginning| header.strip_prefix(*beginning))?;
+    let mut text = [0; SIGNATURE_CHARACTERS];
+    for place in &mut text {
+        (*place, rest) = match rest {
+            [b'%', high, low, behind @ ..] => (hex_value(*high)? << 4 | hex_value(*low)?, behind),
+            [character, behind @ ..] => (*character, behind),
+            [] => return None,
+        };
+    }
+    if rest.is_empty() { signature_bytes(&text) } else { None }
 }
 
 /// The bytes of a signature. Written out for its one length: what decodes base64 of any length takes four times as
@@ -127,7 +152,17 @@ mod tests {
         let signature = parsed(&format!("type=master&ver=1.0&sig={SIGNATURE}")).unwrap();
         assert!(matches!(signature, Credential::Signature([0x80, 0x50, ..])));
         let encoded = SIGNATURE.replace('/', "%2F").replace('=', "%3d");
-        assert_eq!(parsed(&format!("type%3Dmaster%26ver%3D1.0%26sig%3D{encoded}")).unwrap(), signature);
+        // The first three are of the usual form, the others are not.
+        for beginning in [
+            "type%3Dmaster%26ver%3D1.0%26sig%3D",
+            "type%3dmaster%26ver%3d1.0%26sig%3d",
+            "type=master&ver=1.0&sig=",
+            "type%3Dmaster%26ver%3d1.0%26sig%3D",
+            "ver%3D1.0%26type%3Dmaster%26x%3D%26sig%3D",
+        ] {
+            assert_eq!(parsed(&format!("{beginning}{encoded}")).unwrap(), signature);
+            assert_eq!(parsed(&format!("{beginning}{encoded}&x=y")).unwrap(), signature);
+        }
         let bearer = Credential::Bearer("a.b-_.c".to_owned());
         assert_eq!(parsed("type=aad&ver=1.0&sig=a.b-_.c").unwrap(), bearer);
         assert_eq!(parsed("type%3daad%26ver%3d1.0%26sig%3da.b-_.c").unwrap(), bearer);
@@ -174,6 +209,14 @@ mod tests {
             good("other", "1.0"),
             format!("type=master&{}", good("master", "1.0")),
             "type%3Dmaster%2".to_owned(),
+            format!("{}%", good("master", "1.0")),
+            format!("{}%3", good("master", "1.0")),
+            format!("{}&sig=", good("master", "1.0")),
+            format!("{}&", good("master", "1.0")),
+            format!("{}A", good("master", "1.0")),
+            good("master", "1.0").replace("ITjRc=", "ITjR%6"),
+            good("master", "1.0").replace("ITjRc=", "ITjRc%3"),
+            good("master", "1.0").to_ascii_uppercase(),
             "Bearer abc".to_owned(),
         ] {
             let fault = parsed(&text).unwrap_err();

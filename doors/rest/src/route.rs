@@ -6,7 +6,7 @@
 mod table;
 
 use http::Method;
-use model::{MissingFault, ScriptKind, percent_decoded};
+use model::{MissingFault, ScriptKind, percent_decoded, pieces};
 use std::borrow::Cow;
 use table::{IDS_MAX, ROUTES};
 
@@ -28,12 +28,16 @@ impl<'a> Path<'a> {
             return Ok(Path { segments: Vec::new() });
         }
         let missing = || MissingFault::Route { path: path.to_owned() };
+        let is_plain = !inner.as_bytes().contains(&b'%');
         let mut segments = Vec::with_capacity(SEGMENTS_MAX);
-        for segment in cut_at_slashes(inner) {
+        for segment in pieces(inner, b'/') {
             if segments.len() == SEGMENTS_MAX {
                 return Err(missing());
             }
-            segments.push(percent_decoded(segment).ok_or_else(missing)?);
+            segments.push(match is_plain {
+                true => Cow::Borrowed(segment),
+                false => percent_decoded(segment).ok_or_else(missing)?,
+            });
         }
         Ok(Path { segments })
     }
@@ -42,19 +46,6 @@ impl<'a> Path<'a> {
     pub(crate) fn segments(&self) -> &[Cow<'a, str>] {
         &self.segments
     }
-}
-
-/// The pieces between slashes. Byte by byte: pieces are shorter than what a search for a character gets ready for.
-fn cut_at_slashes(path: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(path);
-    std::iter::from_fn(move || {
-        let path = rest?;
-        let Some(end) = path.bytes().position(|byte| byte == b'/') else {
-            return rest.take();
-        };
-        rest = Some(&path[end + 1..]);
-        Some(&path[..end])
-    })
 }
 
 /// A container as a path names it.

@@ -21,14 +21,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
 
+/// What names stand for. Every request looks two of them up, and only who may create resources chooses them, so a
+/// quick hash will do.
+type Names<N> = HashMap<String, N, foldhash::fast::RandomState>;
+
 /// All entries at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CatalogState {
     pub(super) meta: MetaRow,
     pub(super) databases: BTreeMap<DatabaseNumber, Arc<Database>>,
-    pub(super) database_names: HashMap<String, DatabaseNumber>,
+    pub(super) database_names: Names<DatabaseNumber>,
     pub(super) containers: BTreeMap<ContainerNumber, Arc<Container>>,
-    pub(super) container_names: HashMap<DatabaseNumber, HashMap<String, ContainerNumber>>,
+    pub(super) container_names: BTreeMap<DatabaseNumber, Names<ContainerNumber>>,
     pub(super) offers: BTreeMap<OfferNumber, Arc<Offer>>,
     pub(super) shelves: Shelves,
     pub(super) dropped: Vec<Dropped>,

@@ -3,7 +3,7 @@
 use super::{Call, not_supported};
 use crate::faults::Refusal;
 use crate::lower::condition;
-use crate::wire::reply::Reply;
+use crate::wire::reply::{HEADER_BYTES_USUAL, Reply};
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, names};
 use engine::{Addressed, Container, WriteReceipt};
@@ -161,7 +161,7 @@ pub(super) fn item_reply(
     charge: Charge,
 ) -> Reply {
     // Text is a little longer than the encoding; the system properties take some 220 bytes.
-    let mut body = Vec::with_capacity(stored.document.bytes().len() * 5 / 4 + 256);
+    let mut body = Vec::with_capacity(stored.document.bytes().len() * 5 / 4 + 256 + HEADER_BYTES_USUAL);
     ItemWriter::new(container).push(stored, &mut body);
     let mut reply = Reply::json(status, charge, body);
     reply.etag(stored.etag);

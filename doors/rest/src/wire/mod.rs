@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod body;
 pub(crate) mod date;
+pub(crate) mod header_map;
 pub(crate) mod headers;
 pub(crate) mod index_metrics;
 pub(crate) mod json;

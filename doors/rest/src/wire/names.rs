@@ -20,6 +20,8 @@ names! {
     AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings";
     /// Whether a batch is a transaction.
     BATCH_ATOMIC = "x-ms-cosmos-batch-atomic";
+    /// Whether the connection goes on.
+    CONNECTION = "connection";
     /// The level a client wants for this request.
     CONSISTENCY_LEVEL = "x-ms-consistency-level";
     /// How many bytes the body has.

@@ -1,40 +1,69 @@
 //! Answers: status, headers and body, before they become a response.
 
 use super::activity::ActivityId;
-use super::names;
+use super::{header_map, json, names};
 use crate::faults::{self, Refusal};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use engine::Container;
-use http::header::CONNECTION;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use model::{Charge, Etag, Fault, LimitFault, SessionToken};
+use std::ops::Range;
 
 /// Headers of a usual answer; room for them is made at once.
 const HEADERS_USUAL: usize = 16;
 
-/// Bytes of their texts in a usual answer.
-const TEXT_BYTES_USUAL: usize = 192;
+/// Bytes of their texts in a usual answer, for which a body should leave room.
+pub(crate) const HEADER_BYTES_USUAL: usize = 160;
 
 /// The answer to one request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     status: StatusCode,
-    headers: HeaderMap,
-    /// Where the texts of headers are written, one behind the other: one allocation for all of them.
-    texts: BytesMut,
-    body: Vec<u8>,
+    /// In the order in which they were added; the last of a name counts.
+    headers: Vec<(&'static HeaderName, Text)>,
+    /// The body, and behind it the texts that are written for headers: one allocation for all of them.
+    bytes: Vec<u8>,
+    body_length: usize,
+}
+
+/// The text of a header.
+#[derive(Debug)]
+enum Text {
+    /// Part of the program.
+    Fixed(&'static str),
+    /// Held by others too.
+    Shared(Bytes),
+    /// These of the answer's bytes.
+    Written(Range<usize>),
+}
+
+impl Text {
+    /// What cannot stand in a header becomes empty, which says as much as none; ours always can.
+    fn value(self, bytes: &Bytes) -> HeaderValue {
+        let empty = || HeaderValue::from_static("");
+        match self {
+            Text::Fixed(text) => HeaderValue::from_static(text),
+            Text::Shared(text) => HeaderValue::from_maybe_shared(text).unwrap_or_else(|_| empty()),
+            Text::Written(range) => {
+                HeaderValue::from_maybe_shared(bytes.slice(range)).unwrap_or_else(|_| empty())
+            }
+        }
+    }
 }
 
 impl Reply {
     /// An answer without a body.
     pub(crate) fn empty(status: StatusCode, charge: Charge) -> Reply {
-        let headers = HeaderMap::with_capacity(HEADERS_USUAL);
-        let texts = BytesMut::with_capacity(TEXT_BYTES_USUAL);
-        let mut reply = Reply { status, headers, texts, body: Vec::new() };
+        Reply::with_body(status, charge, Vec::new())
+    }
+
+    fn with_body(status: StatusCode, charge: Charge, body: Vec<u8>) -> Reply {
+        let headers = Vec::with_capacity(HEADERS_USUAL);
+        let mut reply = Reply { status, headers, body_length: body.len(), bytes: body };
         if charge == Charge::MINIMUM {
             // What nearly every read costs.
-            reply.headers.insert(&names::REQUEST_CHARGE, HeaderValue::from_static("1.00"));
+            reply.headers.push((&names::REQUEST_CHARGE, Text::Fixed("1.00")));
         } else {
             reply.text(&names::REQUEST_CHARGE, charge.to_string());
         }
@@ -43,9 +72,8 @@ impl Reply {
 
     /// An answer with a JSON body.
     pub(crate) fn json(status: StatusCode, charge: Charge, body: Vec<u8>) -> Reply {
-        let mut reply = Reply::empty(status, charge);
-        reply.body = body;
-        reply.headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut reply = Reply::with_body(status, charge, body);
+        reply.headers.push((&names::CONTENT_TYPE, Text::Fixed("application/json")));
         reply
     }
 
@@ -64,37 +92,30 @@ impl Reply {
 
     /// Adds a header.
     pub(crate) fn text(&mut self, name: &'static HeaderName, text: String) {
-        self.shared(name, text.into());
+        self.headers.push((name, Text::Shared(text.into())));
     }
 
     /// Adds a header with what `write` appends.
-    fn written(&mut self, name: &'static HeaderName, write: impl FnOnce(&mut BytesMut)) {
-        write(&mut self.texts);
-        let text = self.texts.split().freeze();
-        self.shared(name, text);
-    }
-
-    /// Adds a header whose text others hold too. Text that cannot stand in a header is left out; ours always can.
-    fn shared(&mut self, name: &'static HeaderName, text: Bytes) {
-        if let Ok(value) = HeaderValue::from_maybe_shared(text) {
-            self.headers.insert(name, value);
-        }
+    fn written(&mut self, name: &'static HeaderName, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.headers.push((name, Text::Written(start..self.bytes.len())));
     }
 
     /// Adds a header with a whole number.
     pub(crate) fn number(&mut self, name: &'static HeaderName, number: impl itoa::Integer) {
-        self.written(name, |text| text.put_slice(itoa::Buffer::new().format(number).as_bytes()));
+        self.written(name, |text| json::push_integer(number, text));
     }
 
     /// Adds the version of the resource.
     pub(crate) fn etag(&mut self, etag: Etag) {
-        self.written(&names::ETAG, |text| text.put_slice(&etag.text()));
+        self.written(&names::ETAG, |text| text.extend_from_slice(&etag.text()));
     }
 
     /// Adds the container that a session token belongs to; without it clients keep no session.
     pub(crate) fn owner(&mut self, container: &Container) {
-        self.shared(&names::ALT_CONTENT_PATH, container.name_path().clone());
-        self.shared(&names::CONTENT_PATH, container.rid_text().clone());
+        self.headers.push((&names::ALT_CONTENT_PATH, Text::Shared(container.name_path().clone())));
+        self.headers.push((&names::CONTENT_PATH, Text::Shared(container.rid_text().clone())));
     }
 
     /// Adds what the client has now seen of a partition of `container`.
@@ -119,27 +140,28 @@ impl Reply {
 
     /// Asks the client to open a new connection: this one holds an unread body.
     pub(crate) fn close_connection(&mut self) {
-        self.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        self.headers.push((&names::CONNECTION, Text::Fixed("close")));
     }
 
     /// The response. The length is always said, except where a body is impossible.
     pub(crate) fn into_response(mut self, activity: &ActivityId) -> Response<Full<Bytes>> {
-        self.written(&names::ACTIVITY_ID, |text| text.put_slice(activity.as_bytes()));
+        self.written(&names::ACTIVITY_ID, |text| text.extend_from_slice(activity.as_bytes()));
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
-            self.number(&names::CONTENT_LENGTH, self.body.len());
+            self.number(&names::CONTENT_LENGTH, self.body_length);
         }
-        let mut response = Response::new(Full::new(Bytes::from(self.body)));
+        let bytes = Bytes::from(self.bytes);
+        let mut response = Response::new(Full::new(bytes.slice(..self.body_length)));
         *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers;
+        *response.headers_mut() = header_map::of(self.headers, |text| text.value(&bytes));
         response
     }
 }
 
 /// Tokens joined by commas.
-fn push_sessions(sessions: &[SessionToken], text: &mut BytesMut) {
+fn push_sessions(sessions: &[SessionToken], text: &mut Vec<u8>) {
     for (index, session) in sessions.iter().enumerate() {
         if index > 0 {
-            text.put_u8(b',');
+            text.push(b',');
         }
         session.push_text(text);
     }
