@@ -25,6 +25,11 @@ mod watch;
 
 use std::process::ExitCode;
 
+/// Requests are many small pieces of memory that live shortly, and documents many that live long.
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     match commands::run(std::env::args_os(), |name| std::env::var(name).ok()) {
         Ok(()) => ExitCode::SUCCESS,
