@@ -3,7 +3,7 @@
 //! `FROM (SELECT … FROM c)` makes two layers: the innermost reads documents, each other one reads the results of the
 //! one below it. Knows nothing of partitions.
 
-use eval::{Context, EvalFault, MatchedRow, for_each_match};
+use eval::{Context, EvalFault, MatchedRow, for_each_match, for_each_row};
 use model::Fault;
 use plan::query::{Order, Projection, Query, Source};
 use plan::{StoredDocument, SystemProperties};
@@ -63,6 +63,15 @@ pub(crate) enum Shape {
     Groups,
     /// Groups that must all be known before the first can be given.
     AllGroups,
+}
+
+/// What is left to be found out of a document that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Whether it passes the filter.
+    Filter,
+    /// Nothing: an index has answered the filter exactly.
+    Nothing,
 }
 
 impl Program {
@@ -153,21 +162,22 @@ impl Layer {
         Ok(Layer { shape: shape(&query), query, input, needs, gives_documents })
     }
 
-    /// Calls `visit` for every row that a stored document gives and that passes the filter.
+    /// Calls `visit` for every row that a stored document gives and that passes the filter; what is left to be checked of the
+    /// document comes with it.
     pub(crate) fn for_each_match(
         &self,
         context: &Context<'_>,
         system: &SystemProperties,
-        stored: &StoredDocument,
+        (stored, check): (&StoredDocument, Check),
         visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
     ) -> Result<(), Fault> {
         let number = Some(stored.number.raw());
         if !self.needs.to_filter && !self.needs.to_finish {
-            return self.for_each_row(context, stored.document.root(), number, visit);
+            return self.for_each_row(context, stored.document.root(), number, check, visit);
         }
-        if !self.needs.to_filter && self.query.filter.is_some() {
+        if !self.needs.to_filter && self.query.filter.is_some() && check == Check::Filter {
             let mut has_match = false;
-            self.for_each_row(context, stored.document.root(), number, &mut |_| {
+            self.for_each_row(context, stored.document.root(), number, check, &mut |_| {
                 has_match = true;
                 Ok(ControlFlow::Break(()))
             })?;
@@ -176,7 +186,7 @@ impl Layer {
             }
         }
         let extended = system.extend(stored).map_err(|error| Fault::Internal(error.to_string()))?;
-        self.for_each_row(context, extended.root(), number, visit)
+        self.for_each_row(context, extended.root(), number, check, visit)
     }
 
     /// The same for a value that stands in the place of a document.
@@ -185,10 +195,15 @@ impl Layer {
         context: &Context<'_>,
         root: ValueRef<'_>,
         number: Option<u64>,
+        check: Check,
         visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
     ) -> Result<(), Fault> {
         let root = (self.input != Input::Nothing).then_some(root);
-        for_each_match(context, &self.query, root, number, visit).map(|_| ()).map_err(query_fault)
+        let end = match check {
+            Check::Filter => for_each_match(context, &self.query, root, number, visit),
+            Check::Nothing => for_each_row(context, &self.query, root, number, visit),
+        };
+        end.map(|_| ()).map_err(query_fault)
     }
 
     /// What is made of a row; nothing if it vanishes.

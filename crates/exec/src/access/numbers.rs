@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::found::QueryMetrics;
+use crate::program::Check;
 
 /// Fewest and most numbers of one chunk.
 const CHUNK_ROWS_MIN: usize = 16;
@@ -34,7 +35,15 @@ enum Numbers {
     /// All of some stretches: first and last of each, in order.
     Stretches(VecDeque<(DocumentNumber, DocumentNumber)>),
     /// Those that an index named, from one on; nothing at the end.
-    Named(Box<Documents>, Option<DocumentNumber>),
+    Named(Box<Named>, Option<DocumentNumber>),
+}
+
+/// Documents that an index named.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) documents: Documents,
+    /// What is left to be found out of them.
+    pub(crate) check: Check,
 }
 
 impl NumberWalk {
@@ -64,12 +73,13 @@ impl NumberWalk {
     pub(crate) fn over_named(
         view: PartitionView,
         keys: KeyRange,
-        documents: Documents,
+        named: Box<Named>,
         first: u64,
         wanted: usize,
     ) -> NumberWalk {
-        let next = DocumentNumber::from_raw(first).and_then(|first| documents.iter_from(Some(first)).next());
-        let numbers = Numbers::Named(Box::new(documents), next);
+        let first = DocumentNumber::from_raw(first);
+        let next = first.and_then(|first| named.documents.iter_from(Some(first)).next());
+        let numbers = Numbers::Named(named, next);
         NumberWalk { view, keys, numbers, chunk_rows: first_chunk(wanted) }
     }
 
@@ -82,7 +92,15 @@ impl NumberWalk {
         let NumberWalk { view, keys, numbers, chunk_rows } = self;
         match numbers {
             Numbers::Stretches(_) => NumberWalk::over_all(view, keys, ordinals, first, chunk_rows),
-            Numbers::Named(documents, _) => NumberWalk::over_named(view, keys, *documents, first, chunk_rows),
+            Numbers::Named(named, _) => NumberWalk::over_named(view, keys, named, first, chunk_rows),
+        }
+    }
+
+    /// What is left to be found out of the documents.
+    pub(crate) fn check(&self) -> Check {
+        match &self.numbers {
+            Numbers::Stretches(_) => Check::Filter,
+            Numbers::Named(named, _) => named.check,
         }
     }
 
@@ -129,7 +147,8 @@ impl NumberWalk {
                 let Some(first) = next.take() else {
                     return Ok(Vec::new());
                 };
-                let mut numbers: Vec<_> = named.iter_from(Some(first)).take(self.chunk_rows + 1).collect();
+                let numbers = named.documents.iter_from(Some(first));
+                let mut numbers: Vec<_> = numbers.take(self.chunk_rows + 1).collect();
                 let behind = (numbers.len() > self.chunk_rows).then(|| numbers.pop()).flatten();
                 let (documents, fetched) = fetch(&self.view, &self.keys, &numbers).await?;
                 *next = numbers.get(fetched).copied().or(behind);

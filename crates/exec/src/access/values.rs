@@ -22,7 +22,7 @@ use crate::collect::Collector;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
 use crate::position::Item;
-use crate::program::Layer;
+use crate::program::{Check, Layer};
 use crate::task::{OpenPart, Task};
 
 /// Values between two looks at the clock and at other tasks.
@@ -124,7 +124,7 @@ impl Grouping<'_> {
         collector: &mut Collector,
     ) -> Result<(), Fault> {
         let tie = self.tie(ends);
-        let item = Item { tie: &tie, stored: None };
+        let item = Item { tie: &tie, stored: None, keys: None };
         for_each_match(self.context, query, Some(document.as_ref()), None, &mut |row| {
             collector.add_times(self.layer, row, item, times)?;
             Ok(ControlFlow::Continue(()))
@@ -164,9 +164,9 @@ impl Grouping<'_> {
             metrics.count_read(&documents, begun.elapsed());
             for stored in &documents {
                 let tie = stored.number.raw().to_be_bytes();
-                let item = Item { tie: &tie, stored: Some(stored) };
-                let system = &self.task.program.system;
-                self.layer.for_each_match(self.context, system, stored, &mut |row| {
+                let item = Item { tie: &tie, stored: Some(stored), keys: None };
+                let (system, document) = (&self.task.program.system, (stored, Check::Filter));
+                self.layer.for_each_match(self.context, system, document, &mut |row| {
                     take(row, item)?;
                     Ok(ControlFlow::Continue(()))
                 })?;
