@@ -9,6 +9,7 @@ use plan::query::{Order, Projection, Query, Source};
 use plan::{StoredDocument, SystemProperties};
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use value::ValueRef;
 
 use crate::computed::{self, ComputedProperty};
@@ -31,7 +32,7 @@ pub struct Program {
 #[derive(Debug)]
 pub(crate) struct Layer {
     /// Its first source, if it has one, is what the layer reads.
-    pub(crate) query: Query,
+    pub(crate) query: Arc<Query>,
     pub(crate) input: Input,
     pub(crate) shape: Shape,
     pub(crate) needs: Needs,
@@ -77,12 +78,12 @@ pub(crate) enum Check {
 impl Program {
     /// Makes a query ready.
     pub fn new(
-        query: &Query,
+        query: Arc<Query>,
         computed: &[ComputedProperty],
         system: SystemProperties,
     ) -> Result<Program, Fault> {
-        let mut queries = Vec::new();
-        let mut rest = query.clone();
+        let mut queries = Vec::with_capacity(1);
+        let mut rest = query;
         loop {
             if queries.len() >= LAYERS_MAX {
                 return Err(refused(format!("more than {LAYERS_MAX} queries in each other")));
@@ -95,7 +96,7 @@ impl Program {
             };
             queries.push((rest, input));
             match below {
-                Some(below) => rest = below,
+                Some(below) => rest = Arc::new(below),
                 None => break,
             }
         }
@@ -122,23 +123,28 @@ pub fn digest(query: &Query, computed: &[ComputedProperty]) -> [u8; 32] {
 }
 
 /// Takes the query out of the first source, which then reads what that query gives.
-fn take_first_query(query: &mut Query) -> Option<Query> {
-    let first = query.sources.first_mut()?;
-    let (replacement, below) = match std::mem::replace(first, Source::Container { path: Vec::new() }) {
-        Source::Rows(below) => (Source::Container { path: Vec::new() }, Some(*below)),
-        Source::RowElements(below) => (Source::ContainerElements { path: Vec::new() }, Some(*below)),
-        other @ (Source::Container { .. }
+fn take_first_query(query: &mut Arc<Query>) -> Option<Query> {
+    let replacement = match query.sources.first()? {
+        Source::Rows(_) => Source::Container { path: Vec::new() },
+        Source::RowElements(_) => Source::ContainerElements { path: Vec::new() },
+        Source::Container { .. }
         | Source::ContainerElements { .. }
         | Source::Value(_)
-        | Source::Elements(_)) => (other, None),
+        | Source::Elements(_) => return None,
     };
-    *first = replacement;
-    below
+    let first = Arc::make_mut(query).sources.first_mut()?;
+    match std::mem::replace(first, replacement) {
+        Source::Rows(below) | Source::RowElements(below) => Some(*below),
+        Source::Container { .. }
+        | Source::ContainerElements { .. }
+        | Source::Value(_)
+        | Source::Elements(_) => None,
+    }
 }
 
 impl Layer {
     fn new(
-        mut query: Query,
+        mut query: Arc<Query>,
         input: Input,
         is_last: bool,
         computed: &[ComputedProperty],
@@ -151,8 +157,8 @@ impl Layer {
         if reads_again {
             return Err(refused("the container can only be the first source"));
         }
-        if input == Input::Documents {
-            computed::insert(&mut query, computed)?;
+        if input == Input::Documents && !computed.is_empty() {
+            computed::insert(Arc::make_mut(&mut query), computed)?;
         }
         let gives_documents = is_last && input == Input::Documents && gives_documents(&query);
         let needs = match input {

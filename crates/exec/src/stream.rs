@@ -65,7 +65,7 @@ impl Stream {
     /// The rows of `part` behind `after` in the order of numbers.
     pub(crate) fn new(task: &Task, part: Part, after: &[u8]) -> Stream {
         let first = part.ordinals().min().map_or(0, |ordinal| u64::from(ordinal.0) << 40);
-        let reached = after.to_vec().max(first.to_be_bytes().to_vec());
+        let reached = after.max(&first.to_be_bytes()[..]).to_vec();
         // Nothing was ever written to it, or all is gone.
         let is_empty = part.partition.counts().documents == 0;
         let state = if is_empty { State::Done } else { State::Waiting };
@@ -276,6 +276,9 @@ impl Stream {
         let mut position = Vec::new();
         let mut size = 0;
         let mut is_enough = false;
+        if check == Check::Nothing {
+            self.rows.reserve(documents.size_hint().0.min(wanted.rows));
+        }
         for (stored, keys) in documents {
             let tie = stored.number.raw().to_be_bytes();
             let item = Item { tie: &tie, stored: Some(stored), keys };

@@ -97,7 +97,10 @@ fn narrowed(layer: &Layer, open: &OpenPart, tests_max: u64) -> Option<Narrowing>
     let lookup = match (open.part.scope.lookup(), known.map(|known| known.lookup)) {
         (None, None) => return None,
         (Some(one), None) | (None, Some(one)) => one,
-        (Some(scope), Some(Lookup::And(known))) => Lookup::And([vec![scope], known].concat()),
+        (Some(scope), Some(Lookup::And(mut known))) => {
+            known.insert(0, scope);
+            Lookup::And(known)
+        }
         (Some(scope), Some(known)) => Lookup::And(vec![scope, known]),
     };
     Some(Narrowing { lookup, is_exact })

@@ -160,8 +160,7 @@ impl Lookup {
         Ok(())
     }
 
-    /// Whether all its leaves must agree, so that one without documents settles it. An answer that is missing then
-    /// counts as one without documents.
+    /// Whether all its leaves must agree, so that one without documents settles it.
     pub(crate) fn is_and_of_leaves(&self) -> bool {
         let is_leaf = |part: &Lookup| !matches!(part, Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_));
         match self {

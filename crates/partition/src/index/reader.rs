@@ -122,17 +122,22 @@ impl IndexReader {
         let (pieces, ranks) = (Arc::clone(&self.pieces), Vec::with_capacity(self.pieces.len()));
         let mut documents = Documents { pieces, ranks, exact: true };
         for piece in &*self.pieces {
+            answers.clear();
+            let mut is_over = false;
             for leaf in &mut leaves {
                 let answer = leaf.answer(&source, piece).await?;
                 // Nothing that follows can bring a document back; most pieces have none of a rare value.
-                let is_over = is_plain_and && answer.possible.is_empty();
-                answers.push(answer);
+                is_over = is_plain_and && answer.possible.is_empty();
                 if is_over {
                     break;
                 }
+                answers.push(answer);
             }
-            let universe = piece.numbers().len();
-            let answer = lookup.combine(universe, &mut answers.drain(..));
+            if is_over {
+                documents.ranks.push(RoaringBitmap::new());
+                continue;
+            }
+            let answer = lookup.combine(piece.numbers().len(), &mut answers.drain(..));
             let live = |set: RoaringBitmap| set - piece.dead();
             let ranks = live(answer.possible);
             let certain = answer.certain.map(live);
