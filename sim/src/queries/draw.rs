@@ -1,7 +1,7 @@
 //! What a seed asks and over what: documents with values that meet often, and wishes about them.
 
 use super::places;
-use super::wish::{Filter, Fold, Projection, Reach, Shape, Term, Wish};
+use super::wish::{Filter, Fold, Now, Projection, Reach, Shape, Term, Wish};
 use crate::random::Random;
 use serde_json::{Map, Value as Json, json};
 
@@ -29,6 +29,14 @@ const PATHS: [&[&str]; 15] = [
     &["cp_n"],
     &["cp_o"],
     &["cp_o", "x"],
+];
+
+/// The present moment as users can write it.
+const NOW: [Now; 4] = [
+    Now::Page,
+    Now::Query("GetCurrentTimestampStatic()"),
+    Now::Query("DateTimeToTimestamp(Now())"),
+    Now::Query("DateTimeToTimestamp(Ago(\"second\", 0))"),
 ];
 
 /// A document: its partition key, its id and its body.
@@ -206,7 +214,7 @@ fn term(random: &mut Random, joins: bool) -> Term {
 
 fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
     let deeper = |random: &mut Random| filter(random, joins, levels.saturating_sub(1));
-    match random.below(if levels == 0 { 18 } else { 24 }) {
+    match random.below(if levels == 0 { 19 } else { 25 }) {
         0..=5 => {
             let term = term(random, joins);
             let operator = random.pick(&["=", "=", "!=", "<", "<=", ">", ">="]);
@@ -260,8 +268,13 @@ fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
             Filter::ContainsEach(Term::Path(vec!["tags"]), constants, random.chance(50))
         }
         16 | 17 => places::filter(random),
-        18 | 19 => Filter::Not(Box::new(deeper(random))),
-        20 | 21 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
+        18 => {
+            let term = if random.chance(80) { Term::Path(vec!["_ts"]) } else { term(random, joins) };
+            let operator = random.pick(&["<", "<=", ">", ">=", "="]);
+            Filter::Since(term, operator, *random.pick(&NOW), random.below(40))
+        }
+        19 | 20 => Filter::Not(Box::new(deeper(random))),
+        21 | 22 => Filter::And((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
         _ => Filter::Or((0..random.between(2, 3)).map(|_| deeper(random)).collect()),
     }
 }

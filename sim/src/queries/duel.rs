@@ -7,7 +7,7 @@
 
 use super::definition::{Computed, definition, lowered};
 use super::draw;
-use super::rules::{self, Item, canonical};
+use super::rules::{self, Item, Times, canonical};
 use super::wish::{Reach, Shape, Wish};
 use crate::ambient::SeededAmbient;
 use crate::random::Random;
@@ -285,9 +285,11 @@ impl Ring {
         let (mut offset, mut limit) = wish.bounds.map_or((0, u64::MAX), |bounds| bounds);
         let mut last: Option<rules::Place> = None;
         let mut continuation = None;
+        let query = self.ambient.now_seconds();
         loop {
             let items_max = *random.pick(&PAGES);
-            let mut rows = rules::rows(wish, &self.items(wish));
+            let times = Times { query, page: self.ambient.now_seconds() };
+            let mut rows = rules::rows(wish, &self.items(wish), times);
             if let Some(last) = &last {
                 rows.retain(|row| rules::compare_places(wish, &row.place, last).is_gt());
             }
@@ -348,11 +350,13 @@ impl Ring {
             return Err(difference(&answers[0], &answers[1], true));
         }
         let items = self.items(wish);
-        let rows = rules::rows(wish, &items).into_iter().map(|row| row.result);
+        let now = self.ambient.now_seconds();
+        let times = Times { query: now, page: now };
+        let rows = rules::rows(wish, &items, times).into_iter().map(|row| row.result);
         let mut expected: Vec<String> = match &wish.shape {
             Shape::Rows { .. } => rows.map(|result| canonical(&result)).collect(),
             Shape::Folds(_) | Shape::Groups { .. } => {
-                rules::folded(wish, &items).iter().map(canonical).collect()
+                rules::folded(wish, &items, times).iter().map(canonical).collect()
             }
         };
         let mut found = answers.swap_remove(0);

@@ -3,7 +3,7 @@
 //! Undefined is `None`. Shares no code with the product, but for the spatial functions: they are asked on each document
 //! alone, since what is compared is how documents are found.
 
-use super::wish::{Filter, Fold, Projection, Shape, Term, Wish};
+use super::wish::{Filter, Fold, Now, Projection, Shape, Term, Wish};
 use crate::ambient::SeededAmbient;
 use eval::{Budget, Context, DocumentRow};
 use serde_json::{Map, Value as Json};
@@ -18,6 +18,15 @@ pub(super) struct Item {
     pub(super) body: Map<String, Json>,
     /// The body with the computed properties in it.
     pub(super) seen: Map<String, Json>,
+}
+
+/// When documents are asked, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// The first page of the query.
+    pub(super) query: u64,
+    /// This page.
+    pub(super) page: u64,
 }
 
 /// Where a row stands: its sort keys, its document, its place among the document's rows.
@@ -36,12 +45,12 @@ pub(super) struct Row {
 }
 
 /// The rows of a wish in their order, without regard to offset and limit; equal results once, if that is wished.
-pub(super) fn rows(wish: &Wish, items: &[Item]) -> Vec<Row> {
+pub(super) fn rows(wish: &Wish, items: &[Item], times: Times) -> Vec<Row> {
     let Shape::Rows { projection, order, distinct } = &wish.shape else {
         return Vec::new();
     };
     let mut rows = Vec::new();
-    for (item, row, element) in matches(wish, items) {
+    for (item, row, element) in matches(wish, items, times) {
         let value = |term: &Term| value(term, item, element);
         let result = match projection {
             Projection::Star => Some(Json::Object(item.body.clone())),
@@ -67,7 +76,7 @@ pub(super) fn rows(wish: &Wish, items: &[Item]) -> Vec<Row> {
 }
 
 /// The results of a wish that folds rows, in no order.
-pub(super) fn folded(wish: &Wish, items: &[Item]) -> Vec<Json> {
+pub(super) fn folded(wish: &Wish, items: &[Item], times: Times) -> Vec<Json> {
     let (keys, folds) = match &wish.shape {
         Shape::Rows { .. } => return Vec::new(),
         Shape::Folds(folds) => (Vec::new(), folds),
@@ -79,7 +88,7 @@ pub(super) fn folded(wish: &Wish, items: &[Item]) -> Vec<Json> {
     if keys.is_empty() {
         groups.push((String::new(), Vec::new(), Vec::new()));
     }
-    for (item, _, element) in matches(wish, items) {
+    for (item, _, element) in matches(wish, items, times) {
         let values: Vec<Option<Json>> = keys.iter().map(|key| value(key, item, element)).collect();
         let text: String =
             values.iter().map(|value| format!("{:?};", value.as_ref().map(canonical))).collect();
@@ -140,7 +149,7 @@ fn named(values: impl Iterator<Item = Option<Json>>) -> Json {
 }
 
 /// The rows that pass: document, place among its rows, joined element.
-fn matches<'a>(wish: &Wish, items: &'a [Item]) -> Vec<(&'a Item, usize, Option<&'a Json>)> {
+fn matches<'a>(wish: &Wish, items: &'a [Item], times: Times) -> Vec<(&'a Item, usize, Option<&'a Json>)> {
     let mut found = Vec::new();
     for item in items {
         let elements: Vec<Option<&Json>> = if wish.joins {
@@ -150,7 +159,8 @@ fn matches<'a>(wish: &Wish, items: &'a [Item]) -> Vec<(&'a Item, usize, Option<&
             vec![None]
         };
         for (row, element) in elements.into_iter().enumerate() {
-            let passes = wish.filter.as_ref().is_none_or(|filter| holds(filter, item, element) == Some(true));
+            let passes =
+                wish.filter.as_ref().is_none_or(|filter| holds(filter, item, element, times) == Some(true));
             if passes {
                 found.push((item, row, element));
             }
@@ -174,7 +184,7 @@ fn value(term: &Term, item: &Item, element: Option<&Json>) -> Option<Json> {
     }
 }
 
-fn holds(filter: &Filter, item: &Item, element: Option<&Json>) -> Option<bool> {
+fn holds(filter: &Filter, item: &Item, element: Option<&Json>, times: Times) -> Option<bool> {
     let value = |term: &Term| value(term, item, element);
     match filter {
         Filter::Compare(term, operator, constant) => compared(&value(term)?, operator, constant),
@@ -226,11 +236,20 @@ fn holds(filter: &Filter, item: &Item, element: Option<&Json>) -> Option<bool> {
             compared(&Json::from(sum), operator, constant)
         }
         Filter::Truth(term) => value(term)?.as_bool(),
+        Filter::Since(term, operator, now, seconds) => {
+            let now = match now {
+                Now::Page => times.page,
+                Now::Query(_) => times.query,
+            };
+            compared(&value(term)?, operator, &Json::from(now as f64 - *seconds as f64))
+        }
         Filter::Spatial(..) => asked(&filter.sql(), item),
-        Filter::Not(part) => holds(part, item, element).map(|truth| !truth),
-        Filter::And(parts) => parts.iter().map(|part| holds(part, item, element)).fold(Some(true), both),
+        Filter::Not(part) => holds(part, item, element, times).map(|truth| !truth),
+        Filter::And(parts) => {
+            parts.iter().map(|part| holds(part, item, element, times)).fold(Some(true), both)
+        }
         Filter::Or(parts) => {
-            let negated = |part| holds(part, item, element).map(|truth: bool| !truth);
+            let negated = |part| holds(part, item, element, times).map(|truth: bool| !truth);
             parts.iter().map(negated).fold(Some(true), both).map(|truth| !truth)
         }
     }

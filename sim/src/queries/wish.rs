@@ -29,11 +29,31 @@ pub(super) enum Filter {
     /// A comparison of the value and a number together.
     Plus(Term, i64, &'static str, Json),
     Truth(Term),
+    /// A comparison with the moment so many seconds before now, in seconds.
+    Since(Term, &'static str, Now, u64),
     /// Of the geometry at `loc` and a constant one.
     Spatial(Spatial, Json),
     Not(Box<Filter>),
     And(Vec<Filter>),
     Or(Vec<Filter>),
+}
+
+/// The present moment in milliseconds, as users can write it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Now {
+    /// That of the page.
+    Page,
+    /// That of the first page, in these words.
+    Query(&'static str),
+}
+
+impl Now {
+    fn sql(self) -> &'static str {
+        match self {
+            Now::Page => "GetCurrentTimestamp()",
+            Now::Query(text) => text,
+        }
+    }
 }
 
 /// What a geometry is to another.
@@ -197,6 +217,9 @@ impl Filter {
                 format!("{} + {number} {operator} {constant}", term.sql())
             }
             Filter::Truth(term) => term.sql(),
+            Filter::Since(term, operator, now, seconds) => {
+                format!("{} {operator} {} / 1000 - {seconds}", term.sql(), now.sql())
+            }
             Filter::Spatial(Spatial::Distance(operator, metres), geometry) => {
                 format!("ST_DISTANCE(c.loc, {geometry}) {operator} {metres}")
             }
