@@ -3,6 +3,9 @@
 use crate::found::{FoundRow, QueryRow};
 use crate::resume::{ANCHORS_MAX, After, POSITION_BYTES_MAX, Resume};
 
+/// Rows that room is made for at once.
+const ROWS_EXPECTED: usize = 16;
+
 /// See the file's head.
 pub(crate) struct Assembly {
     pub(crate) rows: Vec<QueryRow>,
@@ -20,7 +23,8 @@ impl Assembly {
     pub(crate) fn new(resume: Resume, items_max: usize, bytes_max: usize) -> Assembly {
         // A page without room would never end.
         let items_max = items_max.max(1);
-        Assembly { rows: Vec::new(), size: 0, items_max, bytes_max, resume, last: Vec::new(), has_more: true }
+        let rows = Vec::with_capacity(items_max.min(ROWS_EXPECTED));
+        Assembly { rows, size: 0, items_max, bytes_max, resume, last: Vec::new(), has_more: true }
     }
 
     /// Results still to be left out.

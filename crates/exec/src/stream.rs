@@ -52,8 +52,8 @@ enum State {
     Waiting,
     /// By number.
     Walking(OpenPart, Box<NumberWalk>),
-    /// To be walked in the order of an index.
-    Ordering(OpenPart, Box<OrderedRequest>),
+    /// To be walked in the order of an index, by a request that is made anew if it is missing.
+    Ordering(OpenPart, Option<Box<OrderedRequest>>),
     /// In the order of an index, perhaps with documents that must be sorted first.
     Ordered(OpenPart, Box<OrderedWalk>, Vec<DocumentNumber>),
     /// By looking at everything.
@@ -86,7 +86,7 @@ impl Stream {
         let (rows, holding) = (VecDeque::new(), task.budget.holding());
         Stream {
             part,
-            state: State::Ordering(open, Box::new(request)),
+            state: State::Ordering(open, Some(Box::new(request))),
             rows,
             holding,
             reached,
@@ -156,6 +156,10 @@ impl Stream {
                 Ok(None)
             }
             State::Ordering(open, request) => {
+                let again = || access::ordering(layer, &open, wanted.rows).map(Box::new);
+                let request = request.or_else(again);
+                let request =
+                    request.ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
                 let (view, keys) = (open.view.clone(), self.part.keys.clone());
                 let walk = OrderedWalk::new(view, keys, *request, &self.reached).await?;
                 self.state = State::Ordered(open, Box::new(walk), Vec::new());
@@ -239,14 +243,11 @@ impl Stream {
             OrderedStep::End => Ok(State::Done),
             OrderedStep::Heap(heap) => Ok(State::Ordered(open, walk, heap)),
             OrderedStep::Sorted(documents, reached) => {
-                let with_codes = documents.iter().map(|(stored, codes)| (stored, Some(&**codes)));
+                let with_codes = documents.iter().map(|(stored, codes)| (stored, Some(&codes[..])));
                 let taken = self.take_rows(task, layer, with_codes, walk.check(), wanted, metrics)?;
                 if let Some(position) = taken {
                     self.reached = position;
-                    let request = access::ordering(layer, &open, wanted.rows);
-                    let request =
-                        request.ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
-                    return Ok(State::Ordering(open, Box::new(request)));
+                    return Ok(State::Ordering(open, None));
                 }
                 tokio::task::yield_now().await;
                 self.reached = reached.max(std::mem::take(&mut self.reached));

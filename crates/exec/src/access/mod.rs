@@ -326,10 +326,15 @@ pub(crate) async fn should_walk_in_order(open: &OpenPart, request: &OrderedReque
         return Ok(false);
     };
     let total = index.document_count();
-    let candidates = match &request.within {
-        None => total,
-        Some(lookup) => index.estimate(lookup).await?,
-    };
     let wanted = request.wanted as u64;
-    Ok(candidates > wanted.saturating_mul(SORT_INSTEAD) && wanted.saturating_mul(FETCH_COST) < total)
+    if wanted.saturating_mul(FETCH_COST) >= total {
+        return Ok(false);
+    }
+    let candidates = match &request.within {
+        // No other document is met on the way.
+        Some(_) if request.beginning.as_ref().is_some_and(|beginning| beginning.is_all) => return Ok(true),
+        Some(lookup) => index.estimate(lookup).await?,
+        None => total,
+    };
+    Ok(candidates > wanted.saturating_mul(SORT_INSTEAD))
 }

@@ -64,7 +64,7 @@ pub(crate) struct OrderedRequest {
 pub(crate) struct Beginning {
     code: Vec<u8>,
     /// Whether a document whose tuple begins so is one that the lookup finds, whatever else it has.
-    is_all: bool,
+    pub(crate) is_all: bool,
 }
 
 impl Beginning {
@@ -101,10 +101,13 @@ fn is_term(lookup: &Lookup, wanted: &IndexPath, value: &[u8]) -> bool {
     matches!(lookup, Lookup::Term { path, code } if path == wanted && code == value)
 }
 
+/// The codes of the sort keys of some documents; taken over from the walk, not copied.
+type Codes = Arc<Vec<u8>>;
+
 /// What comes next.
 pub(crate) enum OrderedStep {
     /// Documents in their order with the codes of their sort keys, and the position that all of their rows are before.
-    Sorted(Vec<(StoredDocument, Arc<[u8]>)>, Vec<u8>),
+    Sorted(Vec<(StoredDocument, Codes)>, Vec<u8>),
     /// Numbers of documents, in no order, that come before all that follow.
     Heap(Vec<DocumentNumber>),
     /// Nothing.
@@ -125,7 +128,7 @@ pub(crate) struct OrderedWalk {
     /// What is left out of the first documents: those up to a number with this value.
     start: Option<(Vec<u8>, u64)>,
     /// Numbers whose documents are next, in order, with the codes of their sort keys.
-    numbers: VecDeque<(DocumentNumber, Arc<[u8]>)>,
+    numbers: VecDeque<(DocumentNumber, Codes)>,
     heap: Option<Vec<DocumentNumber>>,
     chunk_rows: usize,
 }
@@ -208,7 +211,7 @@ impl OrderedWalk {
             terms,
             valueless,
             start,
-            numbers: VecDeque::new(),
+            numbers: VecDeque::with_capacity(chunk_rows),
             heap: None,
             chunk_rows,
         })
@@ -286,7 +289,7 @@ impl OrderedWalk {
         if self.is_backwards {
             code.iter_mut().for_each(|byte| *byte = !*byte);
         }
-        let codes: Arc<[u8]> = code.into();
+        let codes: Codes = Arc::new(code);
         self.numbers.extend(numbers.into_iter().map(|number| (number, Arc::clone(&codes))));
     }
 

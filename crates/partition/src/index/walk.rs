@@ -97,13 +97,17 @@ impl TermWalk {
         let (path, direction, alike) = (&self.path, self.direction, self.alike);
         while let Some((head, code)) = next_code(&self.cursors, path, direction) {
             let mut numbers = Vec::new();
+            let mut has_ended = false;
             for cursor in &mut self.cursors {
                 if cursor.head == head && cursor.code(path, direction) == Some(&code) {
                     cursor.take(direction, &mut numbers).await?;
                     cursor.look(path, direction, alike);
+                    has_ended |= cursor.is_at_end();
                 }
             }
-            self.cursors.retain(|cursor| !cursor.is_at_end());
+            if has_ended {
+                self.cursors.retain(|cursor| !cursor.is_at_end());
+            }
             if !numbers.is_empty() {
                 numbers.sort_unstable();
                 let is_cut = is_cut(path, &code);
@@ -132,13 +136,17 @@ impl TermWalk {
             let is_cut = is_cut(path, &code);
             let mut counted = Counted::new(code, is_cut);
             let detail = detail(&counted.code, is_cut);
+            let mut has_ended = false;
             for cursor in &mut self.cursors {
                 if cursor.head == head && cursor.code(path, direction) == Some(&counted.code) {
                     cursor.count(direction, detail, &mut counted).await?;
                     cursor.look(path, direction, alike);
+                    has_ended |= cursor.is_at_end();
                 }
             }
-            self.cursors.retain(|cursor| !cursor.is_at_end());
+            if has_ended {
+                self.cursors.retain(|cursor| !cursor.is_at_end());
+            }
             if counted.count > 0 {
                 counted.numbers.sort_unstable();
                 return Ok(Some(counted));
