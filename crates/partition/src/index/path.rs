@@ -292,6 +292,7 @@ mod tests {
             vec![Computed("a"), Elements, Name("b")],
             vec![],
         ];
+        assert_eq!(IndexPath::property(paths[2].clone()).to_string(), "/a/[]/b");
         let codes: Vec<IndexPath> = paths.iter().map(|steps| IndexPath::property(steps.clone())).collect();
         for (index, code) in codes.iter().enumerate() {
             let seen = |path: &IndexPath| {

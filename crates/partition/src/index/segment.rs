@@ -386,3 +386,28 @@ pub(crate) fn head(code: &[u8]) -> u64 {
         }
     }
 }
+
+#[test]
+fn a_term_is_found_wherever_its_field_was_before() {
+    let numbers = (1..=3).filter_map(DocumentNumber::from_raw).collect();
+    let mut writer = SegmentWriter::new(numbers);
+    let paths: [&[u8]; 3] = [b"a", b"b", b"d"];
+    let codes: [&[u8]; 4] = [b"", b"1", b"12345678", b"123456789"];
+    for path in paths {
+        codes.iter().for_each(|code| writer.term(code, &[0, 2]));
+        writer.end_path(path);
+    }
+    let segment = writer.finish();
+    for before in 0..5 {
+        for (place, path) in paths.iter().enumerate() {
+            for (term, code) in codes.iter().enumerate() {
+                let mut field = before;
+                let found = segment.find_term(path, code, &mut field);
+                assert_eq!((found, field), (Some(place * codes.len() + term), place));
+            }
+            assert_eq!(segment.find_term(path, b"12345679", &mut before.clone()), None);
+            assert_eq!(segment.find_path(path, &mut before.clone()).len(), codes.len());
+        }
+        assert_eq!(segment.find_term(b"c", b"1", &mut before.clone()), None);
+    }
+}
