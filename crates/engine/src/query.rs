@@ -170,23 +170,24 @@ impl Engine {
     /// The partitions of a scope, and what is asked of each.
     async fn parts(&self, container: &Container, scope: &Scope) -> Result<Vec<Part>, Fault> {
         let (hashes, keys) = bounds(container, scope)?;
-        let definition = &container.definition().partition_key;
-        let mut parts = Vec::new();
+        let is_logical = match scope {
+            Scope::Key(key) => container.definition().partition_key.is_complete(key),
+            Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
+        };
+        let mut parts = Vec::with_capacity(1);
         for entry in container.map.owners(&hashes) {
-            let owned = keyspace::effective_range(container.number(), &entry.range);
-            let Some(keys) = keys.intersection(&owned) else {
-                continue;
+            let (keys, scope) = if is_logical {
+                (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
+            } else {
+                let owned = keyspace::effective_range(container.number(), &entry.range);
+                let Some(keys) = keys.intersection(&owned) else {
+                    continue;
+                };
+                let is_whole = keys == owned;
+                let part = || PartScope::Hashes(hashes.intersect(&entry.range));
+                (keys, if is_whole { PartScope::Whole } else { part() })
             };
             let partition = self.opened(container, entry).await?;
-            let scope = match scope {
-                _ if keys == owned => PartScope::Whole,
-                Scope::Key(key) if definition.is_complete(key) => {
-                    PartScope::Logical(keyspace::logical_key(&keys.start))
-                }
-                Scope::Container | Scope::Range(..) | Scope::Hashes(_) | Scope::Key(_) => {
-                    PartScope::Hashes(hashes.intersect(&entry.range))
-                }
-            };
             parts.push(Part { partition, keys, scope, ancestors: entry.parents.clone() });
         }
         Ok(parts)
@@ -220,5 +221,5 @@ fn continuation_context(container: &Container, request: &QueryRequest) -> Vec<u8
 
 fn program(container: &Container, request: &QueryRequest) -> Result<Program, Fault> {
     let system = SystemProperties { database: container.database().number(), container: container.number() };
-    Program::new(&request.query, &request.computed, system)
+    Program::new(Arc::clone(&request.query), &request.computed, system)
 }

@@ -38,6 +38,8 @@ pub use fault::EvalFault;
 pub use functions::{Cap, Direction, Outline, PATTERN_SIZE_MAX, angle_between, angle_of_metres};
 pub use like::{LIKE_PIECE_MAX, LikeRest, like_beginning};
 pub use patterns::Patterns;
-pub use query::{DocumentRow, Groups, KeptGroups, KeyHash, MatchedRow, for_each_match, hash_of, run};
+pub use query::{
+    DocumentRow, Groups, KeptGroups, KeyHash, MatchedRow, for_each_match, for_each_row, hash_of, run,
+};
 pub use row::{GroupRow, Row};
 pub use text_analysis::{ANALYSIS_VERSION, Language, Terms, analyse};

@@ -1,7 +1,10 @@
 //! A page as it is put together: what is left out, what is given, where the next page goes on.
 
 use crate::found::{FoundRow, QueryRow};
-use crate::resume::{ANCHORS_MAX, After, Resume};
+use crate::resume::{ANCHORS_MAX, After, POSITION_BYTES_MAX, Resume};
+
+/// Rows that room is made for at once.
+const ROWS_EXPECTED: usize = 16;
 
 /// See the file's head.
 pub(crate) struct Assembly {
@@ -11,7 +14,7 @@ pub(crate) struct Assembly {
     items_max: usize,
     bytes_max: usize,
     resume: Resume,
-    /// The last positions that were given or left out, oldest first.
+    /// The last position that was given or left out, and before it the last others if it is too long to be kept.
     last: Vec<Vec<u8>>,
     has_more: bool,
 }
@@ -20,7 +23,8 @@ impl Assembly {
     pub(crate) fn new(resume: Resume, items_max: usize, bytes_max: usize) -> Assembly {
         // A page without room would never end.
         let items_max = items_max.max(1);
-        Assembly { rows: Vec::new(), size: 0, items_max, bytes_max, resume, last: Vec::new(), has_more: true }
+        let rows = Vec::with_capacity(items_max.min(ROWS_EXPECTED));
+        Assembly { rows, size: 0, items_max, bytes_max, resume, last: Vec::new(), has_more: true }
     }
 
     /// Results still to be left out.
@@ -76,7 +80,10 @@ impl Assembly {
         if self.last.last().is_some_and(|last| *last >= position) {
             return;
         }
-        if self.last.len() >= ANCHORS_MAX {
+        if position.len() <= POSITION_BYTES_MAX {
+            // It is kept whole, and needs no other beside it.
+            self.last.clear();
+        } else if self.last.len() >= ANCHORS_MAX {
             self.last.remove(0);
         }
         self.last.push(position);

@@ -22,9 +22,6 @@ pub(crate) fn insert(query: &mut Query, computed: &[ComputedProperty]) -> Result
         .iter()
         .map(|(name, query)| Ok((&**name, value_of(name, query)?)))
         .collect::<Result<_, Fault>>()?;
-    if computed.is_empty() {
-        return Ok(());
-    }
     if let Order::Keys(keys) = &mut query.order {
         // What an index has at the path is the member that the computed property hides.
         for key in keys {

@@ -57,7 +57,7 @@ fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
         Some(PartScope::Hashes(_)) if has_index => Some("the stretch of hashes".to_owned()),
         Some(PartScope::Whole | PartScope::Logical(_) | PartScope::Hashes(_)) | None => None,
     };
-    let narrowed: Vec<String> = scope.into_iter().chain(known.map(|known| known.text)).collect();
+    let narrowed: Vec<String> = scope.into_iter().chain(known.and_then(|known| known.text)).collect();
     let named = (!narrowed.is_empty())
         .then(|| format!("documents that the index names by {}", narrowed.join(" and ")));
     let can_order = open.is_some_and(|open| access::ordering(layer, open, 1).is_some());

@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access;
+use crate::access::{self, OrderedRequest};
 use crate::assembly::Assembly;
 use crate::collect::Wish;
 use crate::fault::query_fault;
 use crate::found::{Found, QueryMetrics, QueryRow};
 use crate::position::{self, Item};
-use crate::program::{Input, Layer, Program, Shape};
+use crate::program::{Check, Input, Layer, Program, Shape};
 use crate::resume::{After, Anchor, Resume};
 use crate::select::{self, LayerRow};
 use crate::stream::{Stream, Wanted};
@@ -56,27 +56,23 @@ pub struct Page {
 /// Makes a page of a query over parts of partitions. An index that is damaged is not asked again for this page; the
 /// partition makes it anew.
 pub async fn page(request: PageRequest, parts: Vec<Part>, ambient: Arc<dyn Ambient>) -> Result<Page, Fault> {
-    let again = (request.clone(), parts.clone(), Arc::clone(&ambient));
-    match attempt(request, parts, ambient, true).await {
-        Err(fault) if is_damage(&fault) => {
-            let (request, parts, ambient) = again;
-            // Boxed: hardly ever needed.
-            Box::pin(attempt(request, parts, ambient, false)).await
-        }
+    match attempt(&request, &parts, Arc::clone(&ambient), true).await {
+        // Boxed: hardly ever needed.
+        Err(fault) if is_damage(&fault) => Box::pin(attempt(&request, &parts, ambient, false)).await,
         page => page,
     }
 }
 
 async fn attempt(
-    request: PageRequest,
-    parts: Vec<Part>,
+    request: &PageRequest,
+    parts: &[Part],
     ambient: Arc<dyn Ambient>,
     asks_indexes: bool,
 ) -> Result<Page, Fault> {
     let begun = Instant::now();
     let no_layer = || Fault::Internal("a program without layers".to_owned());
     let query = &request.program.last().ok_or_else(no_layer)?.query;
-    let resume = request.resume.unwrap_or_else(|| Resume {
+    let resume = request.resume.clone().unwrap_or_else(|| Resume {
         now_static_ms: ambient.now_ms(),
         offset: query.offset,
         limit: query.limit,
@@ -113,7 +109,7 @@ enum Feed {
 }
 
 impl Work {
-    async fn run(&mut self, parts: Vec<Part>) -> Result<(), Fault> {
+    async fn run(&mut self, parts: &[Part]) -> Result<(), Fault> {
         let program = Arc::clone(&self.task.program);
         let [inner @ .., last] = &program.layers[..] else {
             return Ok(());
@@ -121,13 +117,13 @@ impl Work {
         if inner.is_empty() && access::comes_by_number(last) {
             // Positions of unordered rows are short, so they are never cut.
             let after = self.assembly.after().settled(|_| None);
-            let streams = parts.into_iter().map(|part| Stream::new(&self.task, part, &after)).collect();
+            let streams = parts.iter().map(|part| Stream::new(&self.task, part.clone(), &after)).collect();
             return self.stream(last, streams).await;
         }
         let mut open = Vec::new();
         if program.layers.first().is_some_and(|layer| layer.input == Input::Documents) {
             for part in parts {
-                let part = self.task.open(part).await?;
+                let part = self.task.open(part.clone()).await?;
                 self.seen.push(part.seen());
                 open.push(part);
             }
@@ -150,29 +146,37 @@ impl Work {
         self.settle(last, &feed).await?;
         if let Feed::Partitions(parts) = &feed
             && inner.is_empty()
-            && self.should_walk_in_order(last, parts).await?
+            && let Some(requests) = self.orderings(last, parts).await?
         {
             let after = self.assembly.after().settled(|_| None);
-            let ordered = |open: &OpenPart| Stream::ordered(&self.task, open.clone(), &after);
-            let streams = parts.iter().map(ordered).collect();
+            let ordered = |(open, request): (&OpenPart, OrderedRequest)| {
+                Stream::ordered(&self.task, open.clone(), request, &after)
+            };
+            let streams = parts.iter().zip(requests).map(ordered).collect();
             return self.stream(last, streams).await;
         }
         self.select(last, &feed).await
     }
 
-    /// Whether every part has an index that gives the order, and to follow it is cheaper than to sort in all parts
-    /// that hold anything to speak of.
-    async fn should_walk_in_order(&self, layer: &Layer, parts: &[OpenPart]) -> Result<bool, Fault> {
+    /// What to ask the index of every part for to get the order of the layer; nothing if one cannot give it, or if to
+    /// sort is cheaper than to follow it in all parts that hold anything to speak of.
+    async fn orderings(
+        &self,
+        layer: &Layer,
+        parts: &[OpenPart],
+    ) -> Result<Option<Vec<OrderedRequest>>, Fault> {
         let offset = usize::try_from(self.assembly.offset()).unwrap_or(usize::MAX);
         let wanted = self.assembly.room().saturating_add(offset);
         let mut should_walk = false;
+        let mut requests = Vec::with_capacity(parts.len());
         for open in parts {
-            if access::ordering(layer, open, wanted).is_none() {
-                return Ok(false);
-            }
-            should_walk |= access::should_walk_in_order(layer, open, wanted).await?;
+            let Some(request) = access::ordering(layer, open, wanted) else {
+                return Ok(None);
+            };
+            should_walk = should_walk || access::should_walk_in_order(open, &request).await?;
+            requests.push(request);
         }
-        Ok(should_walk)
+        Ok(should_walk.then_some(requests))
     }
 
     async fn found(&mut self, layer: &Layer, feed: &Feed, wish: &Wish) -> Result<Found, Fault> {
@@ -304,8 +308,9 @@ impl Work {
                 continue;
             };
             let tie = stored.number.raw().to_be_bytes();
-            let item = Item { tie: &tie, stored: Some(&stored) };
-            layer.for_each_match(&context, &self.task.program.system, &stored, &mut |row| {
+            let item = Item { tie: &tie, stored: Some(&stored), keys: None };
+            let document = (&stored, Check::Filter);
+            layer.for_each_match(&context, &self.task.program.system, document, &mut |row| {
                 let mut position = Vec::new();
                 position::write_row(&layer.query.order, row, item, &mut position)?;
                 positions.push(position);

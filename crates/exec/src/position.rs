@@ -26,6 +26,8 @@ pub(crate) struct Item<'a> {
     pub(crate) tie: &'a [u8],
     /// The document, if it is one.
     pub(crate) stored: Option<&'a StoredDocument>,
+    /// The codes of its sort keys, where an index has told them.
+    pub(crate) keys: Option<&'a [u8]>,
 }
 
 /// Writes the position of a row.
@@ -40,7 +42,10 @@ pub(crate) fn write_row(
     match order {
         Order::None => {}
         Order::Keys(keys) => {
-            write_keys(keys, row, out)?;
+            match item.keys {
+                Some(codes) => out.extend_from_slice(codes),
+                None => write_keys(keys, row, out)?,
+            }
             is_backwards = keys.first().is_some_and(SortKey::is_backwards);
         }
         Order::Rank(_) => return Err(EvalFault::RankWithoutStatistics),

@@ -3,12 +3,13 @@
 //! `FROM (SELECT … FROM c)` makes two layers: the innermost reads documents, each other one reads the results of the
 //! one below it. Knows nothing of partitions.
 
-use eval::{Context, EvalFault, MatchedRow, for_each_match};
+use eval::{Context, EvalFault, MatchedRow, for_each_match, for_each_row};
 use model::Fault;
 use plan::query::{Order, Projection, Query, Source};
 use plan::{StoredDocument, SystemProperties};
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use value::ValueRef;
 
 use crate::computed::{self, ComputedProperty};
@@ -31,7 +32,7 @@ pub struct Program {
 #[derive(Debug)]
 pub(crate) struct Layer {
     /// Its first source, if it has one, is what the layer reads.
-    pub(crate) query: Query,
+    pub(crate) query: Arc<Query>,
     pub(crate) input: Input,
     pub(crate) shape: Shape,
     pub(crate) needs: Needs,
@@ -65,15 +66,24 @@ pub(crate) enum Shape {
     AllGroups,
 }
 
+/// What is left to be found out of a document that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Whether it passes the filter.
+    Filter,
+    /// Nothing: an index has answered the filter exactly.
+    Nothing,
+}
+
 impl Program {
     /// Makes a query ready.
     pub fn new(
-        query: &Query,
+        query: Arc<Query>,
         computed: &[ComputedProperty],
         system: SystemProperties,
     ) -> Result<Program, Fault> {
-        let mut queries = Vec::new();
-        let mut rest = query.clone();
+        let mut queries = Vec::with_capacity(1);
+        let mut rest = query;
         loop {
             if queries.len() >= LAYERS_MAX {
                 return Err(refused(format!("more than {LAYERS_MAX} queries in each other")));
@@ -86,7 +96,7 @@ impl Program {
             };
             queries.push((rest, input));
             match below {
-                Some(below) => rest = below,
+                Some(below) => rest = Arc::new(below),
                 None => break,
             }
         }
@@ -113,23 +123,28 @@ pub fn digest(query: &Query, computed: &[ComputedProperty]) -> [u8; 32] {
 }
 
 /// Takes the query out of the first source, which then reads what that query gives.
-fn take_first_query(query: &mut Query) -> Option<Query> {
-    let first = query.sources.first_mut()?;
-    let (replacement, below) = match std::mem::replace(first, Source::Container { path: Vec::new() }) {
-        Source::Rows(below) => (Source::Container { path: Vec::new() }, Some(*below)),
-        Source::RowElements(below) => (Source::ContainerElements { path: Vec::new() }, Some(*below)),
-        other @ (Source::Container { .. }
+fn take_first_query(query: &mut Arc<Query>) -> Option<Query> {
+    let replacement = match query.sources.first()? {
+        Source::Rows(_) => Source::Container { path: Vec::new() },
+        Source::RowElements(_) => Source::ContainerElements { path: Vec::new() },
+        Source::Container { .. }
         | Source::ContainerElements { .. }
         | Source::Value(_)
-        | Source::Elements(_)) => (other, None),
+        | Source::Elements(_) => return None,
     };
-    *first = replacement;
-    below
+    let first = Arc::make_mut(query).sources.first_mut()?;
+    match std::mem::replace(first, replacement) {
+        Source::Rows(below) | Source::RowElements(below) => Some(*below),
+        Source::Container { .. }
+        | Source::ContainerElements { .. }
+        | Source::Value(_)
+        | Source::Elements(_) => None,
+    }
 }
 
 impl Layer {
     fn new(
-        mut query: Query,
+        mut query: Arc<Query>,
         input: Input,
         is_last: bool,
         computed: &[ComputedProperty],
@@ -142,8 +157,8 @@ impl Layer {
         if reads_again {
             return Err(refused("the container can only be the first source"));
         }
-        if input == Input::Documents {
-            computed::insert(&mut query, computed)?;
+        if input == Input::Documents && !computed.is_empty() {
+            computed::insert(Arc::make_mut(&mut query), computed)?;
         }
         let gives_documents = is_last && input == Input::Documents && gives_documents(&query);
         let needs = match input {
@@ -153,21 +168,22 @@ impl Layer {
         Ok(Layer { shape: shape(&query), query, input, needs, gives_documents })
     }
 
-    /// Calls `visit` for every row that a stored document gives and that passes the filter.
+    /// Calls `visit` for every row that a stored document gives and that passes the filter; what is left to be checked of the
+    /// document comes with it.
     pub(crate) fn for_each_match(
         &self,
         context: &Context<'_>,
         system: &SystemProperties,
-        stored: &StoredDocument,
+        (stored, check): (&StoredDocument, Check),
         visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
     ) -> Result<(), Fault> {
         let number = Some(stored.number.raw());
         if !self.needs.to_filter && !self.needs.to_finish {
-            return self.for_each_row(context, stored.document.root(), number, visit);
+            return self.for_each_row(context, stored.document.root(), number, check, visit);
         }
-        if !self.needs.to_filter && self.query.filter.is_some() {
+        if !self.needs.to_filter && self.query.filter.is_some() && check == Check::Filter {
             let mut has_match = false;
-            self.for_each_row(context, stored.document.root(), number, &mut |_| {
+            self.for_each_row(context, stored.document.root(), number, check, &mut |_| {
                 has_match = true;
                 Ok(ControlFlow::Break(()))
             })?;
@@ -176,7 +192,7 @@ impl Layer {
             }
         }
         let extended = system.extend(stored).map_err(|error| Fault::Internal(error.to_string()))?;
-        self.for_each_row(context, extended.root(), number, visit)
+        self.for_each_row(context, extended.root(), number, check, visit)
     }
 
     /// The same for a value that stands in the place of a document.
@@ -185,10 +201,15 @@ impl Layer {
         context: &Context<'_>,
         root: ValueRef<'_>,
         number: Option<u64>,
+        check: Check,
         visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
     ) -> Result<(), Fault> {
         let root = (self.input != Input::Nothing).then_some(root);
-        for_each_match(context, &self.query, root, number, visit).map(|_| ()).map_err(query_fault)
+        let end = match check {
+            Check::Filter => for_each_match(context, &self.query, root, number, visit),
+            Check::Nothing => for_each_row(context, &self.query, root, number, visit),
+        };
+        end.map(|_| ()).map_err(query_fault)
     }
 
     /// What is made of a row; nothing if it vanishes.

@@ -17,7 +17,7 @@ use crate::collect::{Collector, Wish};
 use crate::fault::query_fault;
 use crate::found::{Found, QueryMetrics};
 use crate::position::Item;
-use crate::program::{Input, Layer};
+use crate::program::{Check, Input, Layer};
 use crate::task::{OpenPart, Task};
 
 /// Partitions that work for one query at the same time.
@@ -100,7 +100,7 @@ async fn collect(
     while let Some(documents) = walk.next(&mut metrics).await? {
         context.check_time().map_err(query_fault)?;
         let begun = Instant::now();
-        add_documents(&task, layer, &context, &documents, &mut collector)?;
+        add_documents(&task, layer, &context, (&documents, walk.check()), &mut collector)?;
         metrics.evaluation_time += begun.elapsed();
         tokio::task::yield_now().await;
     }
@@ -111,13 +111,13 @@ fn add_documents(
     task: &Task,
     layer: &Layer,
     context: &Context<'_>,
-    documents: &[StoredDocument],
+    (documents, check): (&[StoredDocument], Check),
     collector: &mut Collector,
 ) -> Result<(), Fault> {
     for stored in documents {
         let tie = stored.number.raw().to_be_bytes();
-        let item = Item { tie: &tie, stored: Some(stored) };
-        layer.for_each_match(context, &task.program.system, stored, &mut |row| {
+        let item = Item { tie: &tie, stored: Some(stored), keys: None };
+        layer.for_each_match(context, &task.program.system, (stored, check), &mut |row| {
             collector.add(layer, row, item)?;
             Ok(ControlFlow::Continue(()))
         })?;
@@ -142,7 +142,7 @@ pub(crate) async fn over_numbers(
         let documents = open.view.by_numbers(some, &open.part.keys).await?;
         metrics.documents_by_index += documents.len() as u64;
         metrics.count_read(&documents, begun.elapsed());
-        add_documents(task, layer, &context, &documents, &mut collector)?;
+        add_documents(task, layer, &context, (&documents, Check::Filter), &mut collector)?;
         tokio::task::yield_now().await;
     }
     collector.finish(layer, &context).map_err(query_fault)
@@ -159,8 +159,8 @@ pub(crate) async fn over_rows(
     let context = task.context();
     let mut collector = Collector::new(layer, &context, wish.clone());
     let mut add = |tie: &[u8], root: ValueRef<'_>| {
-        let item = Item { tie, stored: None };
-        layer.for_each_row(&context, root, None, &mut |row| {
+        let item = Item { tie, stored: None, keys: None };
+        layer.for_each_row(&context, root, None, Check::Filter, &mut |row| {
             collector.add(layer, row, item)?;
             Ok(ControlFlow::Continue(()))
         })

@@ -11,12 +11,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, NumberWalk, OrderedStep, OrderedWalk, is_scan_cheaper};
+use crate::access::{self, NumberWalk, OrderedRequest, OrderedStep, OrderedWalk, is_scan_cheaper};
 use crate::collect::Wish;
 use crate::fault::query_fault;
 use crate::found::{FoundRow, QueryMetrics};
 use crate::position::{self, Item};
-use crate::program::Layer;
+use crate::program::{Check, Layer};
 use crate::resume::After;
 use crate::select;
 use crate::task::{OpenPart, Part, PartScope, Task};
@@ -52,8 +52,8 @@ enum State {
     Waiting,
     /// By number.
     Walking(OpenPart, Box<NumberWalk>),
-    /// To be walked in the order of an index.
-    Ordering(OpenPart),
+    /// To be walked in the order of an index, by a request that is made anew if it is missing.
+    Ordering(OpenPart, Option<Box<OrderedRequest>>),
     /// In the order of an index, perhaps with documents that must be sorted first.
     Ordered(OpenPart, Box<OrderedWalk>, Vec<DocumentNumber>),
     /// By looking at everything.
@@ -65,7 +65,7 @@ impl Stream {
     /// The rows of `part` behind `after` in the order of numbers.
     pub(crate) fn new(task: &Task, part: Part, after: &[u8]) -> Stream {
         let first = part.ordinals().min().map_or(0, |ordinal| u64::from(ordinal.0) << 40);
-        let reached = after.to_vec().max(first.to_be_bytes().to_vec());
+        let reached = after.max(&first.to_be_bytes()[..]).to_vec();
         // Nothing was ever written to it, or all is gone.
         let is_empty = part.partition.counts().documents == 0;
         let state = if is_empty { State::Done } else { State::Waiting };
@@ -81,10 +81,18 @@ impl Stream {
     }
 
     /// The rows of a part behind `after` in the order of its index.
-    pub(crate) fn ordered(task: &Task, open: OpenPart, after: &[u8]) -> Stream {
+    pub(crate) fn ordered(task: &Task, open: OpenPart, request: OrderedRequest, after: &[u8]) -> Stream {
         let (part, reached) = (open.part.clone(), after.to_vec());
         let (rows, holding) = (VecDeque::new(), task.budget.holding());
-        Stream { part, state: State::Ordering(open), rows, holding, reached, seen: 0, found: 0 }
+        Stream {
+            part,
+            state: State::Ordering(open, Some(Box::new(request))),
+            rows,
+            holding,
+            reached,
+            seen: 0,
+            found: 0,
+        }
     }
 
     /// Where its next row stands at the earliest; nothing if there is none.
@@ -96,7 +104,7 @@ impl Stream {
                 None,
                 State::Waiting
                 | State::Walking(..)
-                | State::Ordering(_)
+                | State::Ordering(..)
                 | State::Ordered(..)
                 | State::Selecting(_),
             ) => Some(&self.reached),
@@ -147,12 +155,13 @@ impl Stream {
                 };
                 Ok(None)
             }
-            State::Ordering(open) => {
-                let request = access::ordering(layer, &open, wanted.rows);
+            State::Ordering(open, request) => {
+                let again = || access::ordering(layer, &open, wanted.rows).map(Box::new);
+                let request = request.or_else(again);
                 let request =
                     request.ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
                 let (view, keys) = (open.view.clone(), self.part.keys.clone());
-                let walk = OrderedWalk::new(view, keys, request, &self.reached).await?;
+                let walk = OrderedWalk::new(view, keys, *request, &self.reached).await?;
                 self.state = State::Ordered(open, Box::new(walk), Vec::new());
                 Ok(None)
             }
@@ -189,8 +198,8 @@ impl Stream {
         let begun = Instant::now();
         let named = access::named_cheaply(layer, open).await?;
         metrics.index_time += begun.elapsed();
-        if let Some(documents) = named {
-            let walk = NumberWalk::over_named(view, keys, documents, first, wanted.rows);
+        if let Some(named) = named {
+            let walk = NumberWalk::over_named(view, keys, named, first, wanted.rows);
             return Ok(State::Walking(open.clone(), Box::new(walk)));
         }
         if self.part.scope != PartScope::Whole {
@@ -234,10 +243,11 @@ impl Stream {
             OrderedStep::End => Ok(State::Done),
             OrderedStep::Heap(heap) => Ok(State::Ordered(open, walk, heap)),
             OrderedStep::Sorted(documents, reached) => {
-                let broken_off_at = self.take_rows(task, layer, &documents, wanted, metrics)?;
-                if let Some(position) = broken_off_at {
+                let with_codes = documents.iter().map(|(stored, codes)| (stored, Some(&codes[..])));
+                let taken = self.take_rows(task, layer, with_codes, walk.check(), wanted, metrics)?;
+                if let Some(position) = taken {
                     self.reached = position;
-                    return Ok(State::Ordering(open));
+                    return Ok(State::Ordering(open, None));
                 }
                 tokio::task::yield_now().await;
                 self.reached = reached.max(std::mem::take(&mut self.reached));
@@ -250,12 +260,14 @@ impl Stream {
         }
     }
 
-    /// Takes the rows of documents that come in order; tells where it broke off because there are enough.
-    fn take_rows(
+    /// Takes the rows of documents that come in order, some with the codes of their sort keys; tells where it broke off
+    /// because there are enough.
+    fn take_rows<'d>(
         &mut self,
         task: &Task,
         layer: &Layer,
-        documents: &[StoredDocument],
+        documents: impl Iterator<Item = (&'d StoredDocument, Option<&'d [u8]>)>,
+        check: Check,
         wanted: Wanted,
         metrics: &mut QueryMetrics,
     ) -> Result<Option<Vec<u8>>, Fault> {
@@ -265,11 +277,14 @@ impl Stream {
         let mut position = Vec::new();
         let mut size = 0;
         let mut is_enough = false;
-        for stored in documents {
+        if check == Check::Nothing {
+            self.rows.reserve(documents.size_hint().0.min(wanted.rows));
+        }
+        for (stored, keys) in documents {
             let tie = stored.number.raw().to_be_bytes();
-            let item = Item { tie: &tie, stored: Some(stored) };
+            let item = Item { tie: &tie, stored: Some(stored), keys };
             self.seen += 1;
-            layer.for_each_match(&context, &task.program.system, stored, &mut |row| {
+            layer.for_each_match(&context, &task.program.system, (stored, check), &mut |row| {
                 position::write_row(&layer.query.order, row, item, &mut position)?;
                 if position <= self.reached {
                     return Ok(ControlFlow::Continue(()));
@@ -307,7 +322,8 @@ impl Stream {
         metrics: &mut QueryMetrics,
     ) -> Result<bool, Fault> {
         let documents = walk.next(metrics).await?;
-        let broken_off_at = self.take_rows(task, layer, &documents, wanted, metrics)?;
+        let without_codes = documents.iter().map(|stored| (stored, None));
+        let broken_off_at = self.take_rows(task, layer, without_codes, walk.check(), wanted, metrics)?;
         // A chunk that ends with enough rows is not begun again for nothing.
         let is_broken_off = broken_off_at.as_ref().is_some_and(|position| {
             let last = documents.last().map(|last| last.number.raw().to_be_bytes());

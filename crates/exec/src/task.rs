@@ -1,7 +1,7 @@
 //! What all partitions share that work for one page.
 
 use bytes::Bytes;
-use eval::{Budget, Context, Deadline, Patterns};
+use eval::{Budget, Context, Deadline, NoUserFunctions, Patterns};
 use kv::KeyRange;
 use model::{Ambient, EffectiveRange, Fault, Lsn, PartitionOrdinal};
 use partition::index::Lookup;
@@ -134,11 +134,14 @@ impl Task {
 
     /// What expressions see.
     pub(crate) fn context(&self) -> Context<'_> {
-        let mut context = Context::new(&*self.ambient, Arc::clone(&self.budget));
-        context.now_static_ms = self.now_static_ms;
-        context.deadline = Some(self.deadline);
-        context.patterns = Arc::clone(&self.patterns);
-        context
+        Context {
+            ambient: &*self.ambient,
+            now_static_ms: self.now_static_ms,
+            user_functions: &NoUserFunctions,
+            budget: Arc::clone(&self.budget),
+            deadline: Some(self.deadline),
+            patterns: Arc::clone(&self.patterns),
+        }
     }
 
     /// The latest state of a part, at the time of the page.

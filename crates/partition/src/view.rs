@@ -244,16 +244,46 @@ impl PartitionView {
         keys: &KeyRange,
     ) -> Result<Vec<StoredDocument>, Fault> {
         let mut documents = Vec::with_capacity(numbers.len());
-        for numbers in numbers.chunks(FETCH_AT_A_TIME) {
-            let found = self.keys_of(numbers).await?;
+        let mut left = numbers;
+        loop {
+            left = &left[self.take_cached(left, keys, &mut documents)..];
+            if left.is_empty() {
+                return Ok(documents);
+            }
+            let (some, behind) = left.split_at(left.len().min(FETCH_AT_A_TIME));
+            let found = self.keys_of(some).await?;
             let found: Vec<_> = found.into_iter().filter(|(_, key)| keys.contains(key)).collect();
             for (record, (number, _)) in self.records(&found).await?.into_iter().zip(&found) {
-                // Another document may have the key by now.
-                let record = record.filter(|record| record.number == *number && !self.is_expired(record));
-                documents.extend(record.map(Record::into_stored));
+                documents.extend(record.and_then(|record| self.document(record, *number)));
+            }
+            left = behind;
+        }
+    }
+
+    /// Takes documents as long as the caches have them; tells how many numbers were looked at.
+    fn take_cached(
+        &self,
+        numbers: &[DocumentNumber],
+        keys: &KeyRange,
+        documents: &mut Vec<StoredDocument>,
+    ) -> usize {
+        for (looked_at, number) in numbers.iter().enumerate() {
+            let Some(key) = self.cache.keys.get(self.partition.container, *number) else {
+                return looked_at;
+            };
+            if keys.contains(&key) {
+                let Some(record) = self.cache.current(&key, self.lsn) else {
+                    return looked_at;
+                };
+                documents.extend(self.document(record, *number));
             }
         }
-        Ok(documents)
+        numbers.len()
+    }
+
+    /// The document of a number, by the record under its key: another one may have the key by now.
+    fn document(&self, record: Record, number: DocumentNumber) -> Option<StoredDocument> {
+        (record.number == number && !self.is_expired(&record)).then(|| record.into_stored())
     }
 
     /// The keys of documents, in the order of their numbers; those that are not there are passed over.

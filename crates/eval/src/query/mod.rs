@@ -15,7 +15,7 @@ mod sources;
 
 pub use grouping::{Groups, KeptGroups};
 pub use hash::{KeyHash, hash_of};
-pub use rows::{MatchedRow, for_each_match};
+pub use rows::{MatchedRow, for_each_match, for_each_row};
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -59,6 +59,24 @@ pub fn for_each_match<'a>(
     matches(frame, query, Some(origin.as_slice()), visit)
 }
 
+/// The same for a document all of whose rows are known to pass the filter.
+pub fn for_each_row<'a>(
+    context: &'a Context<'_>,
+    query: &'a Query,
+    root: Option<ValueRef<'a>>,
+    number: Option<u64>,
+    visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
+) -> Result<ControlFlow<()>, EvalFault> {
+    let origin = root.map(|root| Origin { number, root });
+    let mut index = 0u32;
+    let all: Visit<'_> = &mut |frame| {
+        let row = MatchedRow { frame, index };
+        index = index.saturating_add(1);
+        visit(row)
+    };
+    sources::for_each_row(Frame::new(context, Row::default()), &query.sources, Some(origin.as_slice()), all)
+}
+
 /// The same on top of an outer row, over any number of documents.
 pub(super) fn matches<'a>(
     frame: Frame<'a>,

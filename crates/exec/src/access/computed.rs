@@ -23,12 +23,3 @@ pub(super) fn steps<'e>(index: &'e IndexReader, expression: &'e Expression) -> O
         base = inner;
     }
 }
-
-/// A way in words.
-pub(super) fn text(steps: &[IndexStep<'_>]) -> String {
-    let step = |step: &IndexStep<'_>| match step {
-        IndexStep::Name(name) | IndexStep::Computed(name) => format!("/{name}"),
-        IndexStep::Elements => "/[]".to_owned(),
-    };
-    steps.iter().map(step).collect()
-}

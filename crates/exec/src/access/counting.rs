@@ -106,8 +106,8 @@ async fn is_cheapest(index: &IndexReader, lookups: &[Lookup], covered: &Covered<
 fn fold_cost(index: &IndexReader, fold: &Fold, total: u64, candidates: u64) -> u64 {
     match fold {
         Fold::All | Fold::Present(_) | Fold::Matching(_) => 0,
-        Fold::Sum(place) => index.value_bound(&place.path),
+        Fold::Sum(path) => index.value_bound(path),
         // So many values are passed over until one of a candidate comes.
-        Fold::Extreme(place, _) => index.value_bound(&place.path).min(total / candidates.max(1)),
+        Fold::Extreme(path, _) => index.value_bound(path).min(total / candidates.max(1)),
     }
 }

@@ -10,7 +10,7 @@ use kv::Direction;
 use partition::index::{IndexPath, IndexReader, Lookup};
 use plan::query::{Aggregate, AggregateKind, Expression, Family, Function, Order, Projection, Source};
 
-use super::known::{Known, Place};
+use super::known::Known;
 use super::lookup;
 use crate::computed::is_document;
 use crate::program::{Input, Layer, Shape};
@@ -30,13 +30,13 @@ pub(crate) enum Fold {
     /// The number of documents.
     All,
     /// The number of documents that have a value there.
-    Present(Place),
+    Present(IndexPath),
     /// The number of documents that meet a condition too.
     Matching(Known),
     /// All values there.
-    Sum(Place),
+    Sum(IndexPath),
     /// The first value there in one direction.
-    Extreme(Place, Direction),
+    Extreme(IndexPath, Direction),
 }
 
 /// Rows made of the values at one path.
@@ -44,7 +44,6 @@ pub(crate) struct Values<'l> {
     /// The names that lead there.
     pub(crate) names: Vec<&'l str>,
     pub(crate) path: IndexPath,
-    text: String,
     /// Whether nothing is computed of the values, so that equal numbers of different kinds are as one.
     pub(crate) is_plain: bool,
     /// Whether it matters which documents are the first and the last with a value.
@@ -76,13 +75,13 @@ fn fold(aggregate: &Aggregate, index: &IndexReader) -> Option<Fold> {
     let argument = &aggregate.argument;
     match aggregate.kind {
         AggregateKind::Count if is_always_there(argument) => Some(Fold::All),
-        AggregateKind::Count => Some(Fold::Present(lookup::place(argument, index)?)),
+        AggregateKind::Count => Some(Fold::Present(lookup::path(argument, index)?)),
         AggregateKind::CountIf => {
-            lookup::of_condition(argument, index).filter(|known| known.is_exact).map(Fold::Matching)
+            lookup::told_of_condition(argument, index).filter(|known| known.is_exact).map(Fold::Matching)
         }
-        AggregateKind::Sum | AggregateKind::Avg => Some(Fold::Sum(lookup::place(argument, index)?)),
-        AggregateKind::Min => Some(Fold::Extreme(lookup::place(argument, index)?, Direction::Forward)),
-        AggregateKind::Max => Some(Fold::Extreme(lookup::place(argument, index)?, Direction::Backward)),
+        AggregateKind::Sum | AggregateKind::Avg => Some(Fold::Sum(lookup::path(argument, index)?)),
+        AggregateKind::Min => Some(Fold::Extreme(lookup::path(argument, index)?, Direction::Forward)),
+        AggregateKind::Max => Some(Fold::Extreme(lookup::path(argument, index)?, Direction::Backward)),
         AggregateKind::MakeList | AggregateKind::MakeSet => None,
     }
 }
@@ -201,8 +200,8 @@ impl<'l> Look<'l> {
         // Side by side it is seen which documents decide.
         let is_plain = self.is_plain && !(self.has_extremes && self.paths.len() == 1);
         let values = |names: Vec<&'l str>| {
-            let Place { path, text } = lookup::place_of(&names, index)?;
-            Some(Values { names, path, text, is_plain, needs_ends: is_ordered || !is_plain })
+            let path = lookup::path_of(&names, index)?;
+            Some(Values { names, path, is_plain, needs_ends: is_ordered || !is_plain })
         };
         let mut paths = self.paths.into_iter().map(values).collect::<Option<Vec<_>>>()?;
         match paths.len() {
@@ -233,9 +232,9 @@ impl Covered<'_> {
     /// In words, for an explanation.
     pub(crate) fn text(&self) -> String {
         match self {
-            Covered::Values(values) => format!("the values at {}", values.text),
+            Covered::Values(values) => format!("the values at {}", values.path),
             Covered::Tuples(paths) => {
-                let texts: Vec<&str> = paths.iter().map(|values| values.text.as_str()).collect();
+                let texts: Vec<String> = paths.iter().map(|values| values.path.to_string()).collect();
                 format!("the values at {} side by side", texts.join(", "))
             }
             Covered::Folds(folds) => {
@@ -249,8 +248,8 @@ impl Covered<'_> {
     pub(crate) fn lookups(&self) -> Vec<Lookup> {
         let asked = |fold: &Fold| match fold {
             Fold::All => None,
-            Fold::Present(place) | Fold::Sum(place) | Fold::Extreme(place, _) => {
-                Some(Lookup::Present(place.path.clone()))
+            Fold::Present(path) | Fold::Sum(path) | Fold::Extreme(path, _) => {
+                Some(Lookup::Present(path.clone()))
             }
             Fold::Matching(known) => Some(known.lookup.clone()),
         };
@@ -278,11 +277,13 @@ impl Fold {
     fn text(&self) -> String {
         match self {
             Fold::All => "the count".to_owned(),
-            Fold::Present(place) => format!("the count of {}", place.text),
-            Fold::Matching(known) => format!("the count where {}", known.text),
-            Fold::Sum(place) => format!("the values at {}", place.text),
-            Fold::Extreme(place, Direction::Forward) => format!("the first value at {}", place.text),
-            Fold::Extreme(place, Direction::Backward) => format!("the last value at {}", place.text),
+            Fold::Present(path) => format!("the count of {path}"),
+            Fold::Matching(known) => {
+                format!("the count where {}", known.text.as_deref().unwrap_or_default())
+            }
+            Fold::Sum(path) => format!("the values at {path}"),
+            Fold::Extreme(path, Direction::Forward) => format!("the first value at {path}"),
+            Fold::Extreme(path, Direction::Backward) => format!("the last value at {path}"),
         }
     }
 }

@@ -6,7 +6,7 @@
 use eval::{Context, EvalFault};
 use kv::Direction;
 use model::{DocumentNumber, Fault};
-use partition::index::{Counted, Detail, Lookup};
+use partition::index::{Counted, Detail, IndexPath, Lookup};
 use plan::StoredDocument;
 use plan::query::Expression;
 use std::ops::{Bound, ControlFlow};
@@ -14,11 +14,10 @@ use value::{Kind, Value, decode_key, key_kind_bytes};
 
 use super::counting::Counting;
 use super::covered::Fold;
-use super::known::Place;
 use crate::collect::Collector;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
-use crate::program::Layer;
+use crate::program::{Check, Layer};
 use crate::task::{OpenPart, Task};
 
 /// Documents that are read to see which kinds an extreme has.
@@ -49,13 +48,11 @@ impl Folding<'_> {
                     add(collector, position, Some(&Value::Bool(true)), self.counting.count);
                     true
                 }
-                Fold::Present(place) => {
-                    self.count(Lookup::Present(place.path.clone()), position, collector).await?
-                }
+                Fold::Present(path) => self.count(Lookup::Present(path.clone()), position, collector).await?,
                 Fold::Matching(known) => self.count(known.lookup.clone(), position, collector).await?,
-                Fold::Sum(place) => self.sum(place, position, collector).await?,
-                Fold::Extreme(place, direction) => {
-                    self.extreme(place, *direction, position, collector, metrics).await?
+                Fold::Sum(path) => self.sum(path, position, collector).await?,
+                Fold::Extreme(path, direction) => {
+                    self.extreme(path, *direction, position, collector, metrics).await?
                 }
             };
             if !is_known {
@@ -73,9 +70,9 @@ impl Folding<'_> {
         Ok(true)
     }
 
-    async fn sum(&self, place: &Place, position: usize, collector: &mut Collector) -> Result<bool, Fault> {
+    async fn sum(&self, path: &IndexPath, position: usize, collector: &mut Collector) -> Result<bool, Fault> {
         let within = self.counting.within.as_ref();
-        let mut walk = self.counting.index.walk(&place.path, Direction::Forward, None, within).await?;
+        let mut walk = self.counting.index.walk(path, Direction::Forward, None, within).await?;
         let mut seen = 0_usize;
         while let Some(counted) = walk.next_counted(|_, _| Detail::Count).await? {
             match number_of(&counted) {
@@ -97,7 +94,7 @@ impl Folding<'_> {
 
     async fn extreme(
         &self,
-        place: &Place,
+        path: &IndexPath,
         direction: Direction,
         position: usize,
         collector: &mut Collector,
@@ -106,7 +103,7 @@ impl Folding<'_> {
         // With an array or an object among the values there is no extreme.
         let low = Bound::Included(vec![*key_kind_bytes(Kind::Array).start()]);
         let high = Bound::Excluded(vec![key_kind_bytes(Kind::Object).end() + 1]);
-        let lookup = Lookup::Range { path: place.path.clone(), low, high };
+        let lookup = Lookup::Range { path: path.clone(), low, high };
         match self.counting.documents(Some(lookup)).await? {
             None => return Ok(false),
             Some(containers) if containers.count() > 0 => {
@@ -123,7 +120,7 @@ impl Folding<'_> {
                 (false, false) => Detail::Count,
             }
         };
-        let Some(counted) = self.first(place, direction, first).await? else {
+        let Some(counted) = self.first(path, direction, first).await? else {
             return Ok(true);
         };
         let value = decode_key(&counted.code).ok().map(|(value, _)| value);
@@ -138,7 +135,7 @@ impl Folding<'_> {
                 return Ok(true);
             }
         }
-        let Some(counted) = self.first(place, direction, |_, _| Detail::Numbers).await? else {
+        let Some(counted) = self.first(path, direction, |_, _| Detail::Numbers).await? else {
             return Ok(true);
         };
         if counted.numbers.len() > KINDS_READ_MAX {
@@ -151,12 +148,12 @@ impl Folding<'_> {
     /// The first value in a direction.
     async fn first(
         &self,
-        place: &Place,
+        path: &IndexPath,
         direction: Direction,
         detail: impl Fn(&[u8], bool) -> Detail,
     ) -> Result<Option<Counted>, Fault> {
         let within = self.counting.within.as_ref();
-        let mut walk = self.counting.index.walk(&place.path, direction, None, within).await?;
+        let mut walk = self.counting.index.walk(path, direction, None, within).await?;
         walk.next_counted(detail).await
     }
 
@@ -189,7 +186,8 @@ impl Folding<'_> {
 
     fn evaluate(&self, stored: &StoredDocument, expression: &Expression) -> Result<Option<Value>, Fault> {
         let mut found = None;
-        self.layer.for_each_match(self.context, &self.task.program.system, stored, &mut |row| {
+        let (system, document) = (&self.task.program.system, (stored, Check::Filter));
+        self.layer.for_each_match(self.context, system, document, &mut |row| {
             found = row.evaluate(expression)?.map(eval::Computed::into_value);
             Ok::<_, EvalFault>(ControlFlow::Continue(()))
         })?;

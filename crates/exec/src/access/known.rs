@@ -12,18 +12,32 @@ pub(crate) struct Known {
     pub(crate) lookup: Lookup,
     /// Whether the lookup says all that the filter says.
     pub(crate) is_exact: bool,
-    /// The same for people.
-    pub(crate) text: String,
+    /// The same for people, if they asked for it.
+    pub(crate) text: Option<String>,
 }
 
-/// A place in documents, in two forms.
-pub(crate) struct Place {
-    pub(crate) path: IndexPath,
-    pub(crate) text: String,
+/// A place in documents.
+pub(super) struct Place {
+    pub(super) path: IndexPath,
+    /// Whether what is known of it is put into words.
+    pub(super) is_told: bool,
+}
+
+impl Place {
+    /// What is said of the place, if anything is.
+    pub(super) fn words(&self, words: impl FnOnce(&IndexPath) -> String) -> Option<String> {
+        self.is_told.then(|| words(&self.path))
+    }
+
+    /// That any value is there.
+    pub(super) fn present(&self) -> Known {
+        let text = self.words(|path| format!("{path} is there"));
+        Known::exact(Lookup::Present(self.path.clone()), text)
+    }
 }
 
 impl Known {
-    pub(super) fn exact(lookup: Lookup, text: String) -> Known {
+    pub(super) fn exact(lookup: Lookup, text: Option<String>) -> Known {
         Known { lookup, is_exact: true, text }
     }
 }
@@ -47,8 +61,8 @@ pub(super) fn joined(mut parts: Vec<Known>, word: &str, join: fn(Vec<Lookup>) ->
         return only;
     }
     let is_exact = parts.iter().all(|part| part.is_exact);
-    let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-    let text = format!("({})", texts.join(word));
+    let texts: Option<Vec<&str>> = parts.iter().map(|part| part.text.as_deref()).collect();
+    let text = texts.map(|texts| format!("({})", texts.join(word)));
     Known { lookup: join(parts.into_iter().map(|part| part.lookup).collect()), is_exact, text }
 }
 
@@ -98,7 +112,7 @@ pub(super) fn tighter(one: &Bound<Vec<u8>>, other: &Bound<Vec<u8>>, wanted: Orde
 }
 
 pub(super) fn without(known: Known) -> Known {
-    let text = format!("not {}", known.text);
+    let text = known.text.map(|text| format!("not {text}"));
     // The documents that may be meant are all but those that are certainly not; if some doubt remains, it is told.
     Known { lookup: Lookup::Without(Box::new(known.lookup)), is_exact: known.is_exact, text }
 }
@@ -111,13 +125,12 @@ pub(super) fn code_of(value: &Value) -> Vec<u8> {
 
 pub(super) fn equal(place: &Place, constant: &Value) -> Known {
     let lookup = Lookup::Term { path: place.path.clone(), code: code_of(constant) };
-    Known::exact(lookup, format!("{} = {}", place.text, constant.to_json()))
+    Known::exact(lookup, place.words(|path| format!("{path} = {}", constant.to_json())))
 }
 
 /// Any value at the place but these.
 pub(super) fn different(place: &Place, these: Vec<Known>) -> Known {
-    let present = Known::exact(Lookup::Present(place.path.clone()), format!("{} is there", place.text));
-    joined(vec![present, without(joined(these, " or ", Lookup::Or))], " and ", Lookup::And)
+    joined(vec![place.present(), without(joined(these, " or ", Lookup::Or))], " and ", Lookup::And)
 }
 
 /// Values of the kind of `constant` on one side of it; nothing where there is no such order.
@@ -143,7 +156,8 @@ pub(super) fn beside(place: &Place, operator: BinaryOperator, constant: &Value) 
         (Bound::Included(code), behind)
     };
     let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    Some(Known::exact(lookup, format!("{} {} {}", place.text, operator.sign(), constant.to_json())))
+    let words = |path: &IndexPath| format!("{path} {} {}", operator.sign(), constant.to_json());
+    Some(Known::exact(lookup, place.words(words)))
 }
 
 /// Where the codes of a kind begin and end.
@@ -154,7 +168,12 @@ pub(super) fn ends_of(kind: Kind) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 
 pub(super) fn of_kind(place: &Place, kind: Kind) -> Known {
     let (low, high) = ends_of(kind);
-    let name = match kind {
+    let lookup = Lookup::Range { path: place.path.clone(), low, high };
+    Known::exact(lookup, place.words(|path| format!("{path} is of kind {}", kind_name(kind))))
+}
+
+fn kind_name(kind: Kind) -> String {
+    match kind {
         Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal => "number".to_owned(),
         Kind::Null
         | Kind::Bool
@@ -165,15 +184,14 @@ pub(super) fn of_kind(place: &Place, kind: Kind) -> Known {
         | Kind::ObjectId
         | Kind::Array
         | Kind::Object => format!("{kind:?}").to_lowercase(),
-    };
-    let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    Known::exact(lookup, format!("{} is of kind {name}", place.text))
+    }
 }
 
 pub(super) fn starting_with(place: &Place, start: &str) -> Known {
     let (low, high) = bounds_of(start);
     let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    Known::exact(lookup, format!("{} begins with {}", place.text, Value::from(start).to_json()))
+    let words = |path: &IndexPath| format!("{path} begins with {}", Value::from(start).to_json());
+    Known::exact(lookup, place.words(words))
 }
 
 /// Where the codes of texts with a beginning begin and end.

@@ -10,7 +10,7 @@ use plan::query::{
     BinaryOperator, Expression, Function, LikePattern, PathStep, Query, SortKey, Source, UnaryOperator,
 };
 use std::ops::Bound;
-use value::{Kind, Value};
+use value::{Kind, Value, key_kind_bytes};
 
 use super::covered::only_names;
 use super::known::{
@@ -24,25 +24,34 @@ use crate::computed::DOCUMENT;
 /// What the index of a partition knows of the filter of a query; nothing if it cannot help. At no path are more than
 /// `tests_max` values tested, roughly.
 pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests_max: u64) -> Option<Known> {
-    let root = root_names(query)?;
-    Reading { index, root, tests_max }.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
+    let reading = Reading { index, root: root_names(query)?, tests_max, is_told: false };
+    reading.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
+}
+
+/// The same, and in words.
+pub(crate) fn told_of_filter(query: &Query, index: &IndexReader, tests_max: u64) -> Option<Known> {
+    let reading = Reading { index, root: root_names(query)?, tests_max, is_told: true };
+    reading.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
 }
 
 /// The same of any condition on a document, without tests.
-pub(crate) fn of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
-    Reading { index, root: Vec::new(), tests_max: 0 }.condition(condition, true, EXPRESSION_DEPTH_MAX)
+pub(crate) fn told_of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
+    let reading = Reading { index, root: Vec::new(), tests_max: 0, is_told: true };
+    reading.condition(condition, true, EXPRESSION_DEPTH_MAX)
 }
 
-/// The place that an expression names in a document, if the index knows every document there.
-pub(crate) fn place(expression: &Expression, index: &IndexReader) -> Option<Place> {
-    place_of(&names_of(expression)?, index)
+/// The path that an expression names in a document, if the index knows every document there.
+pub(crate) fn path(expression: &Expression, index: &IndexReader) -> Option<IndexPath> {
+    path_of(&names_of(expression)?, index)
 }
 
-/// The place that names lead to.
-pub(crate) fn place_of(names: &[&str], index: &IndexReader) -> Option<Place> {
-    let path = IndexPath::property(names.iter().map(|name| IndexStep::Name(name)));
-    let text = format!("/{}", names.join("/"));
-    (index.covers(&path) == Coverage::Whole).then_some(Place { path, text })
+/// The path that names make, if the index knows every document there.
+pub(crate) fn path_of(names: &[&str], index: &IndexReader) -> Option<IndexPath> {
+    covered(index, IndexPath::property(names.iter().map(|name| IndexStep::Name(name))))
+}
+
+fn covered(index: &IndexReader, path: IndexPath) -> Option<IndexPath> {
+    (index.covers(&path) == Coverage::Whole).then_some(path)
 }
 
 /// The names that lead from the document to a value; at least one.
@@ -59,8 +68,7 @@ pub(crate) fn names_of(expression: &Expression) -> Option<Vec<&str>> {
 
 /// The index path of a sort key, if the index knows every document there.
 pub(crate) fn sort_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPath> {
-    let path = key_path(key, query, index)?;
-    (index.covers(&path) == Coverage::Whole).then_some(path)
+    covered(index, key_path(key, query, index)?)
 }
 
 fn key_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPath> {
@@ -82,19 +90,24 @@ pub(crate) fn composite_path(
     let path_of = |is_turned: bool| {
         let member = |key: &SortKey| Some((key_path(key, query, index)?, key.is_backwards() != is_turned));
         let members: Option<Vec<_>> = keys.iter().map(member).collect();
-        let path = IndexPath::composite(members?);
-        (index.covers(&path) == Coverage::Whole).then_some((path, is_turned))
+        Some((covered(index, IndexPath::composite(members?))?, is_turned))
     };
     path_of(false).or_else(|| path_of(true))
 }
 
-/// Longest code that terms and tuples hold whole, whatever its kind.
+/// Longest code of a scalar that terms and tuples are sure to hold whole.
 const WHOLE_CODE_BYTES_MAX: usize = 64;
+
+/// Whether terms and tuples hold a code whole: of arrays and objects they have a mark only.
+fn is_whole(code: &[u8]) -> bool {
+    let is_of = |kind| code.first().is_some_and(|first| key_kind_bytes(kind).contains(first));
+    code.len() <= WHOLE_CODE_BYTES_MAX && !is_of(Kind::Array) && !is_of(Kind::Object)
+}
 
 /// The code of the one value that all documents of a lookup have at a path, if it fixes one.
 pub(crate) fn fixed_code<'l>(lookup: &'l Lookup, wanted: &IndexPath) -> Option<&'l [u8]> {
     match lookup {
-        Lookup::Term { path, code } if path == wanted && code.len() <= WHOLE_CODE_BYTES_MAX => Some(code),
+        Lookup::Term { path, code } if path == wanted && is_whole(code) => Some(code),
         Lookup::And(parts) => parts.iter().find_map(|part| fixed_code(part, wanted)),
         Lookup::All
         | Lookup::Present(_)
@@ -124,6 +137,8 @@ struct Reading<'a> {
     index: &'a IndexReader,
     root: Vec<&'a str>,
     tests_max: u64,
+    /// Whether what is known is put into words.
+    is_told: bool,
 }
 
 impl Reading<'_> {
@@ -162,7 +177,7 @@ impl Reading<'_> {
         }
         let names = only_names(condition)?;
         let whole: Vec<&str> = self.root.iter().copied().chain(names.iter().copied()).collect();
-        let place = place_of(&whole, self.index)?;
+        let place = self.told(path_of(&whole, self.index)?);
         let is_affordable = self.index.value_bound(&place.path) <= self.tests_max;
         is_affordable.then(|| tested(&place, &names, condition, wanted, bounds))
     }
@@ -213,8 +228,9 @@ impl Reading<'_> {
         right: &Expression,
         wanted: bool,
     ) -> Option<Known> {
-        let distance =
-            spatial::of_comparison(self.index, |part| self.names(part), (operator, left, right), wanted);
+        let names = |part| self.names(part);
+        let comparison = (operator, left, right);
+        let distance = spatial::of_comparison(self.index, names, comparison, wanted, self.is_told);
         if distance.is_some() {
             return distance;
         }
@@ -264,8 +280,7 @@ impl Reading<'_> {
     fn call(&self, function: Function, arguments: &[Expression], wanted: bool) -> Option<Known> {
         let kinds: &[Kind] = match (function, arguments) {
             (Function::IsDefined, [argument]) => {
-                let place = self.place(argument)?;
-                let present = Known::exact(Lookup::Present(place.path), format!("{} is there", place.text));
+                let present = self.place(argument)?.present();
                 return Some(if wanted { present } else { without(present) });
             }
             (Function::StartsWith, [argument, Expression::Constant(Value::String(start))]) if wanted => {
@@ -284,7 +299,7 @@ impl Reading<'_> {
                 return self.containing(argument, elements, true, wanted);
             }
             (Function::StWithin | Function::StIntersects, _) if wanted => {
-                return spatial::of_meeting(self.index, |part| self.names(part), arguments);
+                return spatial::of_meeting(self.index, |part| self.names(part), arguments, self.is_told);
             }
             (Function::IsNull, [_]) => &[Kind::Null],
             (Function::IsBool, [_]) => &[Kind::Bool],
@@ -311,7 +326,7 @@ impl Reading<'_> {
         let named = || {
             let names = self.names(array)?;
             let steps = names.iter().map(|name| IndexStep::Name(name)).chain([IndexStep::Elements]);
-            self.covered(IndexPath::property(steps), format!("/{}/[]", names.join("/")))
+            covered(self.index, IndexPath::property(steps)).map(|path| self.told(path))
         };
         let place = named().or_else(|| self.computed_place(array, Some(IndexStep::Elements)))?;
         let equals = elements.iter().map(|element| {
@@ -330,7 +345,7 @@ impl Reading<'_> {
 
     /// The place that an expression names, if the index knows every document there.
     fn place(&self, expression: &Expression) -> Option<Place> {
-        let named = || place_of(&self.names(expression)?, self.index);
+        let named = || path_of(&self.names(expression)?, self.index).map(|path| self.told(path));
         named().or_else(|| self.computed_place(expression, None))
     }
 
@@ -341,17 +356,19 @@ impl Reading<'_> {
         }
         let mut steps = computed::steps(self.index, expression)?;
         steps.extend(further);
-        let text = computed::text(&steps);
-        self.covered(IndexPath::property(steps), text)
+        covered(self.index, IndexPath::property(steps)).map(|path| self.told(path))
     }
 
-    fn covered(&self, path: IndexPath, text: String) -> Option<Place> {
-        (self.index.covers(&path) == Coverage::Whole).then_some(Place { path, text })
+    fn told(&self, path: IndexPath) -> Place {
+        Place { path, is_told: self.is_told }
     }
 
     /// The names from the document to a value.
     fn names<'e>(&'e self, expression: &'e Expression) -> Option<Vec<&'e str>> {
         let names = names_of(expression)?;
+        if self.root.is_empty() {
+            return Some(names);
+        }
         Some(self.root.iter().copied().chain(names).collect())
     }
 }

@@ -25,21 +25,21 @@ mod tuples;
 mod values;
 
 pub(crate) use known::Known;
-pub(crate) use numbers::NumberWalk;
-pub(crate) use ordered::{OrderKind, OrderedRequest, OrderedStep, OrderedWalk};
+pub(crate) use numbers::{Named, NumberWalk};
+pub(crate) use ordered::{Beginning, OrderKind, OrderedRequest, OrderedStep, OrderedWalk};
 pub(crate) use records::RecordWalk;
 
 use eval::Context;
 use model::Fault;
 use partition::PartitionView;
-use partition::index::{Documents, Lookup};
+use partition::index::{IndexReader, Lookup};
 use plan::StoredDocument;
 use plan::query::{Order, SortKey};
 use std::time::Instant;
 
 use crate::collect::{Collector, Wish};
 use crate::found::QueryMetrics;
-use crate::program::{Input, Layer, Shape};
+use crate::program::{Check, Input, Layer, Shape};
 use crate::task::{OpenPart, Task};
 use counting::Counting;
 use covered::Covered;
@@ -61,50 +61,66 @@ pub(crate) fn comes_by_number(layer: &Layer) -> bool {
     layer.input == Input::Documents && is_unordered
 }
 
-/// All that the index of a view can say about the filter, whatever that costs.
+/// All that the index of a view can say about the filter, whatever that costs; in words too.
 pub(crate) fn known(layer: &Layer, view: &PartitionView) -> Option<Known> {
-    lookup::of_filter(&layer.query, view.index()?, u64::MAX)
+    lookup::told_of_filter(&layer.query, view.index()?, u64::MAX)
 }
 
 /// Whether what the index can say about the filter needs tests of values.
 pub(crate) fn has_tests(layer: &Layer, open: Option<&OpenPart>) -> bool {
     let index = open.and_then(|open| open.view.index());
-    let known = |tests_max| Some(lookup::of_filter(&layer.query, index?, tests_max)?.text);
+    let known = |tests_max| lookup::told_of_filter(&layer.query, index?, tests_max)?.text;
     known(0) != known(u64::MAX)
 }
 
-/// The lookup for the documents that a part is asked for; nothing if the index cannot narrow them cheaply.
-pub(crate) fn narrowed(layer: &Layer, open: &OpenPart) -> Option<Lookup> {
-    narrowed_by(layer, open, TESTS_CHEAP)
+/// How an index narrows the documents that a part is asked for.
+struct Narrowing {
+    lookup: Lookup,
+    /// Whether that says all that the filter says.
+    is_exact: bool,
 }
 
-/// The same with no more values tested at a path than so many.
-fn narrowed_by(layer: &Layer, open: &OpenPart, tests_max: u64) -> Option<Lookup> {
-    let index = open.view.index()?;
-    let known = lookup::of_filter(&layer.query, index, tests_max).map(|known| known.lookup);
-    match (open.part.scope.lookup(), known) {
-        (None, None) => None,
-        (Some(one), None) | (None, Some(one)) => Some(one),
-        (Some(scope), Some(Lookup::And(known))) => Some(Lookup::And([vec![scope], known].concat())),
-        (Some(scope), Some(known)) => Some(Lookup::And(vec![scope, known])),
+impl Narrowing {
+    async fn documents(&self, index: &IndexReader) -> Result<Box<Named>, Fault> {
+        let documents = index.documents(&self.lookup).await?;
+        let is_answered = self.is_exact && documents.is_exact();
+        let check = if is_answered { Check::Nothing } else { Check::Filter };
+        Ok(Box::new(Named { documents, check }))
     }
+}
+
+/// Nothing if the index cannot narrow the documents. At no path are more than `tests_max` values tested, roughly.
+fn narrowed(layer: &Layer, open: &OpenPart, tests_max: u64) -> Option<Narrowing> {
+    let index = open.view.index()?;
+    let known = lookup::of_filter(&layer.query, index, tests_max);
+    let is_exact = known.as_ref().map_or(layer.query.filter.is_none(), |known| known.is_exact);
+    let lookup = match (open.part.scope.lookup(), known.map(|known| known.lookup)) {
+        (None, None) => return None,
+        (Some(one), None) | (None, Some(one)) => one,
+        (Some(scope), Some(Lookup::And(mut known))) => {
+            known.insert(0, scope);
+            Lookup::And(known)
+        }
+        (Some(scope), Some(known)) => Lookup::And(vec![scope, known]),
+    };
+    Some(Narrowing { lookup, is_exact })
 }
 
 /// The documents that the index names without much ado; nothing if all may be meant.
-pub(crate) async fn named_cheaply(layer: &Layer, open: &OpenPart) -> Result<Option<Documents>, Fault> {
-    let (Some(index), Some(lookup)) = (open.view.index(), narrowed(layer, open)) else {
+pub(crate) async fn named_cheaply(layer: &Layer, open: &OpenPart) -> Result<Option<Box<Named>>, Fault> {
+    let (Some(index), Some(narrowing)) = (open.view.index(), narrowed(layer, open, TESTS_CHEAP)) else {
         return Ok(None);
     };
-    let documents = index.documents(&lookup).await?;
-    let is_most = documents.count().saturating_mul(2) > index.document_count();
-    if is_most && index.test_bound(&lookup)? > 0 {
+    let named = narrowing.documents(index).await?;
+    let is_most = named.documents.count().saturating_mul(2) > index.document_count();
+    if is_most && index.test_bound(&narrowing.lookup)? > 0 {
         // The tests said little.
-        return match narrowed_by(layer, open, 0) {
-            Some(lookup) => index.documents(&lookup).await.map(Some),
+        return match narrowed(layer, open, 0) {
+            Some(narrowing) => narrowing.documents(index).await.map(Some),
             None => Ok(None),
         };
     }
-    Ok(Some(documents))
+    Ok(Some(named))
 }
 
 /// Whether it is cheaper to look at all records of a partition than to go on document by document. `seen` documents
@@ -119,7 +135,7 @@ pub(crate) fn is_scan_cheaper(layer: &Layer, seen: u64, found: u64, wanted: u64,
 }
 
 /// The documents that the index names, where it is cheaper to fetch these than to look at all.
-async fn named(layer: &Layer, open: &OpenPart) -> Result<Option<Documents>, Fault> {
+async fn named(layer: &Layer, open: &OpenPart) -> Result<Option<Box<Named>>, Fault> {
     let Some(index) = open.view.index() else {
         return Ok(None);
     };
@@ -127,21 +143,21 @@ async fn named(layer: &Layer, open: &OpenPart) -> Result<Option<Documents>, Faul
         None => index.document_count(),
         Some(scope) => index.estimate(&scope).await?,
     };
-    let plain = narrowed_by(layer, open, 0);
+    let plain = narrowed(layer, open, 0);
     let fetches = match &plain {
-        Some(lookup) => index.estimate(lookup).await?.saturating_mul(FETCH_COST),
+        Some(narrowing) => index.estimate(&narrowing.lookup).await?.saturating_mul(FETCH_COST),
         None => u64::MAX,
     };
-    if let Some(lookup) = narrowed_by(layer, open, total) {
-        let tests = index.test_bound(&lookup)?;
+    if let Some(narrowing) = narrowed(layer, open, total) {
+        let tests = index.test_bound(&narrowing.lookup)?;
         if tests > 0 && tests.saturating_mul(TEST_COST) < fetches.min(total) {
-            let documents = index.documents(&lookup).await?;
-            let is_cheaper = documents.count().saturating_mul(FETCH_COST) < total;
-            return Ok(is_cheaper.then_some(documents));
+            let named = narrowing.documents(index).await?;
+            let is_cheaper = named.documents.count().saturating_mul(FETCH_COST) < total;
+            return Ok(is_cheaper.then_some(named));
         }
     }
     match plain {
-        Some(lookup) if fetches < total => index.documents(&lookup).await.map(Some),
+        Some(narrowing) if fetches < total => narrowing.documents(index).await.map(Some),
         Some(_) | None => Ok(None),
     }
 }
@@ -164,11 +180,19 @@ impl Walk {
         let named = named(layer, &open).await?;
         metrics.index_time += begun.elapsed();
         let OpenPart { part, view } = open;
-        if let Some(documents) = named {
-            let walk = NumberWalk::over_named(view, part.keys, documents, 0, usize::MAX);
+        if let Some(named) = named {
+            let walk = NumberWalk::over_named(view, part.keys, named, 0, usize::MAX);
             return Ok(Walk::Numbers(Box::new(walk)));
         }
         Ok(Walk::Records(RecordWalk::new(view, part.keys)))
+    }
+
+    /// What is left to be found out of the documents.
+    pub(crate) fn check(&self) -> Check {
+        match self {
+            Walk::Records(_) => Check::Filter,
+            Walk::Numbers(walk) => walk.check(),
+        }
     }
 
     /// The next chunk; nothing at the end.
@@ -196,7 +220,7 @@ pub(crate) fn covered_text(layer: &Layer, open: &OpenPart) -> Option<String> {
     let view = &open.view;
     let covered = covered::covered(layer, view.index()?)?;
     let filter = match known(layer, view) {
-        Some(known) if known.is_exact => format!(" where {}", known.text),
+        Some(known) if known.is_exact => format!(" where {}", known.text.unwrap_or_default()),
         Some(_) => return None,
         None if layer.query.filter.is_some() => return None,
         None => String::new(),
@@ -252,17 +276,20 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
         return None;
     }
     let index = open.view.index()?;
-    let within = narrowed(layer, open);
+    let narrowing = narrowed(layer, open, TESTS_CHEAP);
+    let is_exact = narrowing.as_ref().map_or(layer.query.filter.is_none(), |narrowing| narrowing.is_exact);
+    let within = narrowing.map(|narrowing| narrowing.lookup);
     let first = keys.first()?;
     let are_numbers_turned = first.is_backwards();
     let directions = |keys: &[SortKey]| keys.iter().map(SortKey::is_backwards).collect();
     if keys.len() > 1
         && let Some((path, is_backwards)) = lookup::composite_path(keys, &layer.query, index)
     {
-        let begin = lookup::sort_path(first, &layer.query, index)
-            .filter(|_| !is_backwards)
-            .and_then(|path| lookup::fixed_code(within.as_ref()?, &path))
-            .map(|code| tuple_beginning(code, first.is_backwards()));
+        let paths = keys.iter().map_while(|key| {
+            let path = lookup::sort_path(key, &layer.query, index)?;
+            Some((path, key.is_backwards() != is_backwards))
+        });
+        let beginning = within.as_ref().and_then(|within| Beginning::of(within, paths));
         let (kind, keys) = (OrderKind::Tuples, directions(keys));
         return Some(OrderedRequest {
             path,
@@ -271,36 +298,43 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
             are_numbers_turned,
             keys,
             within,
-            begin,
+            is_exact,
+            beginning,
             wanted,
         });
     }
     let path = lookup::sort_path(first, &layer.query, index)?;
     let kind = if keys.len() == 1 { OrderKind::Values } else { OrderKind::FirstValues };
     let (is_backwards, keys) = (are_numbers_turned, directions(&keys[..1]));
-    let begin = None;
-    Some(OrderedRequest { path, kind, is_backwards, are_numbers_turned, keys, within, begin, wanted })
-}
-
-/// What all tuples begin with whose first value has this code.
-fn tuple_beginning(code: &[u8], is_descending: bool) -> Vec<u8> {
-    code.iter().map(|byte| if is_descending { !byte } else { *byte }).collect()
+    let beginning = None;
+    Some(OrderedRequest {
+        path,
+        kind,
+        is_backwards,
+        are_numbers_turned,
+        keys,
+        within,
+        is_exact,
+        beginning,
+        wanted,
+    })
 }
 
 /// Whether to walk documents in the order of the index rather than to look at all of them and sort.
-pub(crate) async fn should_walk_in_order(
-    layer: &Layer,
-    open: &OpenPart,
-    wanted: usize,
-) -> Result<bool, Fault> {
-    let (Some(index), Some(request)) = (open.view.index(), ordering(layer, open, wanted)) else {
+pub(crate) async fn should_walk_in_order(open: &OpenPart, request: &OrderedRequest) -> Result<bool, Fault> {
+    let Some(index) = open.view.index() else {
         return Ok(false);
     };
     let total = index.document_count();
+    let wanted = request.wanted as u64;
+    if wanted.saturating_mul(FETCH_COST) >= total {
+        return Ok(false);
+    }
     let candidates = match &request.within {
-        None => total,
+        // No other document is met on the way.
+        Some(_) if request.beginning.as_ref().is_some_and(|beginning| beginning.is_all) => return Ok(true),
         Some(lookup) => index.estimate(lookup).await?,
+        None => total,
     };
-    let wanted = wanted as u64;
-    Ok(candidates > wanted.saturating_mul(SORT_INSTEAD) && wanted.saturating_mul(FETCH_COST) < total)
+    Ok(candidates > wanted.saturating_mul(SORT_INSTEAD))
 }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::found::QueryMetrics;
+use crate::program::Check;
 
 /// Fewest and most numbers of one chunk.
 const CHUNK_ROWS_MIN: usize = 16;
@@ -33,8 +34,25 @@ pub(crate) struct NumberWalk {
 enum Numbers {
     /// All of some stretches: first and last of each, in order.
     Stretches(VecDeque<(DocumentNumber, DocumentNumber)>),
-    /// Those that an index named, from one on; nothing at the end.
-    Named(Box<Documents>, Option<DocumentNumber>),
+    /// Those that an index named: the next ones, and one more than a chunk has if there are more.
+    Named(Box<Named>, Vec<DocumentNumber>),
+}
+
+/// Documents that an index named.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) documents: Documents,
+    /// What is left to be found out of them.
+    pub(crate) check: Check,
+}
+
+impl Named {
+    /// The numbers of a chunk from `first` on, and one more if there is one.
+    fn next_numbers(&self, first: DocumentNumber, chunk_rows: usize) -> Vec<DocumentNumber> {
+        let mut numbers = Vec::with_capacity(CHUNK_ROWS_MIN);
+        numbers.extend(self.documents.iter_from(Some(first)).take(chunk_rows + 1));
+        numbers
+    }
 }
 
 impl NumberWalk {
@@ -64,13 +82,14 @@ impl NumberWalk {
     pub(crate) fn over_named(
         view: PartitionView,
         keys: KeyRange,
-        documents: Documents,
+        named: Box<Named>,
         first: u64,
         wanted: usize,
     ) -> NumberWalk {
-        let next = DocumentNumber::from_raw(first).and_then(|first| documents.iter_from(Some(first)).next());
-        let numbers = Numbers::Named(Box::new(documents), next);
-        NumberWalk { view, keys, numbers, chunk_rows: first_chunk(wanted) }
+        let chunk_rows = first_chunk(wanted);
+        let first = DocumentNumber::from_raw(first);
+        let next = first.map(|first| named.next_numbers(first, chunk_rows)).unwrap_or_default();
+        NumberWalk { view, keys, numbers: Numbers::Named(named, next), chunk_rows }
     }
 
     /// The same walk from another number on.
@@ -82,7 +101,15 @@ impl NumberWalk {
         let NumberWalk { view, keys, numbers, chunk_rows } = self;
         match numbers {
             Numbers::Stretches(_) => NumberWalk::over_all(view, keys, ordinals, first, chunk_rows),
-            Numbers::Named(documents, _) => NumberWalk::over_named(view, keys, *documents, first, chunk_rows),
+            Numbers::Named(named, _) => NumberWalk::over_named(view, keys, named, first, chunk_rows),
+        }
+    }
+
+    /// What is left to be found out of the documents.
+    pub(crate) fn check(&self) -> Check {
+        match &self.numbers {
+            Numbers::Stretches(_) => Check::Filter,
+            Numbers::Named(named, _) => named.check,
         }
     }
 
@@ -90,7 +117,7 @@ impl NumberWalk {
     pub(crate) fn has_more(&self) -> bool {
         match &self.numbers {
             Numbers::Stretches(stretches) => !stretches.is_empty(),
-            Numbers::Named(_, next) => next.is_some(),
+            Numbers::Named(_, next) => !next.is_empty(),
         }
     }
 
@@ -98,7 +125,7 @@ impl NumberWalk {
     pub(crate) fn next_number(&self) -> u64 {
         let next = match &self.numbers {
             Numbers::Stretches(stretches) => stretches.front().map(|(first, _)| *first),
-            Numbers::Named(_, next) => *next,
+            Numbers::Named(_, next) => next.first().copied(),
         };
         next.map_or(u64::MAX, DocumentNumber::raw)
     }
@@ -126,13 +153,11 @@ impl NumberWalk {
                 page.documents
             }
             Numbers::Named(named, next) => {
-                let Some(first) = next.take() else {
-                    return Ok(Vec::new());
-                };
-                let mut numbers: Vec<_> = named.iter_from(Some(first)).take(self.chunk_rows + 1).collect();
-                let behind = (numbers.len() > self.chunk_rows).then(|| numbers.pop()).flatten();
-                let (documents, fetched) = fetch(&self.view, &self.keys, &numbers).await?;
-                *next = numbers.get(fetched).copied().or(behind);
+                let chunk = &next[..next.len().min(self.chunk_rows)];
+                let (documents, fetched) = fetch(&self.view, &self.keys, chunk).await?;
+                let more_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
+                let first = next.get(fetched).copied();
+                *next = first.map(|first| named.next_numbers(first, more_rows)).unwrap_or_default();
                 metrics.documents_by_index += documents.len() as u64;
                 documents
             }
@@ -160,7 +185,12 @@ pub(super) async fn fetch(
         }
         let found = view.by_numbers(some, keys).await?;
         bytes += found.iter().map(|stored: &StoredDocument| stored.document.bytes().len()).sum::<usize>();
-        documents.extend(found);
+        // Few documents come at once, and are not copied.
+        if documents.is_empty() {
+            documents = found;
+        } else {
+            documents.extend(found);
+        }
         fetched += some.len();
     }
     Ok((documents, fetched))

@@ -1,8 +1,8 @@
 //! Documents in the order of sort keys, as the index of a partition has it.
 //!
 //! A composite index has the order of all keys at once, documents without a value included; it is walked backwards for
-//! the order with all directions turned, and from the value on that a filter fixes for the first key. Otherwise the
-//! values at the path of the first key are walked. Ascending: first the documents without a value at the path, then
+//! the order with all directions turned, and only where its tuples begin with what a filter fixes of the first keys.
+//! Otherwise the values at the path of the first key are walked. Ascending: first the documents without a value at the path, then
 //! value by value. Descending: the other way round. Documents with the same value come by number, in the direction of
 //! the key. Where the index cannot tell their order, because it has only the beginning of long values or because there
 //! are further keys, the documents of that value are given as a heap to be sorted.
@@ -10,15 +10,18 @@
 use kv::{Direction, KeyRange};
 use model::{DocumentNumber, Fault};
 use partition::PartitionView;
-use partition::index::{IndexPath, Lookup, TermWalk, write_tuple_member};
+use partition::index::{Documents, IndexPath, Lookup, TermWalk, write_tuple_member};
 use plan::StoredDocument;
 use std::collections::VecDeque;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
 use value::{Value, decode_key_descending, decode_key_optional, encode_undefined};
 
+use super::lookup::fixed_code;
 use super::numbers::fetch;
 use crate::found::QueryMetrics;
+use crate::program::Check;
 
 /// Fewest and most numbers that are gathered before their documents are fetched.
 const CHUNK_ROWS_MIN: usize = 8;
@@ -48,16 +51,63 @@ pub(crate) struct OrderedRequest {
     pub(crate) keys: Vec<bool>,
     /// The documents that may be wanted; all if nothing is said.
     pub(crate) within: Option<Lookup>,
-    /// No document that may be wanted has a term before this.
-    pub(crate) begin: Option<Vec<u8>>,
+    /// Whether that says all that the filter says.
+    pub(crate) is_exact: bool,
+    /// What the terms of all documents that may be wanted begin with.
+    pub(crate) beginning: Option<Beginning>,
     /// Rows that will do.
     pub(crate) wanted: usize,
 }
 
+/// What tuples begin with whose first values are fixed.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    code: Vec<u8>,
+    /// Whether a document whose tuple begins so is one that the lookup finds, whatever else it has.
+    pub(crate) is_all: bool,
+}
+
+impl Beginning {
+    /// What a lookup fixes of tuples with values at these paths, some of them turned; nothing if not even the first.
+    pub(crate) fn of(
+        within: &Lookup,
+        paths: impl IntoIterator<Item = (IndexPath, bool)>,
+    ) -> Option<Beginning> {
+        let mut code = Vec::new();
+        let mut fixed = Vec::new();
+        for (path, is_turned) in paths {
+            let Some(value) = fixed_code(within, &path) else { break };
+            code.extend(value.iter().map(|byte| if is_turned { !byte } else { *byte }));
+            fixed.push((path, value));
+        }
+        let is_said = |part: &Lookup| fixed.iter().any(|(path, value)| is_term(part, path, value));
+        let parts = if let Lookup::And(parts) = within { parts } else { std::slice::from_ref(within) };
+        let is_all = parts.iter().all(is_said);
+        (!fixed.is_empty()).then_some(Beginning { code, is_all })
+    }
+
+    /// The first code behind all that begin so.
+    fn behind(&self) -> Bound<Vec<u8>> {
+        let Some(last) = self.code.iter().rposition(|byte| *byte != u8::MAX) else {
+            return Bound::Unbounded;
+        };
+        let mut code = self.code[..=last].to_vec();
+        code[last] += 1;
+        Bound::Excluded(code)
+    }
+}
+
+fn is_term(lookup: &Lookup, wanted: &IndexPath, value: &[u8]) -> bool {
+    matches!(lookup, Lookup::Term { path, code } if path == wanted && code == value)
+}
+
+/// The codes of the sort keys of some documents; taken over from the walk, not copied.
+type Codes = Arc<Vec<u8>>;
+
 /// What comes next.
 pub(crate) enum OrderedStep {
-    /// Documents in their order, and the position that all of their rows are before.
-    Sorted(Vec<StoredDocument>, Vec<u8>),
+    /// Documents in their order with the codes of their sort keys, and the position that all of their rows are before.
+    Sorted(Vec<(StoredDocument, Codes)>, Vec<u8>),
     /// Numbers of documents, in no order, that come before all that follow.
     Heap(Vec<DocumentNumber>),
     /// Nothing.
@@ -71,13 +121,14 @@ pub(crate) struct OrderedWalk {
     kind: OrderKind,
     is_backwards: bool,
     are_numbers_turned: bool,
+    check: Check,
     terms: Option<TermWalk>,
     /// Documents without a value, until their turn has come.
     valueless: Option<Vec<DocumentNumber>>,
     /// What is left out of the first documents: those up to a number with this value.
     start: Option<(Vec<u8>, u64)>,
-    /// Numbers whose documents are next, in order, with the code of their value.
-    numbers: VecDeque<(DocumentNumber, Arc<[u8]>)>,
+    /// Numbers whose documents are next, in order, with the codes of their sort keys.
+    numbers: VecDeque<(DocumentNumber, Codes)>,
     heap: Option<Vec<DocumentNumber>>,
     chunk_rows: usize,
 }
@@ -103,17 +154,20 @@ impl OrderedWalk {
             are_numbers_turned,
             keys: directions,
             within,
-            begin,
+            is_exact,
+            beginning,
             wanted,
         } = request;
         let chunk_rows = wanted.clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX);
         let index = view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
         let code = first_code(after, &directions, kind, is_backwards);
         let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
+        let is_all_said = beginning.as_ref().is_some_and(|beginning| beginning.is_all);
         let narrowed = match &within {
-            Some(within) => Some(index.documents(within).await?),
-            None => None,
+            Some(within) if !is_all_said => Some(index.documents(within).await?),
+            Some(_) | None => None,
         };
+        let is_answered = is_exact && narrowed.as_ref().is_none_or(Documents::is_exact);
         // Ascending they come first, descending last; tuples have them among the others.
         let are_valueless_left = code.is_none() || is_in_valueless || is_backwards;
         let valueless = if kind != OrderKind::Tuples && are_valueless_left {
@@ -128,12 +182,21 @@ impl OrderedWalk {
             None
         } else {
             let direction = if is_backwards { Direction::Backward } else { Direction::Forward };
-            let mut from = code.clone().filter(|_| !is_in_valueless).or(begin);
+            let mut from = code.clone().filter(|_| !is_in_valueless);
             if let (OrderKind::Tuples, true, Some(from)) = (kind, is_backwards, &mut from) {
                 // A tuple has a mark behind its values.
                 from.push(u8::MAX);
             }
-            Some(index.walk(&path, direction, from, narrowed.as_ref()).await?)
+            let (first, behind) = match &beginning {
+                Some(beginning) => (Bound::Included(beginning.code.clone()), beginning.behind()),
+                None => (Bound::Unbounded, Bound::Unbounded),
+            };
+            let (low, high) = match (from, direction) {
+                (None, _) => (first, behind),
+                (Some(from), Direction::Forward) => (Bound::Included(from), behind),
+                (Some(from), Direction::Backward) => (first, Bound::Included(from)),
+            };
+            Some(index.walk_between(&path, direction, low, high, narrowed.as_ref()).await?)
         };
         let number = |code: &Vec<u8>| number_behind(after, code.len(), are_numbers_turned);
         let start = code.and_then(|code| number(&code).map(|number| (code, number)));
@@ -144,13 +207,19 @@ impl OrderedWalk {
             kind,
             is_backwards,
             are_numbers_turned,
+            check: if is_answered { Check::Nothing } else { Check::Filter },
             terms,
             valueless,
             start,
-            numbers: VecDeque::new(),
+            numbers: VecDeque::with_capacity(chunk_rows),
             heap: None,
             chunk_rows,
         })
+    }
+
+    /// What is left to be found out of documents that come in order.
+    pub(crate) fn check(&self) -> Check {
+        self.check
     }
 
     /// What comes next.
@@ -165,11 +234,16 @@ impl OrderedWalk {
         let some: Vec<_> = self.numbers.iter().take(self.chunk_rows).map(|(number, _)| *number).collect();
         let (documents, fetched) = fetch(&self.view, &self.keys, &some).await?;
         self.chunk_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
-        let last = self.numbers.drain(..fetched).next_back();
-        let reached = last.map(|(number, code)| self.position_behind(&code, number)).unwrap_or_default();
         metrics.documents_by_index += documents.len() as u64;
         metrics.count_read(&documents, begun.elapsed());
-        Ok(OrderedStep::Sorted(documents, reached))
+        let last = fetched.checked_sub(1).and_then(|last| self.numbers.get(last));
+        let reached = last.map(|(number, codes)| self.position_behind(codes, *number)).unwrap_or_default();
+        let mut looked_at = self.numbers.drain(..fetched);
+        let with_codes = |document: StoredDocument| {
+            let (_, codes) = looked_at.find(|(number, _)| *number == document.number)?;
+            Some((document, codes))
+        };
+        Ok(OrderedStep::Sorted(documents.into_iter().filter_map(with_codes).collect(), reached))
     }
 
     /// Takes the documents of one more value; tells whether there were any.
@@ -212,19 +286,17 @@ impl OrderedWalk {
         if self.are_numbers_turned {
             numbers.reverse();
         }
-        let code: Arc<[u8]> = code.into();
-        self.numbers.extend(numbers.into_iter().map(|number| (number, Arc::clone(&code))));
+        if self.is_backwards {
+            code.iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        let codes: Codes = Arc::new(code);
+        self.numbers.extend(numbers.into_iter().map(|number| (number, Arc::clone(&codes))));
     }
 
-    /// The position behind all rows of a document with values of this code.
-    fn position_behind(&self, code: &[u8], number: DocumentNumber) -> Vec<u8> {
-        let turned = |bytes: &mut dyn Iterator<Item = u8>, is_turned: bool| -> Vec<u8> {
-            bytes.map(|byte| if is_turned { !byte } else { byte }).collect()
-        };
-        let mut position = turned(&mut code.iter().copied(), self.is_backwards);
-        position.extend(turned(&mut number.raw().to_be_bytes().into_iter(), self.are_numbers_turned));
-        position.extend_from_slice(&u32::MAX.to_be_bytes());
-        position
+    /// The position behind all rows of a document with these codes of its sort keys.
+    fn position_behind(&self, codes: &[u8], number: DocumentNumber) -> Vec<u8> {
+        let number = if self.are_numbers_turned { !number.raw() } else { number.raw() };
+        [codes, &number.to_be_bytes(), &u32::MAX.to_be_bytes()].concat()
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) fn of_comparison<'e>(
     names: impl Fn(&'e Expression) -> Option<Vec<&'e str>>,
     (operator, left, right): (BinaryOperator, &'e Expression, &'e Expression),
     wanted: bool,
+    is_told: bool,
 ) -> Option<Known> {
     let (distance, metres, operator) = match (left, right) {
         (distance, Expression::Constant(metres)) => (distance, metres, operator),
@@ -29,7 +30,9 @@ pub(super) fn of_comparison<'e>(
         matches!(operator, BinaryOperator::Less | BinaryOperator::LessOrEqual | BinaryOperator::Equal);
     let metres = metres.as_ref().as_f64().filter(|_| is_bounded)?;
     let (names, constant) = document_and_constant(names, geometries)?;
-    known(index, &names, constant, metres, format!("within {metres} m of"))
+    let known = known(index, &names, constant, metres)?;
+    let text = is_told.then(|| text(&names, &format!("within {metres} m of"), constant));
+    Some(Known { text, ..known })
 }
 
 /// What an index knows of documents whose geometry lies in a constant one, around it, or meets it.
@@ -37,9 +40,11 @@ pub(super) fn of_meeting<'e>(
     index: &IndexReader,
     names: impl Fn(&'e Expression) -> Option<Vec<&'e str>>,
     geometries: &'e [Expression],
+    is_told: bool,
 ) -> Option<Known> {
     let (names, constant) = document_and_constant(names, geometries)?;
-    known(index, &names, constant, 0.0, "near".to_owned())
+    let known = known(index, &names, constant, 0.0)?;
+    Some(Known { text: is_told.then(|| text(&names, "near", constant)), ..known })
 }
 
 fn document_and_constant<'e>(
@@ -54,19 +59,16 @@ fn document_and_constant<'e>(
     }
 }
 
-fn known(
-    index: &IndexReader,
-    names: &[&str],
-    constant: &Value,
-    metres: f64,
-    relation: String,
-) -> Option<Known> {
+fn known(index: &IndexReader, names: &[&str], constant: &Value, metres: f64) -> Option<Known> {
     let path = IndexPath::spatial(names.iter().map(|name| IndexStep::Name(name)));
     if index.covers(&path) != Coverage::Whole {
         return None;
     }
     let lookup = near(&path, constant.as_ref(), metres)?;
+    Some(Known { lookup, is_exact: false, text: None })
+}
+
+fn text(names: &[&str], relation: &str, constant: &Value) -> String {
     let kind = constant.member("type").and_then(|kind| kind.as_ref().as_str()).unwrap_or_default();
-    let text = format!("/{} {relation} a {kind}", names.join("/"));
-    Some(Known { lookup, is_exact: false, text })
+    format!("/{} {relation} a {kind}", names.join("/"))
 }

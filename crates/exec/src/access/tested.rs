@@ -119,7 +119,7 @@ pub(super) fn tested(
         Lookup::Or(vec![tested, missing])
     };
     let word = if wanted { "with" } else { "against" };
-    let text = format!("values at {} {word} {condition}", place.text);
+    let text = place.words(|path| format!("values at {path} {word} {condition}"));
     Known { lookup, is_exact: without_value.is_some(), text }
 }
 

@@ -47,7 +47,6 @@ impl Grouping<'_> {
         collector: &mut Collector,
         metrics: &mut QueryMetrics,
     ) -> Result<bool, Fault> {
-        let query = self.unfiltered();
         let index_paths: Vec<IndexPath> = paths.iter().map(|values| values.path.clone()).collect();
         let tuples_max = (self.counting.count / TUPLES_SHARE).max(TUPLES_MIN);
         let is_plain = paths.iter().all(|values| values.is_plain);
@@ -76,7 +75,7 @@ impl Grouping<'_> {
                 if let Some(extremes) = &mut extremes {
                     held.add(extremes.add(&columns, &places, alike.first)).map_err(query_fault)?;
                 }
-                self.add(&query, &document, ends, alike.count, collector)?;
+                self.add(&document, ends, alike.count, collector)?;
                 if done % TUPLES_AT_A_TIME == TUPLES_AT_A_TIME - 1 {
                     self.context.check_time().map_err(query_fault)?;
                     tokio::task::yield_now().await;

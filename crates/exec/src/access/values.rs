@@ -5,12 +5,12 @@
 //! of which kind a number is either: in the end the first document of each result with a number is read, and the
 //! result is shown as it has it.
 
-use eval::{Context, MatchedRow, for_each_match};
+use eval::{Context, MatchedRow, for_each_row};
 use kv::Direction;
 use model::{DocumentNumber, Fault};
 use partition::index::{Detail, Lookup};
 use plan::StoredDocument;
-use plan::query::{Order, Query, SortKey};
+use plan::query::{Order, SortKey};
 use std::ops::ControlFlow;
 use std::time::Instant;
 use value::{Kind, Value, decode_key, key_kind_bytes};
@@ -22,7 +22,7 @@ use crate::collect::Collector;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
 use crate::position::Item;
-use crate::program::Layer;
+use crate::program::{Check, Layer};
 use crate::task::{OpenPart, Task};
 
 /// Values between two looks at the clock and at other tasks.
@@ -52,7 +52,6 @@ impl Grouping<'_> {
         collector: &mut Collector,
         metrics: &mut QueryMetrics,
     ) -> Result<bool, Fault> {
-        let query = self.unfiltered();
         let index = self.counting.index;
         let within = self.counting.within.as_ref();
         let apart_max = self.apart_max();
@@ -72,7 +71,7 @@ impl Grouping<'_> {
             let value =
                 decode_key(&counted.code).map_err(|_| Fault::Internal("code of a term".to_owned()))?;
             let document = nested(&values.names, value.0);
-            self.add(&query, &document, counted.ends, counted.count, collector)?;
+            self.add(&document, counted.ends, counted.count, collector)?;
             if seen.is_multiple_of(VALUES_AT_A_TIME) {
                 self.context.check_time().map_err(query_fault)?;
                 tokio::task::yield_now().await;
@@ -80,15 +79,10 @@ impl Grouping<'_> {
         }
         if left > 0 {
             let ends = if values.needs_ends { self.valueless_ends(values).await? } else { None };
-            self.add(&query, &Value::Object(Vec::new()), ends, left, collector)?;
+            self.add(&Value::Object(Vec::new()), ends, left, collector)?;
         }
         self.finish(&apart, collector, metrics).await?;
         Ok(true)
-    }
-
-    /// The query without its filter, which the index has answered.
-    pub(super) fn unfiltered(&self) -> Query {
-        Query { filter: None, ..self.layer.query.clone() }
     }
 
     /// Documents that are read instead of their values; with more the other way is cheaper.
@@ -114,18 +108,18 @@ impl Grouping<'_> {
         Ok(documents.and_then(|documents| documents.iter().next().zip(documents.iter_back_from(None).next())))
     }
 
-    /// Adds the row of a document that stands for so many.
+    /// Adds the row of a document that stands for so many; the index has answered the filter.
     pub(super) fn add(
         &self,
-        query: &Query,
         document: &Value,
         ends: Ends,
         times: u64,
         collector: &mut Collector,
     ) -> Result<(), Fault> {
         let tie = self.tie(ends);
-        let item = Item { tie: &tie, stored: None };
-        for_each_match(self.context, query, Some(document.as_ref()), None, &mut |row| {
+        let item = Item { tie: &tie, stored: None, keys: None };
+        let root = Some(document.as_ref());
+        for_each_row(self.context, &self.layer.query, root, None, &mut |row| {
             collector.add_times(self.layer, row, item, times)?;
             Ok(ControlFlow::Continue(()))
         })
@@ -164,9 +158,9 @@ impl Grouping<'_> {
             metrics.count_read(&documents, begun.elapsed());
             for stored in &documents {
                 let tie = stored.number.raw().to_be_bytes();
-                let item = Item { tie: &tie, stored: Some(stored) };
-                let system = &self.task.program.system;
-                self.layer.for_each_match(self.context, system, stored, &mut |row| {
+                let item = Item { tie: &tie, stored: Some(stored), keys: None };
+                let (system, document) = (&self.task.program.system, (stored, Check::Filter));
+                self.layer.for_each_match(self.context, system, document, &mut |row| {
                     take(row, item)?;
                     Ok(ControlFlow::Continue(()))
                 })?;

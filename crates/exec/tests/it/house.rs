@@ -206,7 +206,7 @@ impl House {
         items_max: usize,
         resume: Option<Resume>,
     ) -> Result<Page, Fault> {
-        let program = Arc::new(Program::new(query, &self.computed, SYSTEM)?);
+        let program = Arc::new(Program::new(Arc::new(query.clone()), &self.computed, SYSTEM)?);
         let request = PageRequest { program, items_max, bytes_max: 1 << 20, resume, bounds: self.bounds };
         exec::page(request, parts.to_vec(), self.clock.clone()).await
     }

@@ -79,6 +79,11 @@ pub(crate) fn shorten(code: &[u8]) -> (Cow<'_, [u8]>, bool) {
     (Cow::Owned(cut), true)
 }
 
+/// The code of a value as the terms of a path have it, and whether they have it for other values too.
+pub(crate) fn term_code<'c>(path: &IndexPath, code: &'c [u8]) -> (Cow<'c, [u8]>, bool) {
+    if path.is_property() { shorten(code) } else { (Cow::Borrowed(code), path.is_spatial()) }
+}
+
 /// Whether a term's code is only the beginning of the real one.
 pub(crate) fn is_cut(path: &IndexPath, code: &[u8]) -> bool {
     if path.is_property() {
@@ -108,12 +113,6 @@ pub(crate) struct CodeRange {
 }
 
 impl CodeRange {
-    /// Only `code`.
-    pub(crate) fn point(path: &IndexPath, code: &[u8]) -> CodeRange {
-        let bound = Bound::Included(code.to_vec());
-        CodeRange::new(path, &bound, &bound)
-    }
-
     /// Codes as terms have them, taken as they are.
     pub(crate) fn raw(low: Bound<Vec<u8>>, high: Bound<Vec<u8>>) -> CodeRange {
         CodeRange { low, high, doubtful: Vec::new(), is_all_doubtful: false }
@@ -152,6 +151,16 @@ impl CodeRange {
         };
         let (low, high) = (shortened(low), shortened(high));
         CodeRange { low: without_present(low), high, doubtful, is_all_doubtful: false }
+    }
+
+    /// Bytes that all codes of the interval begin with alike: those that its ends do.
+    pub(crate) fn alike(&self) -> usize {
+        match (&self.low, &self.high) {
+            (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => {
+                low.iter().zip(high).take_while(|(low, high)| low == high).count()
+            }
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => 0,
+        }
     }
 
     /// Whether a code of the interval may stand for values outside.

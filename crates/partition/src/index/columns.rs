@@ -94,8 +94,8 @@ impl IndexReader {
         within: Option<&Documents>,
     ) -> Result<Option<Columns>, Fault> {
         let Some(piece) = self.pieces.get(piece).zip(Some(piece)) else { return Ok(None) };
-        let live = match within.and_then(|within| within.parts.get(piece.1)) {
-            Some(part) => part.ranks.clone(),
+        let live = match within.and_then(|within| within.ranks.get(piece.1)) {
+            Some(ranks) => ranks.clone(),
             None => ranks::full(piece.0.numbers().len()) - piece.0.dead(),
         };
         let mut columns = Columns { piece: piece.0.clone(), live, columns: Vec::with_capacity(paths.len()) };
@@ -114,7 +114,7 @@ impl IndexReader {
         match piece {
             Piece::Segment(piece) => {
                 let segment = &piece.segment;
-                for term in segment.find_range(path.code(), &range) {
+                for term in segment.find_range(path.code(), &range, &mut 0) {
                     column.push(path, segment.code(term), &segment.posting(term));
                 }
             }

@@ -4,42 +4,37 @@ use crate::index::piece::Piece;
 use crate::index::ranks;
 use model::DocumentNumber;
 use roaring::RoaringBitmap;
+use std::sync::Arc;
 
 /// Documents that a lookup found.
 #[derive(Clone, Debug)]
 pub struct Documents {
-    /// One per piece of the reader, in its order.
-    pub(crate) parts: Vec<Part>,
+    /// Those of the reader.
+    pub(crate) pieces: Arc<[Piece]>,
+    /// The documents of each piece.
+    pub(crate) ranks: Vec<RoaringBitmap>,
     pub(crate) exact: bool,
-}
-
-/// The documents of one piece.
-#[derive(Clone, Debug)]
-pub(crate) struct Part {
-    pub(crate) piece: Piece,
-    pub(crate) ranks: RoaringBitmap,
 }
 
 impl Documents {
     /// How many there are.
     pub fn count(&self) -> u64 {
-        self.parts.iter().map(|part| part.ranks.len()).sum()
+        self.ranks.iter().map(RoaringBitmap::len).sum()
     }
 
     /// Takes documents off.
     pub fn remove(&mut self, numbers: &[DocumentNumber]) {
-        for part in &mut self.parts {
-            let universe = part.piece.numbers();
+        for (piece, set) in self.pieces.iter().zip(&mut self.ranks) {
+            let universe = piece.numbers();
             for rank in numbers.iter().filter_map(|number| universe.binary_search(number).ok()) {
-                part.ranks.remove(ranks::count(rank));
+                set.remove(ranks::count(rank));
             }
         }
     }
 
     /// How many of them are also among `others`, which came from the same reader.
     pub fn count_in(&self, others: &Documents) -> u64 {
-        let pairs = self.parts.iter().zip(&others.parts);
-        pairs.map(|(part, other)| part.ranks.intersection_len(&other.ranks)).sum()
+        self.ranks.iter().zip(&others.ranks).map(|(set, other)| set.intersection_len(other)).sum()
     }
 
     /// Whether every one of them is wanted. If not, some may have another value than the one asked for, and the
@@ -50,10 +45,15 @@ impl Documents {
 
     /// Whether a document is among them.
     pub fn contains(&self, number: DocumentNumber) -> bool {
-        self.parts.iter().any(|part| {
-            let rank = part.piece.numbers().binary_search(&number);
-            rank.is_ok_and(|rank| part.ranks.contains(ranks::count(rank)))
+        self.parts().any(|(numbers, set)| {
+            numbers.binary_search(&number).is_ok_and(|rank| set.contains(ranks::count(rank)))
         })
+    }
+
+    /// The universes of the pieces that have some of the documents, and which those are.
+    fn parts(&self) -> impl Iterator<Item = (&[DocumentNumber], &RoaringBitmap)> {
+        let parts = self.pieces.iter().zip(&self.ranks).filter(|(_, set)| !set.is_empty());
+        parts.map(|(piece, set)| (piece.numbers(), set))
     }
 
     /// The numbers, ascending.
@@ -63,9 +63,8 @@ impl Documents {
 
     /// The numbers, ascending, from `first` on or from the beginning.
     pub fn iter_from(&self, first: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts.iter().filter(|part| !part.ranks.is_empty()).filter_map(|part| {
-            let numbers = part.piece.numbers();
-            let mut ranks = part.ranks.iter();
+        let heads = self.parts().filter_map(|(numbers, set)| {
+            let mut ranks = set.iter();
             let is_begun = |first: &DocumentNumber| numbers.first().is_some_and(|number| number < first);
             if let Some(first) = first.filter(is_begun) {
                 ranks.advance_to(ranks::count(numbers.partition_point(|number| *number < first)));
@@ -81,10 +80,9 @@ impl Documents {
 
     /// The numbers, descending, from `last` on or from the end.
     pub fn iter_back_from(&self, last: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts.iter().filter_map(|part| {
-            let numbers = part.piece.numbers();
+        let heads = self.parts().filter_map(|(numbers, set)| {
             let end = last.map_or(numbers.len(), |last| numbers.partition_point(|number| *number <= last));
-            Head::new(numbers, part.ranks.range(..ranks::count(end)).rev())
+            Head::new(numbers, set.range(..ranks::count(end)).rev())
         });
         let mut heads: Vec<_> = heads.collect();
         std::iter::from_fn(move || {

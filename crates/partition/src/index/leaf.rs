@@ -1,8 +1,8 @@
 //! A leaf of a lookup, answered by the terms of one piece.
 
-use crate::index::code::{CodeRange, PRESENT, is_cut};
+use crate::index::code::{CodeRange, PRESENT, is_cut, term_code};
 use crate::index::lookup::{Answer, Lookup, ValueTest, Verdict};
-use crate::index::path::IndexPath;
+use crate::index::path::{IndexPath, LOGICAL_KEYS};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::{self, Gathering, Posting};
 use crate::index::run_cursor::Source;
@@ -15,111 +15,147 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 /// See the file's head.
-pub(crate) enum Leaf {
-    All,
-    Present(IndexPath),
-    Codes {
-        path: IndexPath,
-        range: Arc<CodeRange>,
-        test: Option<ValueTest>,
-    },
-    /// One code, and the key of its term.
-    Code {
-        path: IndexPath,
-        range: Arc<CodeRange>,
-        key: Vec<u8>,
-    },
+pub(crate) struct Leaf<'l> {
+    path: &'l IndexPath,
+    wanted: Wanted<'l>,
+    /// The field of the path in the segment that was asked last.
+    field: usize,
 }
 
-impl Leaf {
-    pub(crate) fn new(lookup: &Lookup) -> Leaf {
+/// What is wanted at the path.
+enum Wanted<'l> {
+    /// All documents, whatever they have there.
+    All,
+    /// Any value.
+    Present,
+    /// Codes of a range.
+    Codes { range: Arc<CodeRange>, test: Option<&'l ValueTest> },
+    /// One code, behind the path in the key of its term.
+    Code { key: Vec<u8>, is_doubtful: bool },
+}
+
+impl<'l> Leaf<'l> {
+    pub(crate) fn new(lookup: &'l Lookup) -> Leaf<'l> {
         match lookup {
-            Lookup::Term { path, code } => Leaf::codes(path.clone(), CodeRange::point(path, code)),
-            Lookup::Range { path, low, high } => Leaf::codes(path.clone(), CodeRange::new(path, low, high)),
+            Lookup::Term { path, code } => Leaf::point(path, code),
+            Lookup::Range { path, low, high } => Leaf::codes(path, CodeRange::new(path, low, high)),
             Lookup::Tested { path, low, high, test } => {
                 let range = Arc::new(CodeRange::new(path, low, high));
-                Leaf::Codes { path: path.clone(), range, test: Some(test.clone()) }
+                Leaf::wanted(path, Wanted::Codes { range, test: Some(test) })
             }
-            Lookup::Present(path) => Leaf::Present(path.clone()),
-            Lookup::Logical(prefix) => {
-                let path = IndexPath::logical();
-                let range = CodeRange::point(&path, prefix);
-                Leaf::codes(path, range)
-            }
+            Lookup::Present(path) => Leaf::wanted(path, Wanted::Present),
+            Lookup::Logical(prefix) => Leaf::point(&LOGICAL_KEYS, prefix),
             Lookup::Effective(EffectiveRange { min, max }) => {
-                let path = IndexPath::logical();
                 let low = Bound::Included(min.as_bytes().to_vec());
                 let high = Bound::Excluded(max.as_bytes().to_vec());
-                let range = CodeRange::new(&path, &low, &high);
-                Leaf::codes(path, range)
+                Leaf::codes(&LOGICAL_KEYS, CodeRange::new(&LOGICAL_KEYS, &low, &high))
             }
             // The others are no leaves.
-            Lookup::All | Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_) => Leaf::All,
+            Lookup::All | Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_) => {
+                Leaf::wanted(&LOGICAL_KEYS, Wanted::All)
+            }
         }
     }
 
-    fn codes(path: IndexPath, range: CodeRange) -> Leaf {
+    fn wanted(path: &'l IndexPath, wanted: Wanted<'l>) -> Leaf<'l> {
+        Leaf { path, wanted, field: 0 }
+    }
+
+    fn point(path: &'l IndexPath, code: &[u8]) -> Leaf<'l> {
+        let (code, is_doubtful) = term_code(path, code);
+        Leaf::wanted(path, Wanted::Code { key: [path.code(), &code].concat(), is_doubtful })
+    }
+
+    fn codes(path: &'l IndexPath, range: CodeRange) -> Leaf<'l> {
         if let Some(code) = range.as_point() {
-            let key = [path.code(), code].concat();
-            return Leaf::Code { path, range: Arc::new(range), key };
+            let is_doubtful = range.is_doubtful(code);
+            return Leaf::wanted(path, Wanted::Code { key: [path.code(), code].concat(), is_doubtful });
         }
-        Leaf::Codes { path, range: Arc::new(range), test: None }
+        Leaf::wanted(path, Wanted::Codes { range: Arc::new(range), test: None })
     }
 
     /// The documents of one piece, the dead ones among them.
-    pub(crate) async fn answer(&self, source: &Source, piece: &Piece) -> Result<Answer, Fault> {
-        match (self, piece) {
-            (Leaf::All, piece) => Ok(Answer::exact(ranks::full(piece.numbers().len()))),
-            (Leaf::Present(path), Piece::Segment(piece)) => Ok(present_in_segment(path, &piece.segment)),
-            (Leaf::Present(path), Piece::Run(piece)) => present_in_run(path, source, piece).await,
-            (Leaf::Codes { path, range, test }, Piece::Segment(piece)) => {
-                Ok(codes_in_segment(path, range, test.as_ref(), &piece.segment))
+    pub(crate) async fn answer(&mut self, source: &Source, piece: &Piece) -> Result<Answer, Fault> {
+        match piece {
+            Piece::Segment(piece) => Ok(self.answer_in_segment(&piece.segment)),
+            Piece::Run(piece) => self.answer_in_run(source, piece).await,
+        }
+    }
+
+    fn answer_in_segment(&mut self, segment: &Segment) -> Answer {
+        let universe = segment.numbers().len();
+        match &self.wanted {
+            Wanted::All => Answer::exact(ranks::full(universe)),
+            Wanted::Present => present_in_segment(self.path, segment, &mut self.field),
+            Wanted::Codes { range, test } => {
+                codes_in_segment(self.path, range, *test, segment, &mut self.field)
             }
-            (Leaf::Code { path, range, .. }, Piece::Segment(piece)) => {
-                let segment = &piece.segment;
-                let term = segment.find_range(path.code(), range).next();
-                Ok(code_answer(range, term.map(|term| segment.posting(term)), segment.numbers().len()))
+            Wanted::Code { key, is_doubtful } => {
+                let term = find_in_segment(self.path, key, segment, &mut self.field);
+                code_answer(*is_doubtful, term.map(|term| segment.posting(term)), universe)
             }
-            (Leaf::Code { range, key, .. }, Piece::Run(piece)) => {
+        }
+    }
+
+    async fn answer_in_run(&self, source: &Source, piece: &RunPiece) -> Result<Answer, Fault> {
+        let universe = piece.run.numbers.len();
+        match &self.wanted {
+            Wanted::All => Ok(Answer::exact(ranks::full(universe))),
+            Wanted::Present => present_in_run(self.path, source, piece).await,
+            Wanted::Codes { range, test } => codes_in_run(self.path, range, *test, source, piece).await,
+            Wanted::Code { key, is_doubtful } => {
                 let posting = source.find(&piece.run, key).await?;
-                Ok(code_answer(range, posting, piece.run.numbers.len()))
-            }
-            (Leaf::Codes { path, range, test }, Piece::Run(piece)) => {
-                codes_in_run(path, range, test.as_ref(), source, piece).await
+                Ok(code_answer(*is_doubtful, posting, universe))
             }
         }
     }
 
     /// An upper bound of the documents in one piece.
-    pub(crate) async fn bound(&self, source: &Source, piece: &Piece) -> Result<u64, Fault> {
-        match (self, piece) {
-            (Leaf::All, piece) => Ok(piece.live_count()),
-            (Leaf::Present(path), Piece::Segment(SegmentPiece { segment, .. })) => {
-                let first = segment.find_path(path.code()).next();
-                Ok(first.map_or(0, |term| segment.posting_count(term) as u64))
+    pub(crate) async fn bound(&mut self, source: &Source, piece: &Piece) -> Result<u64, Fault> {
+        match piece {
+            Piece::Segment(piece) => Ok(self.bound_in_segment(piece)),
+            Piece::Run(piece) => self.bound_in_run(source, piece).await,
+        }
+    }
+
+    fn bound_in_segment(&mut self, piece: &SegmentPiece) -> u64 {
+        let (segment, field) = (&*piece.segment, &mut self.field);
+        let count = |term: Option<usize>| term.map_or(0, |term| segment.posting_count(term) as u64);
+        match &self.wanted {
+            Wanted::All => piece.live_count(),
+            Wanted::Present => count(segment.find_path(self.path.code(), field).next()),
+            Wanted::Codes { range, .. } => {
+                posting_sum(segment, segment.find_range(self.path.code(), range, field))
             }
-            (
-                Leaf::Codes { path, range, .. } | Leaf::Code { path, range, .. },
-                Piece::Segment(SegmentPiece { segment, .. }),
-            ) => Ok(posting_sum(segment, segment.find_range(path.code(), range))),
-            (Leaf::Present(path), Piece::Run(piece)) => {
-                let terms = run_terms(source, piece, path, &Arc::new(present_range())).await?;
+            Wanted::Code { key, .. } => count(find_in_segment(self.path, key, segment, field)),
+        }
+    }
+
+    async fn bound_in_run(&self, source: &Source, piece: &RunPiece) -> Result<u64, Fault> {
+        match &self.wanted {
+            Wanted::All => Ok(piece.live_count()),
+            Wanted::Present => {
+                let terms = run_terms(source, piece, self.path, &Arc::new(present_range())).await?;
                 Ok(terms.peek().map_or(0, |entry| entry.count))
             }
-            (Leaf::Code { key, .. }, Piece::Run(piece)) => source.count(&piece.run, key).await,
-            (Leaf::Codes { path, range, .. }, Piece::Run(piece)) => {
-                Ok(range_bound_in_run(path, range, piece))
-            }
+            Wanted::Codes { range, .. } => Ok(range_bound_in_run(self.path, range, piece)),
+            Wanted::Code { key, .. } => source.count(&piece.run, key).await,
         }
     }
 
     /// An upper bound of the values that are tested in one piece, roughly.
-    pub(crate) fn test_bound(&self, piece: &Piece) -> u64 {
-        match self {
-            Leaf::Codes { path, range, test: Some(_) } => value_bound(path, range, piece),
-            Leaf::Codes { .. } | Leaf::Code { .. } | Leaf::All | Leaf::Present(_) => 0,
+    pub(crate) fn test_bound(&mut self, piece: &Piece) -> u64 {
+        match &self.wanted {
+            Wanted::Codes { range, test: Some(_) } => value_bound(self.path, range, piece, &mut self.field),
+            Wanted::Codes { .. } | Wanted::Code { .. } | Wanted::All | Wanted::Present => 0,
         }
     }
+}
+
+/// The term with a key, a path and the code behind it.
+fn find_in_segment(path: &IndexPath, key: &[u8], segment: &Segment, field: &mut usize) -> Option<usize> {
+    let code = key.get(path.code().len()..).filter(|code| !code.is_empty())?;
+    segment.find_term(path.code(), code, field)
 }
 
 /// The range of the mark of presence alone.
@@ -136,8 +172,8 @@ async fn run_terms(
     RunTerms::new(source, piece, Direction::Forward, path, range).await
 }
 
-fn present_in_segment(path: &IndexPath, segment: &Segment) -> Answer {
-    let term = segment.find_path(path.code()).next().filter(|term| segment.code(*term) == PRESENT);
+fn present_in_segment(path: &IndexPath, segment: &Segment, field: &mut usize) -> Answer {
+    let term = segment.find_path(path.code(), field).next().filter(|term| segment.code(*term) == PRESENT);
     let universe = segment.numbers().len();
     Answer::exact(term.map(|term| segment.posting(term).to_set(universe)).unwrap_or_default())
 }
@@ -149,10 +185,9 @@ async fn present_in_run(path: &IndexPath, source: &Source, piece: &RunPiece) -> 
     Ok(Answer::exact(found.unwrap_or_default()))
 }
 
-/// The documents of the one code of a range.
-fn code_answer(range: &CodeRange, posting: Option<Posting<'_>>, universe: usize) -> Answer {
+/// The documents of one code.
+fn code_answer(is_doubtful: bool, posting: Option<Posting<'_>>, universe: usize) -> Answer {
     let ranks = posting.map(|posting| posting.into_set(universe)).unwrap_or_default();
-    let is_doubtful = range.as_point().is_some_and(|code| range.is_doubtful(code));
     if is_doubtful && !ranks.is_empty() {
         return Answer { possible: ranks, certain: Some(RoaringBitmap::new()) };
     }
@@ -164,9 +199,10 @@ fn codes_in_segment(
     range: &CodeRange,
     test: Option<&ValueTest>,
     segment: &Segment,
+    field: &mut usize,
 ) -> Answer {
     let mut found = Found::new(segment.numbers().len());
-    for term in segment.find_range(path.code(), range) {
+    for term in segment.find_range(path.code(), range, field) {
         let verdict = verdict(path, range, test, segment.code(term));
         found.add(verdict, segment.posting(term));
     }
@@ -248,10 +284,10 @@ fn posting_sum(segment: &Segment, terms: Range<usize>) -> u64 {
 /// Terms that a block has at most, roughly: the shortest take so many bytes.
 const TERMS_PER_BLOCK: u64 = 1024;
 
-/// An upper bound of the different codes in a range, roughly.
-pub(crate) fn value_bound(path: &IndexPath, range: &CodeRange, piece: &Piece) -> u64 {
+/// An upper bound of the different codes in a range, roughly; `field` as for [`Segment::find_path`].
+pub(crate) fn value_bound(path: &IndexPath, range: &CodeRange, piece: &Piece, field: &mut usize) -> u64 {
     match piece {
-        Piece::Segment(piece) => piece.segment.find_range(path.code(), range).len() as u64,
+        Piece::Segment(piece) => piece.segment.find_range(path.code(), range, field).len() as u64,
         Piece::Run(piece) => {
             let (first, last) = blocks_of(path, range, piece);
             let blocks = (last - first + 1) as u64;

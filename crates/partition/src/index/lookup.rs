@@ -3,6 +3,7 @@
 //! The code of a long value is cut, so a term may stand for wanted and unwanted values. An answer therefore has two
 //! ends: what is possible and what is certain; they are one where nothing was cut. "Not" turns them round.
 
+use crate::index::leaf::Leaf;
 use crate::index::path::IndexPath;
 use crate::index::ranks;
 use bytes::Bytes;
@@ -133,13 +134,13 @@ impl Answer {
 
 impl Lookup {
     /// The lookups that terms answer, in the order in which [`Lookup::combine`] takes their answers.
-    pub(crate) fn leaves(&self) -> Result<Vec<&Lookup>, Fault> {
+    pub(crate) fn leaves(&self) -> Result<Vec<Leaf<'_>>, Fault> {
         let mut leaves = Vec::new();
         self.gather(LOOKUP_DEPTH_MAX, &mut leaves)?;
         Ok(leaves)
     }
 
-    fn gather<'a>(&'a self, levels_left: usize, leaves: &mut Vec<&'a Lookup>) -> Result<(), Fault> {
+    fn gather<'a>(&'a self, levels_left: usize, leaves: &mut Vec<Leaf<'a>>) -> Result<(), Fault> {
         let Some(levels_left) = levels_left.checked_sub(1) else {
             return Err(Fault::Internal("an index lookup is nested too deeply".to_owned()));
         };
@@ -150,7 +151,7 @@ impl Lookup {
             | Lookup::Range { .. }
             | Lookup::Tested { .. }
             | Lookup::Logical(_)
-            | Lookup::Effective(_) => leaves.push(self),
+            | Lookup::Effective(_) => leaves.push(Leaf::new(self)),
             Lookup::And(parts) | Lookup::Or(parts) => {
                 parts.iter().try_for_each(|part| part.gather(levels_left, leaves))?;
             }
@@ -159,8 +160,7 @@ impl Lookup {
         Ok(())
     }
 
-    /// Whether all its leaves must agree, so that one without documents settles it. An answer that is missing then
-    /// counts as one without documents.
+    /// Whether all its leaves must agree, so that one without documents settles it.
     pub(crate) fn is_and_of_leaves(&self) -> bool {
         let is_leaf = |part: &Lookup| !matches!(part, Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_));
         match self {

@@ -18,6 +18,9 @@ use model::policy::IndexSegment;
 /// The bytes of a path; documents may have longer ones, which are not indexed.
 pub(crate) const PATH_BYTES_MAX: usize = 4096;
 
+/// Bytes of a path that room is made for at once.
+const PATH_BYTES_EXPECTED: usize = 48;
+
 const LOGICAL: u8 = 0x10;
 const PROPERTY: u8 = 0x20;
 const COMPOSITE: u8 = 0x30;
@@ -31,8 +34,10 @@ const DESCENDING: u8 = 0x03;
 const NAME_END: [u8; 2] = [0x00, 0x01];
 const ZERO_ESCAPED: [u8; 2] = [0x00, 0xff];
 
-/// The path of the terms that hold a document's logical key.
+/// The code of the path of the terms that hold a document's logical key.
 pub(crate) const LOGICAL_PATH: &[u8] = &[LOGICAL];
+/// The path of those terms.
+pub(crate) static LOGICAL_KEYS: IndexPath = IndexPath { code: Bytes::from_static(LOGICAL_PATH) };
 
 /// One step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +67,8 @@ impl IndexPath {
                 PathStep::Computed(name) => code.enter_computed(name),
             };
         }
-        IndexPath { code: Bytes::copy_from_slice(code.closed()) }
+        code.closed();
+        IndexPath { code: code.bytes.into() }
     }
 
     /// The tuples of a composite index: the path of each member, and whether it descends.
@@ -92,10 +98,6 @@ impl IndexPath {
     pub fn spatial<'a>(steps: impl IntoIterator<Item = PathStep<'a>>) -> IndexPath {
         let path = IndexPath::property(steps);
         IndexPath { code: [&[SPATIAL][..], &path.code].concat().into() }
-    }
-
-    pub(crate) fn logical() -> IndexPath {
-        IndexPath { code: Bytes::from_static(LOGICAL_PATH) }
     }
 
     pub(crate) fn code(&self) -> &[u8] {
@@ -158,6 +160,19 @@ impl IndexPath {
     }
 }
 
+/// The steps to the values, as `/name/[]/name`.
+impl std::fmt::Display for IndexPath {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for segment in self.segments().unwrap_or_default() {
+            match segment {
+                IndexSegment::Name(name) => write!(formatter, "/{name}")?,
+                IndexSegment::Elements => formatter.write_str("/[]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Length of the path that a key of a term begins with.
 pub(crate) fn path_length(key: &[u8]) -> Option<usize> {
     match *key.first()? {
@@ -199,7 +214,9 @@ pub(crate) struct PathCode {
 
 impl Default for PathCode {
     fn default() -> PathCode {
-        PathCode { bytes: vec![PROPERTY], length: 1 }
+        let mut bytes = Vec::with_capacity(PATH_BYTES_EXPECTED);
+        bytes.push(PROPERTY);
+        PathCode { bytes, length: 1 }
     }
 }
 
@@ -275,6 +292,7 @@ mod tests {
             vec![Computed("a"), Elements, Name("b")],
             vec![],
         ];
+        assert_eq!(IndexPath::property(paths[2].clone()).to_string(), "/a/[]/b");
         let codes: Vec<IndexPath> = paths.iter().map(|steps| IndexPath::property(steps.clone())).collect();
         for (index, code) in codes.iter().enumerate() {
             let seen = |path: &IndexPath| {

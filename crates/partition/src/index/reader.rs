@@ -1,8 +1,8 @@
 //! Reading the index: lookups and walks over all pieces of one consistent state.
 
 use crate::index::code::CodeRange;
-use crate::index::documents::{Documents, Part};
-use crate::index::leaf::{Leaf, value_bound};
+use crate::index::documents::Documents;
+use crate::index::leaf::value_bound;
 use crate::index::lookup::Lookup;
 use crate::index::memory::IndexMemory;
 use crate::index::path::IndexPath;
@@ -80,13 +80,14 @@ impl IndexReader {
     /// A cheap upper bound of the different values at a path, or rather of what it costs to walk them.
     pub fn value_bound(&self, path: &IndexPath) -> u64 {
         let range = CodeRange::new(path, &Bound::Unbounded, &Bound::Unbounded);
-        self.pieces.iter().map(|piece| value_bound(path, &range, piece)).sum()
+        let mut field = 0;
+        self.pieces.iter().map(|piece| value_bound(path, &range, piece, &mut field)).sum()
     }
 
     /// A cheap upper bound of the values that a lookup tests, roughly.
     pub fn test_bound(&self, lookup: &Lookup) -> Result<u64, Fault> {
-        let leaves: Vec<Leaf> = lookup.leaves()?.into_iter().map(Leaf::new).collect();
-        let bound = |piece: &Piece| leaves.iter().map(|leaf| leaf.test_bound(piece)).sum::<u64>();
+        let mut leaves = lookup.leaves()?;
+        let bound = |piece: &Piece| leaves.iter_mut().map(|leaf| leaf.test_bound(piece)).sum::<u64>();
         Ok(self.pieces.iter().map(bound).sum())
     }
 
@@ -95,15 +96,15 @@ impl IndexReader {
     }
 
     async fn estimate_unwatched(&self, lookup: &Lookup) -> Result<u64, Fault> {
-        let leaves: Vec<Leaf> = lookup.leaves()?.into_iter().map(Leaf::new).collect();
+        let mut leaves = lookup.leaves()?;
+        let mut bounds = Vec::with_capacity(leaves.len());
         let source = self.source();
         let mut total = 0;
         for piece in &*self.pieces {
-            let mut bounds = Vec::with_capacity(leaves.len());
-            for leaf in &leaves {
+            for leaf in &mut leaves {
                 bounds.push(leaf.bound(&source, piece).await?);
             }
-            total += lookup.bound(piece.live_count(), &mut bounds.into_iter());
+            total += lookup.bound(piece.live_count(), &mut bounds.drain(..));
         }
         Ok(total)
     }
@@ -114,28 +115,34 @@ impl IndexReader {
     }
 
     async fn documents_unwatched(&self, lookup: &Lookup) -> Result<Documents, Fault> {
-        let leaves: Vec<Leaf> = lookup.leaves()?.into_iter().map(Leaf::new).collect();
+        let mut leaves = lookup.leaves()?;
+        let mut answers = Vec::with_capacity(leaves.len());
         let is_plain_and = lookup.is_and_of_leaves();
         let source = self.source();
-        let mut documents = Documents { parts: Vec::with_capacity(self.pieces.len()), exact: true };
+        let (pieces, ranks) = (Arc::clone(&self.pieces), Vec::with_capacity(self.pieces.len()));
+        let mut documents = Documents { pieces, ranks, exact: true };
         for piece in &*self.pieces {
-            let mut answers = Vec::with_capacity(leaves.len());
-            for leaf in &leaves {
+            answers.clear();
+            let mut is_over = false;
+            for leaf in &mut leaves {
                 let answer = leaf.answer(&source, piece).await?;
                 // Nothing that follows can bring a document back; most pieces have none of a rare value.
-                let is_over = is_plain_and && answer.possible.is_empty();
-                answers.push(answer);
+                is_over = is_plain_and && answer.possible.is_empty();
                 if is_over {
                     break;
                 }
+                answers.push(answer);
             }
-            let universe = piece.numbers().len();
-            let answer = lookup.combine(universe, &mut answers.into_iter());
+            if is_over {
+                documents.ranks.push(RoaringBitmap::new());
+                continue;
+            }
+            let answer = lookup.combine(piece.numbers().len(), &mut answers.drain(..));
             let live = |set: RoaringBitmap| set - piece.dead();
             let ranks = live(answer.possible);
             let certain = answer.certain.map(live);
             documents.exact &= certain.is_none_or(|certain| certain.len() == ranks.len());
-            documents.parts.push(Part { piece: piece.clone(), ranks });
+            documents.ranks.push(ranks);
         }
         Ok(documents)
     }
@@ -149,10 +156,22 @@ impl IndexReader {
         within: Option<&Documents>,
     ) -> Result<TermWalk, Fault> {
         let from = from.map_or(Bound::Unbounded, Bound::Included);
-        let range = match direction {
-            Direction::Forward => CodeRange::new(path, &from, &Bound::Unbounded),
-            Direction::Backward => CodeRange::new(path, &Bound::Unbounded, &from),
-        };
+        match direction {
+            Direction::Forward => self.walk_between(path, direction, from, Bound::Unbounded, within).await,
+            Direction::Backward => self.walk_between(path, direction, Bound::Unbounded, from, within).await,
+        }
+    }
+
+    /// Walks the values at a path whose codes lie between two bounds.
+    pub async fn walk_between(
+        &self,
+        path: &IndexPath,
+        direction: Direction,
+        low: Bound<Vec<u8>>,
+        high: Bound<Vec<u8>>,
+        within: Option<&Documents>,
+    ) -> Result<TermWalk, Fault> {
+        let range = CodeRange::new(path, &low, &high);
         let walk = TermWalk::new(self, path.clone(), direction, range, within).await;
         alarmed(&self.alarm, walk)
     }

@@ -12,6 +12,7 @@ use crate::index::ranks::Posting;
 use crate::index::rules::Rules;
 use crate::index::terms::{TermWalker, Version};
 use model::DocumentNumber;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -111,61 +112,97 @@ impl Segment {
     }
 
     pub(crate) fn path(&self, field: usize) -> &[u8] {
-        let Body { fields, paths, .. } = self.body();
-        let start = field.checked_sub(1).map_or(0, |before| fields[before].path_end);
-        &paths[start as usize..fields[field].path_end as usize]
+        self.body().path(field)
     }
 
     /// The terms of a field.
     pub(crate) fn terms(&self, field: usize) -> Range<usize> {
-        let fields = &self.body().fields;
-        let start = field.checked_sub(1).map_or(0, |before| fields[before].term_end);
-        start as usize..fields[field].term_end as usize
+        self.body().terms_of(field)
     }
 
     pub(crate) fn code(&self, term: usize) -> &[u8] {
-        let Body { terms, codes, .. } = self.body();
-        let start = term.checked_sub(1).map_or(0, |before| terms[before].code_end);
-        &codes[start as usize..terms[term].code_end as usize]
+        self.body().code(term)
     }
 
     pub(crate) fn posting(&self, term: usize) -> Posting<'_> {
-        let ranks = self.rank_range(term);
-        if ranks.is_empty() { Posting::Full } else { Posting::Short(&self.body().ranks[ranks]) }
+        let body = self.body();
+        let ranks = body.ranks_of(term);
+        if ranks.is_empty() { Posting::Full } else { Posting::Short(&body.ranks[ranks]) }
     }
 
     /// Documents of a term.
     pub(crate) fn posting_count(&self, term: usize) -> usize {
-        let ranks = self.rank_range(term);
+        let ranks = self.body().ranks_of(term);
         if ranks.is_empty() { self.numbers.len() } else { ranks.len() }
     }
 
-    fn rank_range(&self, term: usize) -> Range<usize> {
-        let terms = &self.body().terms;
-        let start = term.checked_sub(1).map_or(0, |before| terms[before].rank_end);
-        start as usize..terms[term].rank_end as usize
+    /// The terms of `path`, the mark of presence included; none if it has no field. `field` is where the path was
+    /// found in another segment, and becomes where it is in this one: documents of a container are mostly alike, and
+    /// so are the fields of its segments.
+    pub(crate) fn find_path(&self, path: &[u8], field: &mut usize) -> Range<usize> {
+        let body = self.body();
+        body.find_field(path, field).map_or(0..0, |found| body.terms_of(found))
     }
 
-    /// The terms of `path`, the mark of presence included; none if it has no field.
-    pub(crate) fn find_path(&self, path: &[u8]) -> Range<usize> {
-        let (mut low, mut high) = (0, self.field_count());
+    /// The term of `path` with this code; `field` as for [`Segment::find_path`].
+    pub(crate) fn find_term(&self, path: &[u8], code: &[u8], field: &mut usize) -> Option<usize> {
+        let body = self.body();
+        let terms = body.terms_of(body.find_field(path, field)?);
+        let code_head = head(code);
+        let order = |here: &[u8]| head(here).cmp(&code_head).then_with(|| here.cmp(code));
+        let first = body.partition(terms.clone(), |here| order(here).is_lt());
+        (first < terms.end && body.code(first) == code).then_some(first)
+    }
+
+    /// The terms of `path` inside an interval of codes; `field` as for [`Segment::find_path`].
+    pub(crate) fn find_range(&self, path: &[u8], range: &CodeRange, field: &mut usize) -> Range<usize> {
+        let body = self.body();
+        let terms = self.find_path(path, field);
+        let start = body.partition(terms.clone(), |code| range.is_before(code));
+        let end = body.partition(start..terms.end, |code| !range.is_behind(code));
+        start..end
+    }
+}
+
+impl Body {
+    fn path(&self, field: usize) -> &[u8] {
+        let start = field.checked_sub(1).map_or(0, |before| self.fields[before].path_end);
+        &self.paths[start as usize..self.fields[field].path_end as usize]
+    }
+
+    fn terms_of(&self, field: usize) -> Range<usize> {
+        let start = field.checked_sub(1).map_or(0, |before| self.fields[before].term_end);
+        start as usize..self.fields[field].term_end as usize
+    }
+
+    fn code(&self, term: usize) -> &[u8] {
+        let start = term.checked_sub(1).map_or(0, |before| self.terms[before].code_end);
+        &self.codes[start as usize..self.terms[term].code_end as usize]
+    }
+
+    fn ranks_of(&self, term: usize) -> Range<usize> {
+        let start = term.checked_sub(1).map_or(0, |before| self.terms[before].rank_end);
+        start as usize..self.terms[term].rank_end as usize
+    }
+
+    /// The field of a path, which is probably `probable`, and then becomes so.
+    fn find_field(&self, path: &[u8], probable: &mut usize) -> Option<usize> {
+        if *probable < self.fields.len() && self.path(*probable) == path {
+            return Some(*probable);
+        }
+        let (mut low, mut high) = (0, self.fields.len());
         while low < high {
             let middle = low.midpoint(high);
             match self.path(middle).cmp(path) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return self.terms(middle),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => {
+                    *probable = middle;
+                    return Some(middle);
+                }
             }
         }
-        0..0
-    }
-
-    /// The terms of `path` inside an interval of codes.
-    pub(crate) fn find_range(&self, path: &[u8], range: &CodeRange) -> Range<usize> {
-        let terms = self.find_path(path);
-        let start = self.partition(terms.clone(), |code| range.is_before(code));
-        let end = self.partition(start..terms.end, |code| !range.is_behind(code));
-        start..end
+        None
     }
 
     /// The first of `terms` for which `is_before` is false.
@@ -181,9 +218,7 @@ impl Segment {
         }
         low
     }
-}
 
-impl Body {
     fn size_bytes(&self) -> usize {
         size_of_val(&*self.fields)
             + self.paths.len()
@@ -349,5 +384,30 @@ pub(crate) fn head(code: &[u8]) -> u64 {
             padded[..code.len()].copy_from_slice(code);
             u64::from_be_bytes(padded)
         }
+    }
+}
+
+#[test]
+fn a_term_is_found_wherever_its_field_was_before() {
+    let numbers = (1..=3).filter_map(DocumentNumber::from_raw).collect();
+    let mut writer = SegmentWriter::new(numbers);
+    let paths: [&[u8]; 3] = [b"a", b"b", b"d"];
+    let codes: [&[u8]; 4] = [b"", b"1", b"12345678", b"123456789"];
+    for path in paths {
+        codes.iter().for_each(|code| writer.term(code, &[0, 2]));
+        writer.end_path(path);
+    }
+    let segment = writer.finish();
+    for before in 0..5 {
+        for (place, path) in paths.iter().enumerate() {
+            for (term, code) in codes.iter().enumerate() {
+                let mut field = before;
+                let found = segment.find_term(path, code, &mut field);
+                assert_eq!((found, field), (Some(place * codes.len() + term), place));
+            }
+            assert_eq!(segment.find_term(path, b"12345679", &mut before.clone()), None);
+            assert_eq!(segment.find_path(path, &mut before.clone()).len(), codes.len());
+        }
+        assert_eq!(segment.find_term(b"c", b"1", &mut before.clone()), None);
     }
 }

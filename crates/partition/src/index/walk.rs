@@ -9,6 +9,7 @@ use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::Posting;
 use crate::index::reader::{IndexReader, alarmed};
 use crate::index::run_cursor::{RunCursor, Source};
+use crate::index::segment::head;
 use kv::Direction;
 use model::{DocumentNumber, Fault};
 use roaring::RoaringBitmap;
@@ -20,6 +21,8 @@ use tokio::sync::Notify;
 pub struct TermWalk {
     path: IndexPath,
     direction: Direction,
+    /// Bytes that all codes of the walk begin with alike.
+    alike: usize,
     cursors: Vec<PieceCursor>,
     alarm: Arc<Notify>,
 }
@@ -39,6 +42,8 @@ pub struct WalkStep {
 struct PieceCursor {
     terms: Terms,
     within: Option<RoaringBitmap>,
+    /// The first bytes of the next code that may differ from others; they decide most comparisons.
+    head: u64,
 }
 
 enum Terms {
@@ -55,15 +60,17 @@ impl TermWalk {
         within: Option<&Documents>,
     ) -> Result<TermWalk, Fault> {
         let range = Arc::new(range);
+        let alike = range.alike();
+        let mut field = 0;
         let mut cursors = Vec::with_capacity(reader.pieces.len());
         for (index, piece) in reader.pieces.iter().enumerate() {
-            let within = within.and_then(|within| within.parts.get(index)).map(|part| part.ranks.clone());
+            let within = within.and_then(|within| within.ranks.get(index)).cloned();
             if within.as_ref().is_some_and(RoaringBitmap::is_empty) {
                 continue;
             }
             let terms = match piece {
                 Piece::Segment(piece) => {
-                    let terms = piece.segment.find_range(path.code(), &range);
+                    let terms = piece.segment.find_range(path.code(), &range, &mut field);
                     Terms::Segment { piece: piece.clone(), terms }
                 }
                 Piece::Run(piece) => {
@@ -71,12 +78,13 @@ impl TermWalk {
                     Terms::Run { piece: piece.clone(), terms: Box::new(terms) }
                 }
             };
-            let cursor = PieceCursor { terms, within };
-            if cursor.code(&path, direction).is_some() {
+            let mut cursor = PieceCursor { terms, within, head: 0 };
+            if !cursor.is_at_end() {
+                cursor.look(&path, direction, alike);
                 cursors.push(cursor);
             }
         }
-        Ok(TermWalk { path, direction, cursors, alarm: Arc::clone(&reader.alarm) })
+        Ok(TermWalk { path, direction, alike, cursors, alarm: Arc::clone(&reader.alarm) })
     }
 
     /// The next value that has documents.
@@ -86,18 +94,23 @@ impl TermWalk {
     }
 
     async fn next_unwatched(&mut self) -> Result<Option<WalkStep>, Fault> {
-        while let Some(code) = self.next_code() {
+        let (path, direction, alike) = (&self.path, self.direction, self.alike);
+        while let Some((head, code)) = next_code(&self.cursors, path, direction) {
             let mut numbers = Vec::new();
+            let mut has_ended = false;
             for cursor in &mut self.cursors {
-                if cursor.code(&self.path, self.direction) == Some(&code) {
-                    cursor.take(self.direction, &mut numbers).await?;
+                if cursor.head == head && cursor.code(path, direction) == Some(&code) {
+                    cursor.take(direction, &mut numbers).await?;
+                    cursor.look(path, direction, alike);
+                    has_ended |= cursor.is_at_end();
                 }
             }
-            let (path, direction) = (&self.path, self.direction);
-            self.cursors.retain(|cursor| cursor.code(path, direction).is_some());
+            if has_ended {
+                self.cursors.retain(|cursor| !cursor.is_at_end());
+            }
             if !numbers.is_empty() {
                 numbers.sort_unstable();
-                let is_cut = is_cut(&self.path, &code);
+                let is_cut = is_cut(path, &code);
                 return Ok(Some(WalkStep { code, is_cut, numbers }));
             }
         }
@@ -118,17 +131,22 @@ impl TermWalk {
         &mut self,
         detail: impl Fn(&[u8], bool) -> Detail,
     ) -> Result<Option<Counted>, Fault> {
-        while let Some(code) = self.next_code() {
-            let is_cut = is_cut(&self.path, &code);
+        let (path, direction, alike) = (&self.path, self.direction, self.alike);
+        while let Some((head, code)) = next_code(&self.cursors, path, direction) {
+            let is_cut = is_cut(path, &code);
             let mut counted = Counted::new(code, is_cut);
             let detail = detail(&counted.code, is_cut);
+            let mut has_ended = false;
             for cursor in &mut self.cursors {
-                if cursor.code(&self.path, self.direction) == Some(&counted.code) {
-                    cursor.count(self.direction, detail, &mut counted).await?;
+                if cursor.head == head && cursor.code(path, direction) == Some(&counted.code) {
+                    cursor.count(direction, detail, &mut counted).await?;
+                    cursor.look(path, direction, alike);
+                    has_ended |= cursor.is_at_end();
                 }
             }
-            let (path, direction) = (&self.path, self.direction);
-            self.cursors.retain(|cursor| cursor.code(path, direction).is_some());
+            if has_ended {
+                self.cursors.retain(|cursor| !cursor.is_at_end());
+            }
             if counted.count > 0 {
                 counted.numbers.sort_unstable();
                 return Ok(Some(counted));
@@ -136,17 +154,35 @@ impl TermWalk {
         }
         Ok(None)
     }
+}
 
-    fn next_code(&self) -> Option<Vec<u8>> {
-        let codes = self.cursors.iter().filter_map(|cursor| cursor.code(&self.path, self.direction));
-        match self.direction {
-            Direction::Forward => codes.min().map(<[u8]>::to_vec),
-            Direction::Backward => codes.max().map(<[u8]>::to_vec),
+/// The code that comes first, and its head.
+fn next_code(cursors: &[PieceCursor], path: &IndexPath, direction: Direction) -> Option<(u64, Vec<u8>)> {
+    let first = cursors.iter().min_by(|left, right| {
+        let codes = || left.code(path, direction).cmp(&right.code(path, direction));
+        let order = left.head.cmp(&right.head).then_with(codes);
+        match direction {
+            Direction::Forward => order,
+            Direction::Backward => order.reverse(),
         }
-    }
+    })?;
+    Some((first.head, first.code(path, direction)?.to_vec()))
 }
 
 impl PieceCursor {
+    fn is_at_end(&self) -> bool {
+        match &self.terms {
+            Terms::Segment { terms, .. } => terms.is_empty(),
+            Terms::Run { terms, .. } => terms.entry.is_none(),
+        }
+    }
+
+    /// Takes the head of the next code.
+    fn look(&mut self, path: &IndexPath, direction: Direction, alike: usize) {
+        let code = self.code(path, direction);
+        self.head = code.and_then(|code| code.get(alike..)).map_or(0, head);
+    }
+
     /// The code of the next term.
     fn code(&self, path: &IndexPath, direction: Direction) -> Option<&[u8]> {
         match &self.terms {

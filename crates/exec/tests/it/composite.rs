@@ -1,0 +1,66 @@
+//! Orders of several keys that a composite index has, where a filter fixes some of them.
+
+use crate::house::House;
+use serde_json::json;
+
+/// Values of the first two keys, as many as tuples can have them: whole, missing, marked only, cut.
+fn values() -> Vec<String> {
+    let long = "x".repeat(300);
+    let values = ["1", "\"a\"", "\"ab\"", "null", "true", "[1]", "[1,2]", "{\"k\":1}", "255"];
+    values.into_iter().map(str::to_owned).chain([format!("\"{long}1\""), format!("\"{long}2\"")]).collect()
+}
+
+async fn filled(partitions: u32) -> House {
+    let path = |path: &str, order: &str| json!({ "path": path, "order": order });
+    let indexes = json!([
+        [path("/g", "ascending"), path("/n", "descending")],
+        [path("/h", "descending"), path("/g", "ascending"), path("/n", "ascending")],
+    ]);
+    let policy = json!({ "indexingPolicy": {
+        "includedPaths": [{ "path": "/*" }], "excludedPaths": [], "compositeIndexes": indexes,
+    } });
+    let house = House::with(partitions, &policy).await;
+    let values = values();
+    for number in 0..120 {
+        let [g, h] = [number % 12, number / 12 % 3].map(|index| values.get(index));
+        let member = |name: &str, value: Option<&String>| {
+            value.map(|value| format!(r#","{name}":{value}"#)).unwrap_or_default()
+        };
+        let (g, h) = (member("g", g), member("h", h));
+        house.put(&format!(r#"{{"id":"{number}","n":{}{g}{h}}}"#, number * 7 % 31)).await;
+    }
+    house
+}
+
+#[tokio::test]
+async fn what_a_filter_fixes_of_an_order_is_all_that_is_walked() {
+    for partitions in [1, 3] {
+        let house = filled(partitions).await;
+        for value in values() {
+            for order in ["c.g, c.n DESC", "c.g DESC, c.n"] {
+                house.check(&format!("SELECT VALUE c.id FROM c WHERE c.g = {value} ORDER BY {order}")).await;
+            }
+            for order in ["c.h DESC, c.g, c.n", "c.h, c.g DESC, c.n DESC"] {
+                let filter = format!("c.g = {value} AND c.h = 1");
+                house.check(&format!("SELECT TOP 2 * FROM c WHERE {filter} ORDER BY {order}")).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_fixed_is_still_asked_for() {
+    let house = filled(1).await;
+    for filter in [
+        "c.g = 1 AND c.n > 9",
+        "c.g = 1 AND c.h = 1 AND c.n != 3",
+        "c.g = 1 AND c.g = 'a'",
+        "c.g IN (1, 'a')",
+        "c.h = 1 AND c.n = 5",
+        "c.g = 'a' AND STARTSWITH(c.h, 'a')",
+    ] {
+        for order in ["c.g, c.n DESC", "c.g DESC, c.n", "c.h DESC, c.g, c.n"] {
+            house.check(&format!("SELECT VALUE c.id FROM c WHERE {filter} ORDER BY {order}")).await;
+        }
+    }
+}
