@@ -74,6 +74,32 @@ impl<'l> Leaf<'l> {
         Leaf::wanted(path, Wanted::Codes { range: Arc::new(range), test: None })
     }
 
+    /// Whether one code is wanted, so that [`Leaf::posting`] tells all documents; and if so, whether in doubt.
+    pub(crate) fn as_point(&self) -> Option<bool> {
+        match &self.wanted {
+            Wanted::Code { is_doubtful, .. } => Some(*is_doubtful),
+            Wanted::All | Wanted::Present | Wanted::Codes { .. } => None,
+        }
+    }
+
+    /// The documents of the one code that is wanted, as a piece keeps them, the dead ones among them.
+    pub(crate) async fn posting<'p>(
+        &mut self,
+        source: &Source,
+        piece: &'p Piece,
+    ) -> Result<Option<Posting<'p>>, Fault> {
+        let Wanted::Code { key, .. } = &self.wanted else {
+            return Ok(None);
+        };
+        match piece {
+            Piece::Segment(SegmentPiece { segment, .. }) => {
+                let term = find_in_segment(self.path, key, segment, &mut self.field);
+                Ok(term.map(|term| segment.posting(term)))
+            }
+            Piece::Run(piece) => source.find(&piece.run, key).await,
+        }
+    }
+
     /// The documents of one piece, the dead ones among them.
     pub(crate) async fn answer(&mut self, source: &Source, piece: &Piece) -> Result<Answer, Fault> {
         match piece {

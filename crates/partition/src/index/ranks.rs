@@ -102,6 +102,25 @@ impl Posting<'_> {
         }
     }
 
+    /// How many documents of the universe it has.
+    fn len(&self, universe: usize) -> usize {
+        match self {
+            Posting::Full => universe,
+            Posting::Short(ranks) => ranks.len(),
+            Posting::List(ranks) => ranks.len(),
+            Posting::Set(set) => usize::try_from(set.len()).unwrap_or(usize::MAX),
+        }
+    }
+
+    fn contains(&self, rank: u32) -> bool {
+        match self {
+            Posting::Full => true,
+            Posting::Short(ranks) => u16::try_from(rank).is_ok_and(|rank| ranks.binary_search(&rank).is_ok()),
+            Posting::List(ranks) => ranks.binary_search(&rank).is_ok(),
+            Posting::Set(set) => set.contains(rank),
+        }
+    }
+
     /// Calls `take` with every rank, ascending.
     pub(crate) fn for_each(&self, universe: usize, mut take: impl FnMut(u32)) {
         match self {
@@ -109,6 +128,30 @@ impl Posting<'_> {
             Posting::Short(ranks) => ranks.iter().for_each(|rank| take(u32::from(*rank))),
             Posting::List(ranks) => ranks.iter().for_each(|rank| take(*rank)),
             Posting::Set(set) => set.iter().for_each(take),
+        }
+    }
+}
+
+/// Ranks of a posting that are looked for in others one by one; longer ones are made sets.
+const LOOKED_FOR_MAX: usize = 1024;
+
+/// The documents that all of some postings have.
+pub(crate) fn common(postings: &mut [Posting<'_>], universe: usize) -> RoaringBitmap {
+    postings.sort_by_key(|posting| posting.len(universe));
+    match postings {
+        [] => full(universe),
+        [only] => std::mem::replace(only, Posting::Full).into_set(universe),
+        [first, others @ ..] if first.len(universe) <= LOOKED_FOR_MAX => {
+            let mut common = Vec::new();
+            first.for_each(universe, |rank| {
+                if others.iter().all(|other| other.contains(rank)) {
+                    common.push(rank);
+                }
+            });
+            sorted(common.into_iter())
+        }
+        [first, others @ ..] => {
+            others.iter().fold(first.to_set(universe), |set, other| set & other.to_set(universe))
         }
     }
 }
@@ -133,6 +176,29 @@ pub(crate) fn sorted(ranks: impl Iterator<Item = u32> + Clone) -> RoaringBitmap 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_form_of_a_posting_has_the_same_in_common() {
+        for step in [1, 3] {
+            let short: Vec<u16> = (0..6000).step_by(step).collect();
+            let list: Vec<u32> = (0..6000).step_by(step).collect();
+            let set: RoaringBitmap = list.iter().copied().collect();
+            let all = [Posting::Full, Posting::Short(&short), Posting::List(list), Posting::Set(set)];
+            let some: Vec<u32> = (5..5000).step_by(7 * step).collect();
+            for one in &all {
+                for other in [Posting::List(some.clone()), Posting::Set(some.iter().copied().collect())] {
+                    let expected = &one.to_set(6000) & &other.to_set(6000);
+                    assert_eq!(common(&mut [one.clone(), other.clone()], 6000), expected);
+                    assert_eq!(common(&mut [other, one.clone(), one.clone()], 6000), expected);
+                }
+                for other in &all {
+                    let expected = &one.to_set(6000) & &other.to_set(6000);
+                    assert_eq!(common(&mut [one.clone(), other.clone()], 6000), expected);
+                }
+            }
+        }
+        assert_eq!(common(&mut [], 7).len(), 7);
+    }
 
     #[test]
     fn many_ranks_and_few_are_gathered_alike() {

@@ -2,7 +2,7 @@
 
 use crate::index::code::CodeRange;
 use crate::index::documents::Documents;
-use crate::index::leaf::value_bound;
+use crate::index::leaf::{Leaf, value_bound};
 use crate::index::lookup::Lookup;
 use crate::index::memory::IndexMemory;
 use crate::index::path::IndexPath;
@@ -116,6 +116,9 @@ impl IndexReader {
 
     async fn documents_unwatched(&self, lookup: &Lookup) -> Result<Documents, Fault> {
         let mut leaves = lookup.leaves()?;
+        if lookup.is_and_of_leaves() && leaves.iter().all(|leaf| leaf.as_point().is_some()) {
+            return self.documents_of_points(&mut leaves).await;
+        }
         let mut answers = Vec::with_capacity(leaves.len());
         let is_plain_and = lookup.is_and_of_leaves();
         let source = self.source();
@@ -145,6 +148,33 @@ impl IndexReader {
             documents.ranks.push(ranks);
         }
         Ok(documents)
+    }
+
+    /// The live documents that have all of some codes: what most lookups ask for. The longer postings are not made sets
+    /// but asked for the documents of the shortest.
+    async fn documents_of_points(&self, leaves: &mut [Leaf<'_>]) -> Result<Documents, Fault> {
+        let is_doubtful = leaves.iter().any(|leaf| leaf.as_point() == Some(true));
+        let source = self.source();
+        let mut ranks = Vec::with_capacity(self.pieces.len());
+        let mut exact = true;
+        for piece in &*self.pieces {
+            let mut postings = Vec::new();
+            for leaf in &mut *leaves {
+                match leaf.posting(&source, piece).await? {
+                    Some(posting) => postings.push(posting),
+                    // Most pieces have none of a rare value.
+                    None => break,
+                }
+            }
+            if postings.len() < leaves.len() {
+                ranks.push(RoaringBitmap::new());
+                continue;
+            }
+            let found = ranks::common(&mut postings, piece.numbers().len()) - piece.dead();
+            exact &= !is_doubtful || found.is_empty();
+            ranks.push(found);
+        }
+        Ok(Documents { pieces: Arc::clone(&self.pieces), ranks, exact })
     }
 
     /// Walks the values at a path in their order, or against it, from a code on; only documents of `within`.
