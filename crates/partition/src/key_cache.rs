@@ -1,4 +1,4 @@
-//! Under which keys documents are kept, by their numbers: those asked for lately.
+//! Under which keys documents are kept, by their numbers: those asked for or written lately.
 //!
 //! A number is given to one key and never again, so nothing here is ever wrong; it may be out of date, when the
 //! document is gone or another one has its key. Whoever reads a record by such a key compares its number.
@@ -57,11 +57,10 @@ impl KeyCache {
         self.shard(&number).get(&number).cloned()
     }
 
-    /// Keeps a key that was found.
-    pub(crate) fn keep(&self, container: ContainerNumber, number: DocumentNumber, key: &Bytes) {
+    /// Keeps a key, which must not share the memory of more than itself.
+    pub(crate) fn keep(&self, container: ContainerNumber, number: DocumentNumber, key: Bytes) {
         let number = (container, number);
-        // A copy: the key at hand shares the memory of a whole block of the store.
-        self.shard(&number).insert(number, Bytes::copy_from_slice(key));
+        self.shard(&number).insert(number, key);
     }
 
     fn shard(&self, number: &Number) -> MutexGuard<'_, Cache<Number, Bytes, ByBytes, FixedState>> {
@@ -79,7 +78,7 @@ fn keys_are_kept_within_their_bytes() {
         let numbers = || (0..10_000).filter_map(DocumentNumber::from_raw);
         for number in numbers() {
             let key = Bytes::copy_from_slice(&number.raw().to_be_bytes());
-            cache.keep(container, number, &key);
+            cache.keep(container, number, key.clone());
             assert!(cache.get(container, number).is_none_or(|kept| kept == key));
             assert!(cache.get(ContainerNumber(8), number).is_none());
         }

@@ -300,7 +300,8 @@ impl PartitionView {
             let places = found.iter_mut().filter(|(_, key)| key.is_none());
             for ((number, place), key) in places.zip(keys) {
                 if let Some(key) = &key {
-                    self.cache.keys.keep(container, *number, key);
+                    // The key at hand shares the memory of a whole block of the store.
+                    self.cache.keys.keep(container, *number, Bytes::copy_from_slice(key));
                 }
                 *place = key;
             }

@@ -475,7 +475,10 @@ impl Writer {
     fn cache_published(&self, records: Vec<(Bytes, Option<Bytes>)>) {
         for (key, row) in records {
             match row.map(|row| Record::decode(&row)) {
-                Some(Ok(record)) => self.cache.published(key, record),
+                Some(Ok(record)) => {
+                    self.cache.keys.keep(self.id.container, record.number, key.clone());
+                    self.cache.published(key, record);
+                }
                 Some(Err(_)) | None => self.cache.opened(&key),
             }
         }
