@@ -66,7 +66,17 @@ pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
     out.push(number.to_le_bytes()[0]);
 }
 
+#[inline]
 pub(crate) fn take_number(bytes: &mut &[u8]) -> Result<u64, Fault> {
+    // Most are counts and steps of one byte.
+    if let [byte @ ..0x80, rest @ ..] = *bytes {
+        *bytes = rest;
+        return Ok(u64::from(*byte));
+    }
+    take_long_number(bytes)
+}
+
+fn take_long_number(bytes: &mut &[u8]) -> Result<u64, Fault> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first().ok_or_else(bad)?;
@@ -301,7 +311,8 @@ impl Block {
             let mut key = Vec::with_capacity(shared.min(before.len()) + length.min(rest.len()));
             key.extend_from_slice(before.get(..shared).ok_or_else(bad)?);
             key.extend_from_slice(take_bytes(&mut rest, length)?);
-            let (count, place) = self.take_posting(&mut rest)?;
+            let (count, posting) = take_posting(&mut rest)?;
+            let place = self.place(posting);
             entries.push(Entry { key, count, place });
         }
         Ok(entries)
@@ -322,10 +333,10 @@ impl Block {
             before.truncate(shared);
             before.extend_from_slice(take_bytes(&mut rest, length)?);
             match before.as_slice().cmp(key) {
-                Ordering::Less => self.take_posting(&mut rest)?,
+                Ordering::Less => take_posting(&mut rest)?,
                 Ordering::Equal => {
-                    let (count, place) = self.take_posting(&mut rest)?;
-                    return Ok(Some(Entry { key: before, count, place }));
+                    let (count, posting) = take_posting(&mut rest)?;
+                    return Ok(Some(Entry { key: before, count, place: self.place(posting) }));
                 }
                 Ordering::Greater => return Ok(None),
             };
@@ -333,32 +344,49 @@ impl Block {
         Ok(None)
     }
 
-    /// The count and the place of a posting, which is taken off.
-    fn take_posting(&self, rest: &mut &[u8]) -> Result<(u64, PostingPlace), Fault> {
-        let count = take_number(rest)?;
-        let slice = |part: &[u8]| self.entries.slice_ref(part);
-        let place = match take_bytes(rest, 1)? {
-            [FULL] => PostingPlace::Full,
-            [LIST] => {
-                let list = *rest;
-                for _ in 0..count {
-                    take_number(rest)?;
-                }
-                PostingPlace::List(slice(&list[..list.len() - rest.len()]))
-            }
-            [LONG_LIST] => {
-                let length = take_count(rest)?;
-                PostingPlace::List(slice(take_bytes(rest, length)?))
-            }
-            [BITMAP] => {
-                let length = take_count(rest)?;
-                PostingPlace::Bitmap(slice(take_bytes(rest, length)?))
-            }
-            [ELSEWHERE] => PostingPlace::Elsewhere(u32::try_from(take_number(rest)?).map_err(|_| bad())?),
-            _ => return Err(bad()),
-        };
-        Ok((count, place))
+    /// Where a posting of this block is, to be kept.
+    fn place(&self, posting: PostingBytes<'_>) -> PostingPlace {
+        match posting {
+            PostingBytes::Full => PostingPlace::Full,
+            PostingBytes::List(bytes) => PostingPlace::List(self.entries.slice_ref(bytes)),
+            PostingBytes::Bitmap(bytes) => PostingPlace::Bitmap(self.entries.slice_ref(bytes)),
+            PostingBytes::Elsewhere(row) => PostingPlace::Elsewhere(row),
+        }
     }
+}
+
+/// The documents of a term as they stand in a block.
+enum PostingBytes<'a> {
+    Full,
+    List(&'a [u8]),
+    Bitmap(&'a [u8]),
+    Elsewhere(u32),
+}
+
+/// Takes off a posting and how many documents it has.
+fn take_posting<'a>(rest: &mut &'a [u8]) -> Result<(u64, PostingBytes<'a>), Fault> {
+    let count = take_number(rest)?;
+    let posting = match take_bytes(rest, 1)? {
+        [FULL] => PostingBytes::Full,
+        [LIST] => {
+            let list = *rest;
+            for _ in 0..count {
+                take_number(rest)?;
+            }
+            PostingBytes::List(&list[..list.len() - rest.len()])
+        }
+        [LONG_LIST] => {
+            let length = take_count(rest)?;
+            PostingBytes::List(take_bytes(rest, length)?)
+        }
+        [BITMAP] => {
+            let length = take_count(rest)?;
+            PostingBytes::Bitmap(take_bytes(rest, length)?)
+        }
+        [ELSEWHERE] => PostingBytes::Elsewhere(u32::try_from(take_number(rest)?).map_err(|_| bad())?),
+        _ => return Err(bad()),
+    };
+    Ok((count, posting))
 }
 
 impl Entry {
@@ -377,7 +405,8 @@ impl Entry {
             PostingPlace::List(bytes) => {
                 let mut rest = bytes.as_ref();
                 let mut rank = 0_u32;
-                let mut ranks = Vec::new();
+                // At least a byte each.
+                let mut ranks = Vec::with_capacity(rest.len());
                 while !rest.is_empty() {
                     let step = u32::try_from(take_number(&mut rest)?).map_err(|_| bad())?;
                     rank = rank.checked_add(step).ok_or_else(bad)?;

@@ -112,12 +112,31 @@ impl Posting<'_> {
         }
     }
 
-    fn contains(&self, rank: u32) -> bool {
+    /// The documents as a list, ascending.
+    fn to_list(&self, universe: usize) -> Vec<u32> {
+        let mut list = Vec::with_capacity(self.len(universe));
+        self.for_each(universe, |rank| list.push(rank));
+        list
+    }
+
+    /// Leaves those of some ranks, ascending, that it has too.
+    fn keep_common(&self, ranks: &mut Vec<u32>) {
         match self {
-            Posting::Full => true,
-            Posting::Short(ranks) => u16::try_from(rank).is_ok_and(|rank| ranks.binary_search(&rank).is_ok()),
-            Posting::List(ranks) => ranks.binary_search(&rank).is_ok(),
-            Posting::Set(set) => set.contains(rank),
+            Posting::Full => {}
+            Posting::Short(own) => {
+                ranks.retain(|rank| u16::try_from(*rank).is_ok_and(|rank| own.binary_search(&rank).is_ok()))
+            }
+            Posting::List(own) => ranks.retain(|rank| own.binary_search(rank).is_ok()),
+            Posting::Set(set) => {
+                let [Some(first), Some(last)] = [ranks.first(), ranks.last()] else { return };
+                // Ranks close together, as those of a logical partition often are: the set has few between them.
+                if set.range_cardinality(*first..=*last) <= ranks.len() as u64 {
+                    *ranks =
+                        set.range(*first..=*last).filter(|rank| ranks.binary_search(rank).is_ok()).collect();
+                } else {
+                    ranks.retain(|rank| set.contains(*rank));
+                }
+            }
         }
     }
 
@@ -142,12 +161,8 @@ pub(crate) fn common(postings: &mut [Posting<'_>], universe: usize) -> RoaringBi
         [] => full(universe),
         [only] => std::mem::replace(only, Posting::Full).into_set(universe),
         [first, others @ ..] if first.len(universe) <= LOOKED_FOR_MAX => {
-            let mut common = Vec::new();
-            first.for_each(universe, |rank| {
-                if others.iter().all(|other| other.contains(rank)) {
-                    common.push(rank);
-                }
-            });
+            let mut common = first.to_list(universe);
+            others.iter().for_each(|other| other.keep_common(&mut common));
             sorted(common.into_iter())
         }
         [first, others @ ..] => {
