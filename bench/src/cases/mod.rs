@@ -80,14 +80,13 @@ pub(crate) async fn measure(
 /// ratio: a machine that slows down in the middle slows down both.
 pub(crate) async fn measure_beside(
     options: &Options,
-    one: (&Process, Target),
-    other: (&Process, Target),
-    work: &Work,
+    one: (&Process, Target, &Work),
+    other: (&Process, Target, &Work),
 ) -> Result<(Figures, Figures)> {
     let mut all = Vec::new();
     for _ in 0..=options.repeats {
-        let first = measure_once(options, one.0, one.1, work).await?;
-        all.push((first, measure_once(options, other.0, other.1, work).await?));
+        let first = measure_once(options, one.0, one.1, one.2).await?;
+        all.push((first, measure_once(options, other.0, other.1, other.2).await?));
     }
     all.remove(0);
     let ratio = |pair: &(Figures, Figures)| pair.0.rate / pair.1.rate;

@@ -1,6 +1,6 @@
 //! Queries: cases 11 to 17 and 20, over 10 k, 100 k and the large number of documents.
 
-use super::{COMPOSITE, READERS, fill_indexed, measure, rate, start_reference};
+use super::{COMPOSITE, READERS, fill_indexed, measure, measure_beside, rate, start_reference};
 use crate::documents::DOCUMENT_BYTES;
 use crate::load::{Figures, Target, Work};
 use crate::postgres::Postgres;
@@ -115,7 +115,6 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let reference = start_reference()?;
     let target = |address, connections| Target { address, secure: false, connections };
     let read = |_| Work::Read { container: "medium".to_owned(), count: MEDIUM };
-    let limit = measure(options, &reference.process, target(reference.plain, READERS), read).await?;
     let point = measure(options, &server.process, target(server.address, READERS), read).await?;
     for case in &CASES {
         let ask = async |container: &str, count: usize| {
@@ -128,6 +127,14 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
             rows.push(row(case, "a point read's rate over this", &point, &ours, Some(Goal::AtMost(3.0))));
         }
         if let Some(goal) = case.of_limit {
+            let question =
+                Work::Query { container: "medium".to_owned(), question: case.question, count: MEDIUM };
+            let (ours, limit) = measure_beside(
+                options,
+                (&server.process, target(server.address, case.connections), &question),
+                (&reference.process, target(reference.plain, READERS), &read(0)),
+            )
+            .await?;
             rows.push(row(case, "over the reference", &ours, &limit, Some(Goal::AtLeast(goal))));
         }
         if let Some(postgres) = postgres {

@@ -25,11 +25,11 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
 
     let plain = at(reference.plain, false, READERS);
     let before = measure(options, &reference.process, plain, read("medium", MEDIUM)).await?;
+    let reading = read("medium", MEDIUM)(0);
     let (ours, limit) = measure_beside(
         options,
-        (&server.process, at(server.address, false, READERS)),
-        (&reference.process, plain),
-        &read("medium", MEDIUM)(0),
+        (&server.process, at(server.address, false, READERS), &reading),
+        (&reference.process, plain, &reading),
     )
     .await?;
     let again = measure(options, &reference.process, plain, read("medium", MEDIUM)).await?;
@@ -76,9 +76,8 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
 
     let (secure, limit) = measure_beside(
         options,
-        (&server.process, at(server.address, true, READERS)),
-        (&reference.process, at(reference.secure, true, READERS)),
-        &read("medium", MEDIUM)(0),
+        (&server.process, at(server.address, true, READERS), &reading),
+        (&reference.process, at(reference.secure, true, READERS), &reading),
     )
     .await?;
     let figures = format!("{} of {}", rate(&secure), rate(&limit));
