@@ -52,7 +52,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let page = call.engine.query(pass, &request).await?;
     let mut reply = Reply::json(StatusCode::OK, page.charge, body(&container, &page.rows));
     reply.number(&names::ITEM_COUNT, page.rows.len());
-    reply.text(&names::QUERY_EXECUTION_INFO, EXECUTION_INFO.to_owned());
+    reply.fixed(&names::QUERY_EXECUTION_INFO, EXECUTION_INFO);
     if wants_metrics {
         reply.text(&names::QUERY_METRICS, metrics(&page.metrics));
     }

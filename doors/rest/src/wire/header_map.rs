@@ -1,40 +1,61 @@
 //! The map of an answer's headers.
 //!
 //! To put a header into a map means to hash its name, and nearly all answers have the same names: those about one
-//! item. Their map is made once and copied, and only the values are put in their places.
+//! item and those about a page of a query. Their maps are made once and copied, and only the values are put in their
+//! places.
 
 use super::names;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::LazyLock;
 
-/// The names of an answer with one item, in the order in which they are added.
-static ITEM_NAMES: [&HeaderName; 11] = [
-    &names::REQUEST_CHARGE,
-    &names::CONTENT_TYPE,
-    &names::ETAG,
-    &names::ITEM_LSN,
-    &names::SESSION_TOKEN,
-    &names::LSN,
-    &names::PARTITION_KEY_RANGE_ID,
-    &names::ALT_CONTENT_PATH,
-    &names::CONTENT_PATH,
-    &names::ACTIVITY_ID,
-    &names::CONTENT_LENGTH,
+/// How many headers such an answer has.
+const COUNT: usize = 11;
+
+/// The names of an answer with one item, and of one with a page of a query, in the order in which they are added.
+static USUAL: [[&HeaderName; COUNT]; 2] = [
+    [
+        &names::REQUEST_CHARGE,
+        &names::CONTENT_TYPE,
+        &names::ETAG,
+        &names::ITEM_LSN,
+        &names::SESSION_TOKEN,
+        &names::LSN,
+        &names::PARTITION_KEY_RANGE_ID,
+        &names::ALT_CONTENT_PATH,
+        &names::CONTENT_PATH,
+        &names::ACTIVITY_ID,
+        &names::CONTENT_LENGTH,
+    ],
+    [
+        &names::REQUEST_CHARGE,
+        &names::CONTENT_TYPE,
+        &names::ITEM_COUNT,
+        &names::QUERY_EXECUTION_INFO,
+        &names::SESSION_TOKEN,
+        &names::LSN,
+        &names::PARTITION_KEY_RANGE_ID,
+        &names::ALT_CONTENT_PATH,
+        &names::CONTENT_PATH,
+        &names::ACTIVITY_ID,
+        &names::CONTENT_LENGTH,
+    ],
 ];
 
-/// The map of such an answer, without its values.
-static ITEM_MAP: LazyLock<HeaderMap> = LazyLock::new(|| {
-    let mut map = HeaderMap::with_capacity(ITEM_NAMES.len());
-    for name in ITEM_NAMES {
-        map.insert(name, HeaderValue::from_static(""));
-    }
-    map
+/// The maps of such answers, without their values.
+static MAPS: LazyLock<[HeaderMap; 2]> = LazyLock::new(|| {
+    USUAL.map(|names| {
+        let mut map = HeaderMap::with_capacity(COUNT);
+        for name in names {
+            map.insert(name, HeaderValue::from_static(""));
+        }
+        map
+    })
 });
 
 /// The map of `headers` with the value that `value` makes of each; the last of a name counts.
 pub(crate) fn of<T>(headers: Vec<(&'static HeaderName, T)>, value: impl Fn(T) -> HeaderValue) -> HeaderMap {
-    if is_item(&headers) {
-        let mut map = ITEM_MAP.clone();
+    if let Some(map) = usual(&headers) {
+        let mut map = map.clone();
         // A map without repeated names goes through its headers in the order in which they were put in.
         for (place, (_, text)) in map.values_mut().zip(headers) {
             *place = value(text);
@@ -48,10 +69,14 @@ pub(crate) fn of<T>(headers: Vec<(&'static HeaderName, T)>, value: impl Fn(T) ->
     map
 }
 
-/// Whether these are the headers of an answer with one item. Names are statics, so it is enough to see where they are.
-fn is_item<T>(headers: &[(&'static HeaderName, T)]) -> bool {
-    let mut names = headers.iter().map(|(name, _)| *name).zip(ITEM_NAMES);
-    headers.len() == ITEM_NAMES.len() && names.all(|(name, wanted)| std::ptr::eq(name, wanted))
+/// The map for these headers, if there is one. Names are statics, so it is enough to see where they are.
+fn usual<T>(headers: &[(&'static HeaderName, T)]) -> Option<&'static HeaderMap> {
+    let is_meant = |names: &[&HeaderName; COUNT]| {
+        let mut pairs = headers.iter().zip(names);
+        headers.len() == COUNT && pairs.all(|((name, _), wanted)| std::ptr::eq(*name, *wanted))
+    };
+    let place = USUAL.iter().position(is_meant)?;
+    MAPS.get(place)
 }
 
 #[cfg(test)]
@@ -60,15 +85,17 @@ mod tests {
 
     #[test]
     fn a_copied_map_is_like_one_made_anew() {
-        let item: Vec<_> = ITEM_NAMES.into_iter().zip(0_u64..).collect();
-        assert!(is_item(&item));
-        let mut other = item.clone();
-        other.rotate_left(1);
-        assert!(!is_item(&other) && !is_item(&item[1..]));
-        let copied = of(item.clone(), HeaderValue::from);
-        assert_eq!(copied, of(other, HeaderValue::from));
-        for (name, number) in item {
-            assert_eq!(copied[name], HeaderValue::from(number));
+        for names in USUAL {
+            let headers: Vec<_> = names.into_iter().zip(0_u64..).collect();
+            assert!(usual(&headers).is_some());
+            let mut other = headers.clone();
+            other.rotate_left(1);
+            assert!(usual(&other).is_none() && usual(&headers[1..]).is_none());
+            let copied = of(headers.clone(), HeaderValue::from);
+            assert_eq!(copied, of(other, HeaderValue::from));
+            for (name, number) in headers {
+                assert_eq!(copied[name], HeaderValue::from(number));
+            }
         }
     }
 

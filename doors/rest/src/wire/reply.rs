@@ -63,7 +63,7 @@ impl Reply {
         let mut reply = Reply { status, headers, body_length: body.len(), bytes: body };
         if charge == Charge::MINIMUM {
             // What nearly every read costs.
-            reply.headers.push((&names::REQUEST_CHARGE, Text::Fixed("1.00")));
+            reply.fixed(&names::REQUEST_CHARGE, "1.00");
         } else {
             reply.text(&names::REQUEST_CHARGE, charge.to_string());
         }
@@ -73,7 +73,7 @@ impl Reply {
     /// An answer with a JSON body.
     pub(crate) fn json(status: StatusCode, charge: Charge, body: Vec<u8>) -> Reply {
         let mut reply = Reply::with_body(status, charge, body);
-        reply.headers.push((&names::CONTENT_TYPE, Text::Fixed("application/json")));
+        reply.fixed(&names::CONTENT_TYPE, "application/json");
         reply
     }
 
@@ -93,6 +93,11 @@ impl Reply {
     /// Adds a header.
     pub(crate) fn text(&mut self, name: &'static HeaderName, text: String) {
         self.headers.push((name, Text::Shared(text.into())));
+    }
+
+    /// Adds a header that always says the same.
+    pub(crate) fn fixed(&mut self, name: &'static HeaderName, text: &'static str) {
+        self.headers.push((name, Text::Fixed(text)));
     }
 
     /// Adds a header with what `write` appends.
@@ -140,7 +145,7 @@ impl Reply {
 
     /// Asks the client to open a new connection: this one holds an unread body.
     pub(crate) fn close_connection(&mut self) {
-        self.headers.push((&names::CONNECTION, Text::Fixed("close")));
+        self.fixed(&names::CONNECTION, "close");
     }
 
     /// The response. The length is always said, except where a body is impossible.
