@@ -130,9 +130,10 @@ impl Posting<'_> {
             Posting::Set(set) => {
                 let [Some(first), Some(last)] = [ranks.first(), ranks.last()] else { return };
                 // Ranks close together, as those of a logical partition often are: the set has few between them.
-                if set.range_cardinality(*first..=*last) <= ranks.len() as u64 {
-                    *ranks =
-                        set.range(*first..=*last).filter(|rank| ranks.binary_search(rank).is_ok()).collect();
+                let between: Vec<u32> = set.range(*first..=*last).take(ranks.len() + 1).collect();
+                if between.len() <= ranks.len() {
+                    let is_common = |rank: &u32| ranks.binary_search(rank).is_ok();
+                    *ranks = between.into_iter().filter(is_common).collect();
                 } else {
                     ranks.retain(|rank| set.contains(*rank));
                 }
