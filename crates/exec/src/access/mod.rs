@@ -281,32 +281,23 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
     let within = narrowing.map(|narrowing| narrowing.lookup);
     let first = keys.first()?;
     let are_numbers_turned = first.is_backwards();
-    let directions = |keys: &[SortKey]| keys.iter().map(SortKey::is_backwards).collect();
-    if keys.len() > 1
-        && let Some((path, is_backwards)) = lookup::composite_path(keys, &layer.query, index)
-    {
-        let paths = keys.iter().map_while(|key| {
-            let path = lookup::sort_path(key, &layer.query, index)?;
-            Some((path, key.is_backwards() != is_backwards))
-        });
-        let beginning = within.as_ref().and_then(|within| Beginning::of(within, paths));
-        let (kind, keys) = (OrderKind::Tuples, directions(keys));
-        return Some(OrderedRequest {
-            path,
-            kind,
-            is_backwards,
-            are_numbers_turned,
-            keys,
-            within,
-            is_exact,
-            beginning,
-            wanted,
-        });
-    }
-    let path = lookup::sort_path(first, &layer.query, index)?;
-    let kind = if keys.len() == 1 { OrderKind::Values } else { OrderKind::FirstValues };
-    let (is_backwards, keys) = (are_numbers_turned, directions(&keys[..1]));
-    let beginning = None;
+    let composite = if keys.len() > 1 { lookup::composite_path(keys, &layer.query, index) } else { None };
+    let (path, kind, is_backwards, keys, beginning) = match composite {
+        Some((path, is_backwards)) => {
+            let paths = keys.iter().map_while(|key| {
+                let path = lookup::sort_path(key, &layer.query, index)?;
+                Some((path, key.is_backwards() != is_backwards))
+            });
+            let beginning = within.as_ref().and_then(|within| Beginning::of(within, paths));
+            (path, OrderKind::Tuples, is_backwards, &keys[..], beginning)
+        }
+        None => {
+            let path = lookup::sort_path(first, &layer.query, index)?;
+            let kind = if keys.len() == 1 { OrderKind::Values } else { OrderKind::FirstValues };
+            (path, kind, are_numbers_turned, &keys[..1], None)
+        }
+    };
+    let keys = keys.iter().map(SortKey::is_backwards).collect();
     Some(OrderedRequest {
         path,
         kind,
