@@ -72,6 +72,7 @@ const STAGES: [Stage; 15] = [
 /// Runs the stages that `arguments` choose and tells the totals.
 pub(crate) fn test(root: &Path, arguments: &[String]) -> Result<(), String> {
     let only = only(arguments)?;
+    conformance::build_tools()?;
     let begun = Instant::now();
     let mut total = Tally::default();
     let mut lines = Vec::new();

@@ -33,6 +33,11 @@ pub(crate) fn server(root: &Path) -> Result<PathBuf, String> {
     Ok(root.join(target).join("release/perihelion"))
 }
 
+/// Installs what the server's build needs besides a Rust toolchain and the C compiler that it links with.
+pub(crate) fn build_tools() -> Result<(), String> {
+    if works("make", &["--version"]) { Ok(()) } else { apt(&["make"]) }
+}
+
 /// Installs Debian packages, as root or through sudo.
 pub(crate) fn apt(packages: &[&str]) -> Result<(), String> {
     let sudo = if works("sudo", &["-n", "true"]) { "sudo" } else { "env" };
