@@ -3,6 +3,7 @@
 //! Flag over environment over file over default. Every setting has one name: `--partition-max-bytes` on the
 //! command line, `PERIHELION_PARTITION_MAX_BYTES` in the environment, `partition-max-bytes` in the TOML file.
 
+mod memory;
 mod parse;
 mod typed;
 
@@ -73,10 +74,17 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "Size at which a physical partition splits (not built yet)",
     ),
     define(
+        "memory-bytes",
+        "BYTES|auto",
+        "auto",
+        "Memory for caches, memtables, index segments, queries, answers and request bodies together; `auto` is a \
+         quarter of what this process may use",
+    ),
+    define(
         "cache-bytes",
         "BYTES|auto",
         "auto",
-        "Memory for documents and blocks read from the store; `auto` is an eighth of what there is",
+        "Memory for documents and blocks read from the store; `auto` is six sixteenths of memory-bytes",
     ),
     define(
         "free-space-reserve-bytes",
@@ -142,6 +150,16 @@ pub(crate) enum Origin {
     Environment(String),
     File(String),
     Default,
+}
+
+/// What a value comes down to where its text does not say it: the memory that `auto` stands for.
+pub(crate) fn meaning(raw: &RawSettings, name: &str) -> Result<Option<String>, Failure> {
+    match (name, raw.get(name)) {
+        ("memory-bytes", Some((value, _))) if value == "auto" => {
+            Ok(Some(typed::memory_total(raw)?.to_string()))
+        }
+        _ => Ok(None),
+    }
 }
 
 impl fmt::Display for Origin {

@@ -31,6 +31,7 @@ pub use exec::{
     ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
 };
 pub use feed::{FeedPage, FeedRequest, Scope};
+pub use partition::index::IndexOptions;
 pub use query::{QueryPage, QueryRequest};
 pub use resource_query::ResourceQuery;
 pub use verify::{Verification, VerifiedContainer, verify};

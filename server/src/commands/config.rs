@@ -16,7 +16,8 @@ pub(super) fn show(
         let Some((value, origin)) = raw.get(definition.name) else { continue };
         let name = definition.name;
         if matches.get_flag("origin") {
-            println!("{name:width$} = {value:?}  # {origin}");
+            let meaning = settings::meaning(&raw, name)?.map(|text| format!(": {text}")).unwrap_or_default();
+            println!("{name:width$} = {value:?}  # {origin}{meaning}");
         } else {
             println!("{name:width$} = {value:?}");
         }

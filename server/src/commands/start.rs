@@ -14,7 +14,7 @@ use crate::settings::{self, AuthFailures, Door, PlainHttp, Settings};
 use crate::tls::{CertificateSource, Tls};
 use crate::{files, handles, logs};
 use clap::ArgMatches;
-use engine::{Engine, EngineOptions, STORE_SPACES};
+use engine::{Engine, EngineOptions, IndexOptions, STORE_SPACES};
 use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
 use rest::{RestDoor, RestOptions};
 use std::net::SocketAddr;
@@ -44,6 +44,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
     let address = nosql_address(mode, &settings)?;
+    tracing::info!(event = "memory_shared", total = %settings.memory_total, shares = ?settings.shares);
     let ambient = Arc::new(SystemAmbient::new());
     let bound = Bound::at(mode, address, settings.nosql_is_default).await?;
     let store = open_store(&settings)?;
@@ -63,8 +64,8 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
         keys: keys.read()?,
         partition_throughput_max: settings.partition_max_throughput,
         durability: settings.durability,
-        record_cache_bytes: usize::try_from(settings.cache_bytes - block_cache_bytes(&settings))
-            .unwrap_or(usize::MAX),
+        record_cache_bytes: size(settings.shares.caches - block_cache_bytes(&settings)),
+        index: index_options(&settings),
         computed_reader: rest::read_computed_property,
         ..EngineOptions::default()
     };
@@ -160,7 +161,24 @@ fn certificate_source(settings: &Settings, address: SocketAddr) -> CertificateSo
 
 /// The store's share of the caches: point reads, which are most, find whole documents in the other three quarters.
 fn block_cache_bytes(settings: &Settings) -> u64 {
-    settings.cache_bytes / 4
+    settings.shares.caches / 4
+}
+
+/// Sizes of the index that fit its share of the memory.
+fn index_options(settings: &Settings) -> IndexOptions {
+    let defaults = IndexOptions::default();
+    let memory_bytes_max = size(settings.shares.index_segments);
+    IndexOptions {
+        memory_bytes_max,
+        // One partition alone must flush before it has used up what all partitions share.
+        flush_bytes: defaults.flush_bytes.min(memory_bytes_max / 4),
+        cache_bytes: size(settings.shares.index_blocks),
+        ..defaults
+    }
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
@@ -170,6 +188,7 @@ pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
     files::make_private_folder(&settings.data)?;
     let mut options = EmbeddedOptions::new(settings.data.join("store"), &STORE_SPACES);
     options.cache_bytes = block_cache_bytes(settings);
+    options.memtable_bytes = settings.shares.memtables;
     if let Some(bytes) = settings.free_space_reserve_bytes {
         options.free_space_reserve_bytes = bytes;
     }

@@ -1,8 +1,8 @@
 //! What the settings mean: each text checked once and turned into the type its user needs.
 
+use super::memory::{MEMORY_BYTES_MIN, MemoryShares, MemoryTotal};
 use super::{Origin, RawSettings};
 use crate::failure::Failure;
-use crate::machine;
 use kv::Durability;
 use rest::CorsPolicy;
 use std::net::SocketAddr;
@@ -73,7 +73,8 @@ pub(crate) struct Settings {
     pub(crate) public_endpoint: Option<String>,
     pub(crate) durability: Durability,
     pub(crate) partition_max_throughput: u64,
-    pub(crate) cache_bytes: u64,
+    pub(crate) memory_total: MemoryTotal,
+    pub(crate) shares: MemoryShares,
     pub(crate) free_space_reserve_bytes: Option<u64>,
     pub(crate) cors: Option<CorsPolicy>,
     pub(crate) connections_max: usize,
@@ -91,6 +92,7 @@ impl Settings {
         }
         one_of(raw, "throughput", &[("measure", ()), ("enforce", ())])?;
         parsed::<u64>(raw, "partition-max-bytes")?;
+        let memory_total = memory_total(raw)?;
         Ok(Settings {
             data: PathBuf::from(text(raw, "data")),
             memory: parsed(raw, "memory")?,
@@ -110,7 +112,8 @@ impl Settings {
                 &[("sync", Durability::Sync), ("buffered", Durability::Buffered)],
             )?,
             partition_max_throughput: positive(raw, "partition-max-throughput")?,
-            cache_bytes: cache_bytes(raw)?,
+            shares: memory_total.shares(cache_bytes(raw)?),
+            memory_total,
             free_space_reserve_bytes: match optional(raw, "free-space-reserve-bytes") {
                 Some(_) => Some(parsed(raw, "free-space-reserve-bytes")?),
                 None => None,
@@ -178,11 +181,24 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(raw: &RawSettings, name: &str) -> 
     text(raw, name).parse().map_err(|error: T::Err| bad(raw, name, &error.to_string()))
 }
 
-/// An eighth of the memory, if nobody knows better: most machines have other programs too.
-fn cache_bytes(raw: &RawSettings) -> Result<u64, Failure> {
+/// The memory for everything that grows with load.
+pub(super) fn memory_total(raw: &RawSettings) -> Result<MemoryTotal, Failure> {
+    match text(raw, "memory-bytes") {
+        "auto" => Ok(MemoryTotal::auto()),
+        _ => match parsed(raw, "memory-bytes")? {
+            bytes if bytes < MEMORY_BYTES_MIN => {
+                Err(bad(raw, "memory-bytes", &format!("it must be at least {MEMORY_BYTES_MIN}")))
+            }
+            bytes => Ok(MemoryTotal::Set(bytes)),
+        },
+    }
+}
+
+/// The size of the caches, if it is not a share of the whole.
+fn cache_bytes(raw: &RawSettings) -> Result<Option<u64>, Failure> {
     match text(raw, "cache-bytes") {
-        "auto" => Ok(machine::memory_bytes() / 8),
-        _ => parsed(raw, "cache-bytes"),
+        "auto" => Ok(None),
+        _ => parsed(raw, "cache-bytes").map(Some),
     }
 }
 

@@ -57,6 +57,7 @@ pub(super) struct Engine {
     own: EngineSpace,
     /// Bytes written to the journal since all memtables were flushed.
     journal_bytes: AtomicU64,
+    memtable_bytes_max: u64,
     /// Behind the keyspaces, so that it is dropped last.
     database: Database,
 }
@@ -103,6 +104,7 @@ impl Engine {
             spaces: options.spaces.iter().map(space).collect(),
             own: EngineSpace::new("own".to_owned(), false),
             journal_bytes: AtomicU64::new(journal::live_bytes(path)?),
+            memtable_bytes_max: options.memtable_bytes,
             database,
         };
         for space in engine.all_spaces() {
@@ -144,6 +146,7 @@ impl Engine {
         // Both before anything is written: if they fail, nothing of the commit can be seen.
         self.wait_for_workers()?;
         self.turn_full_journal()?;
+        self.flush_full_memtables()?;
         let count = batches.iter().map(Vec::len).sum();
         // The size of the file is covered by either kind of sync, as it is needed to find the data; what fsync
         // adds, times and such, nobody reads.
@@ -222,8 +225,27 @@ impl Engine {
         self.rotate_memtables()
     }
 
+    /// Has all memtables flushed if they use half of their memory, and waits if they use all of it. The journal stays
+    /// as it is: the engine replaces only a full one.
+    fn flush_full_memtables(&self) -> Result<(), Cause> {
+        let used = self.database.write_buffer_size();
+        if used < self.memtable_bytes_max / 2 {
+            return Ok(());
+        }
+        let is_flushing = self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0);
+        if is_flushing && used < self.memtable_bytes_max {
+            return Ok(());
+        }
+        self.wait_for_flush()?;
+        self.seal_memtables()
+    }
+
     fn rotate_memtables(&self) -> Result<(), Cause> {
         self.journal_bytes.store(0, Ordering::Relaxed);
+        self.seal_memtables()
+    }
+
+    fn seal_memtables(&self) -> Result<(), Cause> {
         for keyspace in self.keyspaces() {
             keyspace.rotate_memtable().map_err(Cause::new)?;
         }

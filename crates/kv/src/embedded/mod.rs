@@ -34,6 +34,9 @@ use folder::Folder;
 /// Bytes for cached blocks, if not set otherwise.
 pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
 
+/// Bytes of rows that are in memory only, if not set otherwise: as many as the journals hold.
+pub const MEMTABLE_BYTES_DEFAULT: u64 = 256 << 20;
+
 /// Bytes of the disk that growing commits must leave free, if not set otherwise: twice the bound of the journals,
 /// and the new tables of the largest merge, which live beside the old ones until it is done.
 pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX + engine::MERGE_BYTES_MAX;
@@ -57,6 +60,9 @@ pub struct EmbeddedOptions {
     pub spaces: Vec<SpaceOptions>,
     /// Bytes for cached blocks.
     pub cache_bytes: u64,
+    /// Bytes of rows that are in memory only. When half of them are used, they are flushed into tables; commits wait
+    /// for that when all are used.
+    pub memtable_bytes: u64,
     /// Bytes of the disk that growing commits must leave free.
     pub free_space_reserve_bytes: u64,
 }
@@ -68,6 +74,7 @@ impl EmbeddedOptions {
             path: path.into(),
             spaces: spaces.to_vec(),
             cache_bytes: CACHE_BYTES_DEFAULT,
+            memtable_bytes: MEMTABLE_BYTES_DEFAULT,
             free_space_reserve_bytes: FREE_SPACE_RESERVE_BYTES_DEFAULT,
         }
     }
