@@ -12,13 +12,13 @@
     reason = "a program for people, not for servers"
 )]
 
-use arc_swap::ArcSwap;
 use kv::{Batch, CommitMode, Direction, Durability, EmbeddedOptions, KeyRange, ScanLimit, Store};
 use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, PartitionOrdinal};
 use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
 use partition::keyspace::{INDEX, PartitionId, SPACES};
 use partition::{
-    ContainerShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
+    new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Transaction};
 use serde_json::{Value as Json, json};
@@ -103,7 +103,7 @@ impl Bench {
             index: Arc::clone(&memory),
         };
         let spec = PartitionSpec { id: id(), range: EffectiveRange::full() };
-        let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&definition)));
+        let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let partition = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await.unwrap());
         Bench { store, partition, memory, definition }
     }

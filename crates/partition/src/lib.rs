@@ -31,6 +31,6 @@ pub use partition::{
     Executed, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, new_partition_rows,
 };
 pub use record::stored_document;
-pub use shape::ContainerShape;
+pub use shape::{ContainerShape, CurrentShape};
 pub use storage::{commit_fault, read_fault};
 pub use view::{NumberPage, NumberScan, PartitionView, RecordPage, RecordScan};

@@ -8,7 +8,7 @@ use crate::head::Head;
 use crate::index::{IndexFinding, IndexMemory, audit_index};
 use crate::keyspace::{self, META, PartitionId};
 use crate::published::Published;
-use crate::shape::ContainerShape;
+use crate::shape::CurrentShape;
 use crate::storage::read_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, IndexProgress, Writer};
@@ -68,7 +68,7 @@ pub struct PartitionCounts {
 #[derive(Debug)]
 pub struct PhysicalPartition {
     spec: PartitionSpec,
-    shape: Arc<ArcSwap<ContainerShape>>,
+    shape: Arc<CurrentShape>,
     published: Arc<ArcSwap<Published>>,
     commands: mpsc::Sender<Command>,
     progress: Arc<IndexProgress>,
@@ -85,7 +85,7 @@ impl PhysicalPartition {
     pub async fn open(
         surroundings: Surroundings,
         spec: PartitionSpec,
-        shape: Arc<ArcSwap<ContainerShape>>,
+        shape: Arc<CurrentShape>,
     ) -> Result<PhysicalPartition, Fault> {
         let view = surroundings.store.view().map_err(read_fault)?;
         let published = Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default())));
@@ -121,7 +121,7 @@ impl PhysicalPartition {
     /// The latest durable state.
     pub async fn view(&self) -> Result<PartitionView, Fault> {
         // Before the state: when a shape says that all expiry rows are written, the state has them.
-        let shape = self.shape.load_full();
+        let shape = Arc::clone(&self.shape.load());
         let mut published = self.published.load_full();
         if !published.view.as_ref().is_some_and(View::is_live) {
             published = self.ask(|reply| Command::Wake { reply }).await??;

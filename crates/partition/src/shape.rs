@@ -1,12 +1,15 @@
-//! What a partition must know of its container's definition.
+//! What a partition must know of its container's definition, and which definition is in force.
 
 use crate::index::{ComputedReader, Rules, indexable};
+use arc_swap::{ArcSwap, Guard};
 use model::{ContainerDefinition, DefaultTtl, PartitionKeyDefinition, UniqueKeyPolicy};
 use std::sync::Arc;
 
 /// The part of a container's definition that decides how documents are stored.
 #[derive(Clone, Debug)]
 pub struct ContainerShape {
+    /// The catalog change that wrote the definition: a later change has a greater one.
+    pub change: u64,
     /// Where the partition key is; a stored document never leaves its key.
     pub partition_key: PartitionKeyDefinition,
     /// When documents expire that do not say it themselves.
@@ -24,6 +27,7 @@ impl ContainerShape {
     pub fn new(definition: &ContainerDefinition, reader: ComputedReader) -> ContainerShape {
         let computed = indexable(&definition.policies.computed, reader);
         ContainerShape {
+            change: 0,
             partition_key: definition.partition_key.clone(),
             default_ttl: definition.default_ttl,
             is_expiry_pending: false,
@@ -31,11 +35,68 @@ impl ContainerShape {
             rules: Arc::new(Rules::new(&definition.policies.indexing, computed)),
         }
     }
+
+    /// Orders the shapes of one container. Of one definition, the shape with complete expiry rows is the newer.
+    fn version(&self) -> (u64, bool) {
+        (self.change, !self.is_expiry_pending)
+    }
 }
 
 impl From<&ContainerDefinition> for ContainerShape {
     /// The same for a container whose computed properties are not indexed.
     fn from(definition: &ContainerDefinition) -> ContainerShape {
         ContainerShape::new(definition, |_| None)
+    }
+}
+
+/// The definition in force, shared by all partitions of a container. It never goes back to an older one.
+#[derive(Debug)]
+pub struct CurrentShape {
+    shape: ArcSwap<ContainerShape>,
+}
+
+impl CurrentShape {
+    /// Begins with `shape`.
+    pub fn new(shape: ContainerShape) -> CurrentShape {
+        CurrentShape { shape: ArcSwap::from_pointee(shape) }
+    }
+
+    /// The definition in force now.
+    pub fn load(&self) -> Guard<Arc<ContainerShape>> {
+        self.shape.load()
+    }
+
+    /// Puts `shape` in force unless the one in force is as new or newer; returns whether it did.
+    pub fn adopt(&self, shape: ContainerShape) -> bool {
+        let shape = Arc::new(shape);
+        let before = self.shape.rcu(|current| {
+            let newer = if shape.version() > current.version() { &shape } else { current };
+            Arc::clone(newer)
+        });
+        shape.version() > before.version()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_older_definition_never_replaces_a_newer() {
+        let definition = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] } });
+        let definition = ContainerDefinition::from_json(&definition).unwrap();
+        let shape = |change, is_expiry_pending| ContainerShape {
+            change,
+            is_expiry_pending,
+            ..ContainerShape::from(&definition)
+        };
+        let current = CurrentShape::new(shape(3, true));
+        assert!(!current.adopt(shape(3, true)) && !current.adopt(shape(2, false)));
+        assert!(current.adopt(shape(3, false)), "its expiry rows are complete now");
+        assert!(!current.adopt(shape(3, true)), "they stay complete");
+        assert!(current.adopt(shape(5, true)));
+        assert!(!current.adopt(shape(4, false)));
+        assert_eq!(current.load().version(), (5, false));
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Change<'a> {
     /// The entries as the change leaves them.
     pub(crate) state: CatalogState,
     batch: Batch,
+    /// Containers with a new definition.
+    defined: Vec<Arc<Container>>,
     stamp: Stamp,
     shrinking: bool,
     _turn: MutexGuard<'a, ()>,
@@ -43,7 +45,16 @@ impl<'a> Change<'a> {
         stamp: Stamp,
         turn: MutexGuard<'a, ()>,
     ) -> Change<'a> {
-        Change { catalog, store, state, batch: Batch::default(), stamp, shrinking: true, _turn: turn }
+        Change {
+            catalog,
+            store,
+            state,
+            batch: Batch::default(),
+            defined: Vec::new(),
+            stamp,
+            shrinking: true,
+            _turn: turn,
+        }
     }
 
     pub(crate) fn stamp(&self) -> Stamp {
@@ -97,6 +108,7 @@ impl<'a> Change<'a> {
             rows::encode_container(container),
         );
         self.state.insert_container(Arc::clone(container));
+        self.defined.push(Arc::clone(container));
     }
 
     /// Takes a container out; its number stays noted until its rows are deleted.
@@ -217,6 +229,8 @@ impl<'a> Change<'a> {
         let committed = self.store.submit(&self.store.lane(), self.batch, Durability::Sync).await;
         doubt.is_open = matches!(committed, Err(CommitFault::Uncertain { .. }));
         committed.map_err(commit_fault)?;
+        // Before it is visible: who finds a definition in the catalog may rely on the partitions working by it.
+        self.defined.iter().for_each(|container| container.adopt_shape());
         self.catalog.publish(self.state);
         Ok(())
     }

@@ -1,13 +1,12 @@
 //! What the catalog holds: databases, containers with their partition map, offers.
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, Lsn,
     OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
 };
 use partition::index::ComputedReader;
-use partition::{ContainerShape, PhysicalPartition};
+use partition::{ContainerShape, CurrentShape, PhysicalPartition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::OnceCell;
@@ -109,8 +108,12 @@ pub(crate) struct ContainerParts {
 }
 
 impl ContainerParts {
-    fn shape(&self) -> ContainerShape {
-        ContainerShape::new(&self.definition, self.computed_reader)
+    /// What partitions must know of this definition.
+    fn shape(&self, is_expiry_pending: bool) -> ContainerShape {
+        let mut shape = ContainerShape::new(&self.definition, self.computed_reader);
+        shape.change = self.stamp.change;
+        shape.is_expiry_pending = is_expiry_pending;
+        shape
     }
 }
 
@@ -120,7 +123,7 @@ pub struct Container {
     parts: ContainerParts,
     /// Whether expiry rows must be written anew because the default time to live changed.
     pub(crate) expiry_pending: bool,
-    pub(crate) shape: Arc<ArcSwap<ContainerShape>>,
+    pub(crate) shape: Arc<CurrentShape>,
     pub(crate) map: Arc<PartitionMap>,
     rid: Rid,
     rid_text: Bytes,
@@ -129,22 +132,9 @@ pub struct Container {
 }
 
 impl Container {
-    pub(crate) fn new(parts: ContainerParts, map: PartitionMap) -> Container {
-        let shape = Arc::new(ArcSwap::from_pointee(parts.shape()));
-        Container::assemble(parts, false, shape, Arc::new(map))
-    }
-
-    pub(crate) fn with_expiry_pending(mut self, expiry_pending: bool) -> Container {
-        self.expiry_pending = expiry_pending;
-        self.shape.store(Arc::new(self.own_shape()));
-        self
-    }
-
-    /// What partitions must know of this definition.
-    fn own_shape(&self) -> ContainerShape {
-        let mut shape = self.parts.shape();
-        shape.is_expiry_pending = self.expiry_pending;
-        shape
+    pub(crate) fn new(parts: ContainerParts, expiry_pending: bool, map: PartitionMap) -> Container {
+        let shape = Arc::new(CurrentShape::new(parts.shape(expiry_pending)));
+        Container::assemble(parts, expiry_pending, shape, Arc::new(map))
     }
 
     pub(crate) fn replaced(
@@ -166,7 +156,7 @@ impl Container {
     fn assemble(
         parts: ContainerParts,
         expiry_pending: bool,
-        shape: Arc<ArcSwap<ContainerShape>>,
+        shape: Arc<CurrentShape>,
         map: Arc<PartitionMap>,
     ) -> Container {
         let rid = Rid::Container(parts.database.number, parts.number);
@@ -183,9 +173,11 @@ impl Container {
         Container::assemble(self.parts.clone(), self.expiry_pending, shape, map)
     }
 
-    /// Makes the partitions work by this definition.
-    pub(crate) fn adopt_shape(&self) {
-        self.shape.store(Arc::new(self.own_shape()));
+    /// Makes the partitions work by this definition unless they work by a newer one.
+    pub(super) fn adopt_shape(&self) {
+        if !self.shape.adopt(self.parts.shape(self.expiry_pending)) {
+            return;
+        }
         for partition in self.map.entries.iter().filter_map(|entry| entry.opened.get()) {
             partition.reshape();
         }

@@ -137,7 +137,7 @@ impl Engine {
         let computed_reader = self.options.computed_reader;
         let parts =
             ContainerParts { number, database: Arc::clone(&database), definition, stamp, computed_reader };
-        let container = Arc::new(Container::new(parts, map));
+        let container = Arc::new(Container::new(parts, false, map));
         change.put_new_container(&container);
         // A container of a database with shared throughput has an offer of its own only when it asks for one.
         if throughput.is_some() || !shared {
@@ -163,7 +163,6 @@ impl Engine {
         let replaced = Arc::new(current.replaced(definition, change.stamp(), expiry_changed));
         change.put_container(&replaced);
         change.commit().await?;
-        replaced.adopt_shape();
         if expiry_changed {
             self.jobs.wake();
         }

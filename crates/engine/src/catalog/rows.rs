@@ -153,7 +153,7 @@ pub(crate) fn decode_container(
     let entries = row.partitions.into_iter().map(decode_partition).collect::<Result<_, _>>()?;
     let map = PartitionMap::new(entries, row.map_stamp.into());
     let parts = ContainerParts { number, database, definition, stamp: row.stamp.into(), computed_reader };
-    Ok(Container::new(parts, map).with_expiry_pending(row.expiry_pending))
+    Ok(Container::new(parts, row.expiry_pending, map))
 }
 
 fn decode_partition(row: PartitionRow) -> Result<PartitionEntry, Fault> {

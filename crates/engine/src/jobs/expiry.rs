@@ -56,10 +56,7 @@ impl Engine {
                 // Only if no other change of the definition came in between.
                 let current = change.state.container(container.number());
                 if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
-                    let settled = Arc::new(current.settled());
-                    change.put_container(&settled);
-                    // All rows are there; no other definition can take its place before the commit.
-                    settled.adopt_shape();
+                    change.put_container(&Arc::new(current.settled()));
                     change.commit().await?;
                 }
             }
@@ -67,9 +64,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells whether all documents were seen.
+    /// Tells whether all documents were seen. The rows are written by the definition that is in force when the writer
+    /// executes, which is `container`'s or a newer one; a newer one has the job run again.
     async fn reschedule_all(&self, container: &Container) -> Result<bool, Fault> {
-        container.adopt_shape();
         let whole = EffectiveRange::full();
         for entry in container.map.owners(&whole) {
             let partition = self.opened(container, entry).await?;

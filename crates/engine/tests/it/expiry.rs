@@ -1,24 +1,61 @@
 //! Time to live.
 
-use crate::harness::{Harness, item};
-use kv::{Direction, KeyRange, ScanLimit};
-use partition::keyspace::{EXPIRY, LOG, RECORDS, parse_log_key};
+use crate::harness::{Harness, TestAmbient, item};
+use engine::Container;
+use kv::{CommitMode, Direction, KeyRange, ScanLimit, Store};
+use partition::keyspace::{EXPIRY, LOG, RECORDS, SPACES, container_rows, parse_log_key};
 use partition::{LogEntry, LogKind};
 use plan::{Condition, Mutation};
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 
+/// Turns of the scheduler in which a job must have come to what a test waits for.
+const TURNS_MAX: usize = 100_000;
+
 async fn rows(harness: &Harness, space: kv::Space) -> usize {
+    rows_in(harness, space, KeyRange::all()).await
+}
+
+async fn rows_in(harness: &Harness, space: kv::Space, range: KeyRange) -> usize {
     let limit = ScanLimit { rows: 1000, bytes: usize::MAX };
-    harness
-        .store
-        .view()
-        .unwrap()
-        .scan(space, KeyRange::all(), Direction::Forward, limit)
-        .await
-        .unwrap()
-        .rows
-        .len()
+    let view = harness.store.view().unwrap();
+    view.scan(space, range, Direction::Forward, limit).await.unwrap().rows.len()
+}
+
+/// An engine whose store commits one group at a time, between turns of the other tasks.
+async fn stepped() -> Harness {
+    let store = Store::memory(&SPACES, CommitMode::Stepped);
+    let committed = store.clone();
+    tokio::spawn(async move {
+        loop {
+            committed.step_is_due().await;
+            tokio::task::yield_now().await;
+            committed.step();
+        }
+    });
+    Harness::on(store, TestAmbient::new()).await
+}
+
+/// Waits until the job has written the first expiry row of `container`.
+async fn walk_begins(harness: &Harness, container: &Container) {
+    for _ in 0..TURNS_MAX {
+        if rows_in(harness, EXPIRY, container_rows(container.number())).await > 0 {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the job does not come to the container");
+}
+
+async fn replace_default(harness: &Harness, container: &Container, seconds: Option<u32>) -> Arc<Container> {
+    let mut body = container.definition().to_json();
+    body.shift_remove("defaultTtl");
+    if let Some(seconds) = seconds {
+        body.insert("defaultTtl".to_owned(), seconds.into());
+    }
+    let (pass, body) = (harness.admin(), serde_json::Value::Object(body));
+    harness.engine.replace_container(pass, container, &body, &Condition::None).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,4 +160,37 @@ async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
         .collect();
     let evicted = (old.lsn.next(), LogKind::Expire, old.number);
     assert_eq!(entries, [evicted, (new.lsn, LogKind::Create, new.number)]);
+}
+
+/// The job put the definition back in force that it had collected at the start of its round, and had the documents
+/// deleted that the default of that definition let expire.
+#[tokio::test(start_paused = true)]
+async fn a_default_that_is_removed_while_the_job_is_elsewhere_lets_nothing_expire() {
+    let harness = stepped().await;
+    let mut containers = Vec::new();
+    for id in ["a", "b", "c"] {
+        let container = harness.container(json!({ "id": id }), 400).await;
+        for document in 0..40 {
+            harness.create(&container, &format!(r#"{{"id":"{document}","pk":"a"}}"#)).await.unwrap();
+        }
+        containers.push(container);
+    }
+    let [first, second, third] = &containers[..] else { panic!("three containers") };
+    // While the job walks the first container, the others become pending: the next round has them both.
+    replace_default(&harness, first, Some(10_000)).await;
+    walk_begins(&harness, first).await;
+    replace_default(&harness, second, Some(10_000)).await;
+    let third = replace_default(&harness, third, Some(5)).await;
+    // While the job walks the second, the default of the third goes, in time.
+    walk_begins(&harness, second).await;
+    assert_eq!(rows_in(&harness, EXPIRY, container_rows(third.number())).await, 0, "not yet walked");
+    let third = replace_default(&harness, &third, None).await;
+    harness.ambient.advance_seconds(60);
+    // Several rounds of the job.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(rows_in(&harness, EXPIRY, container_rows(second.number())).await, 40, "the walk has ended");
+    for document in 0..40 {
+        assert!(harness.read(&third, r#"["a"]"#, &document.to_string()).await.is_ok(), "{document}");
+    }
+    assert_eq!(rows_in(&harness, RECORDS, container_rows(third.number())).await, 40);
 }

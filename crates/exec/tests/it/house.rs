@@ -1,7 +1,6 @@
 //! A container of several partitions on a store in memory, with a clock that the test moves, and the measure that
 //! queries over it are compared with: the same query over all its documents at once.
 
-use arc_swap::ArcSwap;
 use eval::{Budget, Context, DocumentRow};
 use exec::{ComputedProperty, Page, PageRequest, Part, PartScope, Program, QueryBounds, QueryRow, Resume};
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
@@ -10,7 +9,7 @@ use model::{Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, Fault
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, PartitionSpec, PhysicalPartition, RecordCache, RecordScan, Surroundings,
+    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, RecordScan, Surroundings,
     new_partition_rows,
 };
 use plan::query::Query;
@@ -87,8 +86,7 @@ impl House {
             durability: Durability::Sync,
             index: IndexMemory::new(options),
         };
-        let shape =
-            Arc::new(ArcSwap::from_pointee(ContainerShape::new(&definition, |text| Some(query(text)))));
+        let shape = Arc::new(CurrentShape::new(ContainerShape::new(&definition, |text| Some(query(text)))));
         let mut parts = Vec::new();
         for (ordinal, range) in (0..).zip(definition.partition_key.initial_ranges(partitions)) {
             let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(ordinal) };

@@ -20,7 +20,7 @@ use crate::log::load_consumers;
 use crate::partition::{Executed, PartitionSpec, Surroundings};
 use crate::published::Published;
 use crate::record::Record;
-use crate::shape::ContainerShape;
+use crate::shape::CurrentShape;
 use crate::staging::Context;
 use crate::state::{BatchNumber, Rows, State};
 use crate::storage::{commit_fault, read_fault};
@@ -91,7 +91,7 @@ pub(crate) struct Writer {
     lane: Lane,
     id: PartitionId,
     spec: PartitionSpec,
-    shape: Arc<ArcSwap<ContainerShape>>,
+    shape: Arc<CurrentShape>,
     cache: Arc<RecordCache>,
     durability: Durability,
     ambient: Arc<dyn Ambient>,
@@ -130,7 +130,7 @@ impl Writer {
     pub(crate) async fn new(
         surroundings: Surroundings,
         spec: PartitionSpec,
-        shape: Arc<ArcSwap<ContainerShape>>,
+        shape: Arc<CurrentShape>,
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
         view: View,
@@ -281,7 +281,6 @@ impl Writer {
         }
         self.check_policy();
         let number = self.batch_last + 1;
-        let shape = self.shape.load_full();
         let now = self.ambient.now_seconds();
         let full = full_fault(&self.store);
         let mut batch_rows = Rows::new();
@@ -295,6 +294,8 @@ impl Writer {
                     Err(StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE })
                 }
                 Some(_) | None => {
+                    // For each transaction: once a replaced definition was answered, nothing is decided by the old.
+                    let shape = Arc::clone(&self.shape.load());
                     let context = Context {
                         partition: self.id,
                         shape: &shape,

@@ -1,7 +1,6 @@
 //! The index of a partition through its whole life: small runs, restarts, other policies, damage, failing stores.
 
 use crate::Still;
-use arc_swap::ArcSwap;
 use kv::{
     Batch, CommitMode, Direction, Durability, FaultKind, FaultScript, KeyRange, ScanLimit, StorageCall, Store,
 };
@@ -9,7 +8,8 @@ use model::{ContainerDefinition, ContainerNumber, EffectiveRange, Fault, Partiti
 use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
 use partition::keyspace::{INDEX, META, PartitionId, SPACES};
 use partition::{
-    ContainerShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
+    new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, StepFault, Target, Transaction};
 use serde_json::{Value as Json, json};
@@ -28,7 +28,7 @@ const SMALL: IndexOptions = IndexOptions {
 /// A container of one partition over a store that outlives it.
 struct House {
     store: Store,
-    shape: Arc<ArcSwap<ContainerShape>>,
+    shape: Arc<CurrentShape>,
     partition: PhysicalPartition,
     key: LogicalKey,
 }
@@ -41,7 +41,7 @@ fn definition(policy: &Json) -> ContainerDefinition {
 
 const ID: PartitionId = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
 
-async fn open(store: &Store, shape: &Arc<ArcSwap<ContainerShape>>) -> Result<PhysicalPartition, Fault> {
+async fn open(store: &Store, shape: &Arc<CurrentShape>) -> Result<PhysicalPartition, Fault> {
     let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
     let surroundings = Surroundings {
         store: store.clone(),
@@ -59,7 +59,7 @@ impl House {
         let mut batch = Batch::default();
         new_partition_rows(ID, &mut batch);
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
-        let shape = Arc::new(ArcSwap::from_pointee(ContainerShape::from(&definition)));
+        let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let partition = open(&store, &shape).await.unwrap();
         let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();
         let effective = definition.partition_key.effective_key(&partition_key);
@@ -73,6 +73,12 @@ impl House {
     /// As after the death of the process: nothing is closed.
     async fn restart(&mut self) {
         self.partition = open(&self.store, &self.shape).await.unwrap();
+    }
+
+    fn replace_policy(&self, policy: &Json) {
+        let mut shape = ContainerShape::from(&definition(policy));
+        shape.change = self.shape.load().change + 1;
+        assert!(self.shape.adopt(shape));
     }
 
     async fn run(&self, mutation: Mutation) -> Result<(), StepFault> {
@@ -168,7 +174,7 @@ async fn a_new_policy_is_indexed_beside_the_old_one() {
     let version = IndexPath::property([PathStep::Name("v")]);
     let policy = json!({ "includedPaths": [{ "path": "/odd/?" }], "excludedPaths": [{ "path": "/*" }],
         "compositeIndexes": [[{ "path": "/odd" }, { "path": "/v", "order": "descending" }]] });
-    house.shape.store(Arc::new(ContainerShape::from(&definition(&policy))));
+    house.replace_policy(&policy);
     assert!(house.partition.index_progress() < 100);
     house.partition.reshape();
     for id in 50..150 {
@@ -190,9 +196,9 @@ async fn a_new_policy_is_indexed_beside_the_old_one() {
         house.audit().await;
     }
     // And back again, without any index on the way.
-    house.shape.store(Arc::new(ContainerShape::from(&definition(&json!({ "indexingMode": "none" })))));
+    house.replace_policy(&json!({ "indexingMode": "none" }));
     house.partition.reshape();
-    house.shape.store(Arc::new(ContainerShape::from(&definition(&json!({})))));
+    house.replace_policy(&json!({}));
     house.partition.reshape();
     house.settle().await;
     house.audit().await;

@@ -9,7 +9,8 @@ use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Lsn, 
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{PartitionId, SPACES};
 use partition::{
-    ContainerShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
+    new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Target, Transaction};
 use serde_json::json;
@@ -44,7 +45,7 @@ impl Fixture {
         let mut batch = Batch::default();
         new_partition_rows(id, &mut batch);
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
-        let shape = Arc::new(arc_swap::ArcSwap::from_pointee(ContainerShape::from(&definition)));
+        let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let spec = PartitionSpec { id, range: EffectiveRange::full() };
         let surroundings = Surroundings {
             store,
