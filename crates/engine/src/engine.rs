@@ -3,6 +3,7 @@
 use crate::access::{Access, AccountKey};
 use crate::catalog::Catalog;
 use crate::jobs::Jobs;
+use crate::request_memory::{RequestMemory, RequestMemoryOptions};
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
@@ -31,6 +32,8 @@ pub struct EngineOptions {
     pub query_bounds: QueryBounds,
     /// Sizes of the index.
     pub index: IndexOptions,
+    /// Memory for bodies and answers of requests under way.
+    pub request_memory: RequestMemoryOptions,
     /// Who reads the queries of computed properties, so that their values can be indexed: the engine knows no query
     /// text. What is not read is not indexed.
     pub computed_reader: ComputedReader,
@@ -45,6 +48,7 @@ impl Default for EngineOptions {
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),
             index: IndexOptions::default(),
+            request_memory: RequestMemoryOptions::default(),
             computed_reader: |_| None,
         }
     }
@@ -58,6 +62,7 @@ pub struct Engine {
     pub(crate) access: Access,
     pub(crate) record_cache: Arc<RecordCache>,
     pub(crate) index_memory: Arc<IndexMemory>,
+    pub(crate) request_memory: Arc<RequestMemory>,
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
     pub(crate) jobs: Jobs,
@@ -81,6 +86,7 @@ impl Engine {
         let engine = Arc::new(Engine {
             store,
             index_memory: IndexMemory::new(options.index),
+            request_memory: RequestMemory::new(options.request_memory),
             options,
             ambient,
             access,
@@ -108,6 +114,11 @@ impl Engine {
     /// Who may do what.
     pub fn access(&self) -> &Access {
         &self.access
+    }
+
+    /// Memory of bodies and answers.
+    pub fn request_memory(&self) -> &Arc<RequestMemory> {
+        &self.request_memory
     }
 
     /// Time and randomness.

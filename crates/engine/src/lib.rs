@@ -10,6 +10,7 @@ mod engine;
 mod feed;
 mod jobs;
 mod query;
+mod request_memory;
 mod resource_query;
 mod router;
 mod verify;
@@ -33,5 +34,8 @@ pub use exec::{
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use partition::index::IndexOptions;
 pub use query::{QueryPage, QueryRequest};
+pub use request_memory::{
+    ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
+};
 pub use resource_query::ResourceQuery;
 pub use verify::{Verification, VerifiedContainer, verify};

@@ -21,9 +21,11 @@ pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 use crate::catalog::{Container, Permission};
 use crate::engine::Engine;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use foldhash::fast::FixedState;
 use keys::KeyRing;
 use model::{AccessFault, BearerFault, Fault, TokenLife};
 use roles::RoleRights;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use token::TokenKey;
 
@@ -49,6 +51,17 @@ enum Rights {
 impl Principal {
     fn with_roles(rights: RoleRights) -> Principal {
         Principal { rights: Rights::Roles(Arc::new(rights)) }
+    }
+
+    /// What tells this credential from others where use is counted; two credentials seldom have the same.
+    pub(crate) fn credential_hash(&self) -> u64 {
+        let hasher = FixedState::default();
+        match &self.rights {
+            Rights::Account => 0,
+            Rights::AccountRead => 1,
+            Rights::Permission(permission) => hasher.hash_one(permission.rid()),
+            Rights::Roles(rights) => hasher.hash_one(rights.principal()),
+        }
     }
 }
 

@@ -1,0 +1,396 @@
+//! Memory of requests under way: bodies that arrive and answers that wait to be taken.
+//!
+//! Every body and every answer draws a reservation from three bounds: its connection's, its credential's and the one
+//! for all. A request that finds no room waits, holding nothing but its headers, and is refused when it has waited
+//! too long. A holder of a body may wait for room for its answer; nobody who holds an answer waits for a body, so
+//! waiting always ends. Knows nothing of wire formats.
+
+use crate::access::Principal;
+use model::LimitFault;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{Mutex, Notify};
+
+/// Credentials are told apart by a hash of so many values; two that share one share its bound.
+const CREDENTIALS: usize = 256;
+
+/// One credential may hold this part of what there is for all.
+const CREDENTIAL_DIVISOR: usize = 2;
+
+/// One connection may hold this part of what there is for all, but always so much that some pages fit.
+const CONNECTION_DIVISOR: usize = 16;
+const CONNECTION_BYTES_MIN: usize = 16 << 20;
+
+/// How long a request waits for room.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// When a request that found no room should come again.
+const RETRY_AFTER_MS: u64 = 1000;
+
+/// What memory is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// The body of a request.
+    Body,
+    /// The body of an answer.
+    Answer,
+}
+
+/// Bytes for bodies and answers of all requests together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestMemoryOptions {
+    /// For request bodies.
+    pub bodies_bytes: usize,
+    /// For answers.
+    pub answers_bytes: usize,
+}
+
+impl Default for RequestMemoryOptions {
+    fn default() -> RequestMemoryOptions {
+        RequestMemoryOptions { bodies_bytes: 256 << 20, answers_bytes: 256 << 20 }
+    }
+}
+
+/// The bounds that all requests share.
+#[derive(Debug)]
+pub struct RequestMemory {
+    bodies: SharedPools,
+    answers: SharedPools,
+}
+
+#[derive(Debug)]
+struct SharedPools {
+    all: Pool,
+    by_credential: Box<[Pool]>,
+}
+
+impl SharedPools {
+    fn new(bytes_max: usize) -> SharedPools {
+        let credential = || Pool::new(bytes_max / CREDENTIAL_DIVISOR);
+        SharedPools { all: Pool::new(bytes_max), by_credential: (0..CREDENTIALS).map(|_| credential()).collect() }
+    }
+}
+
+/// The bounds of one connection that carries several requests at a time.
+#[derive(Debug)]
+pub struct ConnectionMemory {
+    bodies: Pool,
+    answers: Pool,
+}
+
+/// Who a reservation is charged to.
+#[derive(Clone, Debug)]
+pub struct MemoryHolder {
+    connection: Option<Arc<ConnectionMemory>>,
+    credential: usize,
+}
+
+impl MemoryHolder {
+    /// A caller on a connection; a connection that carries one request at a time needs no bound of its own.
+    pub fn new(principal: &Principal, connection: Option<Arc<ConnectionMemory>>) -> MemoryHolder {
+        let credential = usize::try_from(principal.credential_hash()).unwrap_or(0) % CREDENTIALS;
+        MemoryHolder { connection, credential }
+    }
+}
+
+impl RequestMemory {
+    /// Nothing is reserved yet.
+    pub fn new(options: RequestMemoryOptions) -> Arc<RequestMemory> {
+        let RequestMemoryOptions { bodies_bytes, answers_bytes } = options;
+        Arc::new(RequestMemory {
+            bodies: SharedPools::new(bodies_bytes),
+            answers: SharedPools::new(answers_bytes),
+        })
+    }
+
+    /// The bounds of a new connection.
+    pub fn connection(&self) -> Arc<ConnectionMemory> {
+        let part = |pools: &SharedPools| {
+            let bytes = (pools.all.bytes_max / CONNECTION_DIVISOR).max(CONNECTION_BYTES_MIN);
+            Pool::new(bytes.min(pools.all.bytes_max))
+        };
+        Arc::new(ConnectionMemory { bodies: part(&self.bodies), answers: part(&self.answers) })
+    }
+
+    /// Bytes that are reserved for a kind.
+    pub fn reserved_bytes(&self, kind: MemoryKind) -> usize {
+        self.shared(kind).all.bytes_used.load(Ordering::Relaxed)
+    }
+
+    /// Reserves memory, waiting for it if need be.
+    pub async fn reserve(
+        self: &Arc<RequestMemory>,
+        kind: MemoryKind,
+        holder: &MemoryHolder,
+        bytes: usize,
+    ) -> Result<Reservation, LimitFault> {
+        let mut reservation = self.nothing(kind, holder);
+        if reservation.try_grow_to(bytes) {
+            return Ok(reservation);
+        }
+        let waiting = async {
+            // What is taken is given back if the wait is given up: each step belongs to the reservation at once.
+            let mut reservation = self.nothing(kind, holder);
+            for (pool, taken) in reservation.pools_and_taken() {
+                pool.take(bytes).await;
+                *taken = bytes;
+            }
+            reservation.bytes = bytes;
+            reservation
+        };
+        let busy = |_| LimitFault::Busy { retry_after_ms: RETRY_AFTER_MS };
+        tokio::time::timeout(PATIENCE, waiting).await.map_err(busy)
+    }
+
+    fn nothing(self: &Arc<RequestMemory>, kind: MemoryKind, holder: &MemoryHolder) -> Reservation {
+        Reservation { memory: Arc::clone(self), holder: holder.clone(), kind, bytes: 0, taken: [0; 3] }
+    }
+
+    fn shared(&self, kind: MemoryKind) -> &SharedPools {
+        match kind {
+            MemoryKind::Body => &self.bodies,
+            MemoryKind::Answer => &self.answers,
+        }
+    }
+}
+
+/// Memory that is held until this is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    memory: Arc<RequestMemory>,
+    holder: MemoryHolder,
+    kind: MemoryKind,
+    bytes: usize,
+    /// What was taken from each pool; the same from all once the reservation is made.
+    taken: [usize; 3],
+}
+
+impl Reservation {
+    /// Bytes that are reserved.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes more if there is room; otherwise nothing changes.
+    pub fn try_grow_to(&mut self, bytes: usize) -> bool {
+        let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return true };
+        let mut done = [false; 3];
+        let all_fit = self.pools_and_taken().zip(&mut done).all(|((pool, taken), done)| {
+            *done = pool.try_take(more);
+            *taken += if *done { more } else { 0 };
+            *done
+        });
+        if all_fit {
+            self.bytes = bytes;
+            return true;
+        }
+        for ((pool, taken), _) in self.pools_and_taken().zip(done).filter(|(_, done)| *done) {
+            pool.give_back(more);
+            *taken -= more;
+        }
+        false
+    }
+
+    /// Counts what was made, whatever room there is: more than was reserved keeps later requests waiting, less is
+    /// given back.
+    pub fn settle(&mut self, bytes: usize) {
+        self.pools_and_taken().for_each(|(pool, taken)| {
+            if bytes > *taken {
+                pool.take_anyway(bytes - *taken);
+            } else {
+                pool.give_back(*taken - bytes);
+            }
+            *taken = bytes;
+        });
+        self.bytes = bytes;
+    }
+
+    /// The pools in the order in which they are taken from, each with what was taken.
+    fn pools_and_taken(&mut self) -> impl Iterator<Item = (&Pool, &mut usize)> {
+        let shared = self.memory.shared(self.kind);
+        let connection = self.holder.connection.as_deref().map(|connection| match self.kind {
+            MemoryKind::Body => &connection.bodies,
+            MemoryKind::Answer => &connection.answers,
+        });
+        let pools = [connection, shared.by_credential.get(self.holder.credential), Some(&shared.all)];
+        pools.into_iter().zip(&mut self.taken).filter_map(|(pool, taken)| Some((pool?, taken)))
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.pools_and_taken().for_each(|(pool, taken)| pool.give_back(std::mem::take(taken)));
+    }
+}
+
+/// A bound on bytes. Whoever does not fit waits in line.
+#[derive(Debug)]
+struct Pool {
+    bytes_max: usize,
+    bytes_used: AtomicUsize,
+    /// Requests in the line.
+    waiting: AtomicUsize,
+    /// Held by the first of the line, so that only one is woken when memory comes back.
+    turn: Mutex<()>,
+    freed: Notify,
+}
+
+impl Pool {
+    fn new(bytes_max: usize) -> Pool {
+        Pool {
+            bytes_max,
+            bytes_used: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            turn: Mutex::new(()),
+            freed: Notify::new(),
+        }
+    }
+
+    /// Takes bytes if they fit and nobody was here before.
+    fn try_take(&self, bytes: usize) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0 && self.take_if_fits(bytes)
+    }
+
+    /// An empty pool takes anything: a request that is larger than all there is must be served alone.
+    fn take_if_fits(&self, bytes: usize) -> bool {
+        let fits = |used: usize| {
+            let sum = used.saturating_add(bytes);
+            (sum <= self.bytes_max || used == 0).then_some(sum)
+        };
+        self.bytes_used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok()
+    }
+
+    fn take_anyway(&self, bytes: usize) {
+        self.bytes_used.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    async fn take(&self, bytes: usize) {
+        if self.try_take(bytes) {
+            return;
+        }
+        let _in_line = InLine::new(&self.waiting);
+        let _turn = self.turn.lock().await;
+        // A notice that comes between the look and the wait is kept for the wait.
+        while !self.take_if_fits(bytes) {
+            self.freed.notified().await;
+        }
+    }
+
+    fn give_back(&self, bytes: usize) {
+        if bytes > 0 {
+            self.bytes_used.fetch_sub(bytes, Ordering::AcqRel);
+            if self.waiting.load(Ordering::Acquire) > 0 {
+                self.freed.notify_one();
+            }
+        }
+    }
+}
+
+/// A place in a line, left when dropped.
+struct InLine<'a>(&'a AtomicUsize);
+
+impl InLine<'_> {
+    fn new(waiting: &AtomicUsize) -> InLine<'_> {
+        waiting.fetch_add(1, Ordering::AcqRel);
+        InLine(waiting)
+    }
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    const MB: usize = 1 << 20;
+
+    fn memory(answers_bytes: usize) -> Arc<RequestMemory> {
+        RequestMemory::new(RequestMemoryOptions { bodies_bytes: MB, answers_bytes })
+    }
+
+    fn holder(credential: usize, connection: Option<&Arc<ConnectionMemory>>) -> MemoryHolder {
+        MemoryHolder { connection: connection.cloned(), credential }
+    }
+
+    fn now<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[tokio::test]
+    async fn who_does_not_fit_waits_until_there_is_room() {
+        let memory = memory(64 * MB);
+        let one = holder(1, None);
+        let first = memory.reserve(MemoryKind::Answer, &one, 30 * MB).await.unwrap();
+        let mut second = pin!(memory.reserve(MemoryKind::Answer, &one, 4 * MB));
+        assert!(now(second.as_mut()).is_pending(), "a credential has half of all");
+        let mut third = pin!(memory.reserve(MemoryKind::Answer, &one, MB));
+        assert!(now(third.as_mut()).is_pending(), "nobody overtakes");
+        let other = memory.reserve(MemoryKind::Answer, &holder(2, None), 30 * MB).await.unwrap();
+        drop(first);
+        assert_eq!(second.await.unwrap().bytes() + third.await.unwrap().bytes(), 5 * MB);
+        assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 30 * MB);
+        drop(other);
+        assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 0);
+    }
+
+    #[tokio::test]
+    async fn a_connection_cannot_take_what_others_need() {
+        let memory = memory(256 * MB);
+        let connection = memory.connection();
+        let holder_here = holder(1, Some(&connection));
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            held.push(memory.reserve(MemoryKind::Answer, &holder_here, 4 * MB).await.unwrap());
+        }
+        let mut next = pin!(memory.reserve(MemoryKind::Answer, &holder_here, 4 * MB));
+        assert!(now(next.as_mut()).is_pending());
+        memory.reserve(MemoryKind::Answer, &holder(1, None), 4 * MB).await.unwrap();
+        held.pop();
+        next.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_ends_with_a_refusal_and_leaves_nothing_taken() {
+        let memory = memory(32 * MB);
+        let connection = memory.connection();
+        let all = memory.reserve(MemoryKind::Answer, &holder(1, None), 16 * MB).await.unwrap();
+        let rest = memory.reserve(MemoryKind::Answer, &holder(2, None), 16 * MB).await.unwrap();
+        let refused = memory.reserve(MemoryKind::Answer, &holder(3, Some(&connection)), MB).await;
+        assert!(matches!(refused, Err(LimitFault::Busy { .. })));
+        assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 32 * MB);
+        assert_eq!(connection.answers.bytes_used.load(Ordering::Relaxed), 0);
+        drop((all, rest));
+        memory.reserve(MemoryKind::Answer, &holder(3, Some(&connection)), MB).await.unwrap();
+        assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 0);
+    }
+
+    #[tokio::test]
+    async fn what_was_made_counts_however_large() {
+        let memory = memory(8 * MB);
+        let one = holder(1, None);
+        let mut reservation = memory.reserve(MemoryKind::Answer, &one, 4096).await.unwrap();
+        assert!(reservation.try_grow_to(3 * MB) && !reservation.try_grow_to(5 * MB));
+        assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 3 * MB);
+        reservation.settle(20 * MB);
+        assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 20 * MB);
+        assert!(now(pin!(memory.reserve(MemoryKind::Answer, &holder(2, None), 1))).is_pending());
+        reservation.settle(100);
+        memory.reserve(MemoryKind::Answer, &one, MB).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_request_larger_than_all_is_served_alone() {
+        let memory = memory(MB);
+        let alone = memory.reserve(MemoryKind::Answer, &holder(1, None), 4 * MB).await.unwrap();
+        assert!(now(pin!(memory.reserve(MemoryKind::Answer, &holder(2, None), 1))).is_pending());
+        drop(alone);
+        memory.reserve(MemoryKind::Answer, &holder(2, None), 1).await.unwrap();
+    }
+}
