@@ -102,11 +102,16 @@ where
     let watch = Watch::new(manner);
     let timeouts = service.timeouts;
     let requests = Arc::clone(&watch);
+    // One request at a time needs no bound beside those of all connections.
+    let memory = match manner {
+        Manner::Sequential => None,
+        Manner::Multiplexed => Some(service.engine.request_memory().connection()),
+    };
     let answering = service_fn(move |request: http::Request<_>| {
         let service = Arc::clone(&service);
-        let serving = requests.begin();
+        let (serving, memory) = (requests.begin(), memory.clone());
         async move {
-            let response = service.handle(request, peer).await;
+            let response = service.handle(request, peer, memory).await;
             if manner == Manner::Sequential {
                 after_the_others().await;
             }

@@ -5,13 +5,13 @@ use crate::metrics::{KeyLines, Metrics};
 use crate::settings::Timeouts;
 use crate::tls::Tls;
 use bytes::Bytes;
-use engine::Engine;
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use engine::{ConnectionMemory, Engine};
+use http::header::{CONTENT_TYPE, HOST, HeaderValue};
+use http::uri::Authority;
+use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
-use rest::{ConnectionInfo, RestDoor};
-use std::net::SocketAddr;
+use rest::{AnswerBody, ConnectionInfo, RestDoor};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -51,11 +51,16 @@ impl Peer {
 }
 
 impl Service {
-    pub(crate) async fn handle(&self, request: Request<Incoming>, peer: Peer) -> Response<Full<Bytes>> {
+    pub(crate) async fn handle(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+        memory: Option<Arc<ConnectionMemory>>,
+    ) -> Response<AnswerBody> {
         let begun = Instant::now();
         let response = match self.own_answer(&request, peer) {
             Some(response) => response,
-            None => self.door.handle(request, ConnectionInfo { secure: peer.secure }).await,
+            None => self.door.handle(request, ConnectionInfo { secure: peer.secure, memory }).await,
         };
         if response.status() == StatusCode::UNAUTHORIZED {
             self.hold_back(peer).await;
@@ -74,9 +79,12 @@ impl Service {
         }
     }
 
-    fn own_answer(&self, request: &Request<Incoming>, peer: Peer) -> Option<Response<Full<Bytes>>> {
+    fn own_answer(&self, request: &Request<Incoming>, peer: Peer) -> Option<Response<AnswerBody>> {
         if !peer.may_speak(self.plain_from_everywhere) {
             return Some(text(StatusCode::FORBIDDEN, "this server is reached by https only\n"));
+        }
+        if !has_one_host(request) {
+            return Some(text(StatusCode::BAD_REQUEST, "a request names its host once\n"));
         }
         let path = request.uri().path();
         // Data never lives under these names, so that the door sees all other paths untouched.
@@ -94,7 +102,9 @@ impl Service {
             "/health/live" => text(StatusCode::OK, "live\n"),
             // The second name is the emulator's.
             "/health/ready" | "/ready" => self.ready(),
-            "/metrics" if peer.is_this_machine() => {
+            // A page in a browser of this machine can have its own name resolved to this address, but not send
+            // another name than its own.
+            "/metrics" if peer.is_this_machine() && names_this_machine(request) => {
                 let mut lines = self.metrics.render(self.engine.health().is_ok(), self.engine.disk_bytes());
                 lines.push_str(&KeyLines(&self.engine.access().key_uses()).to_string());
                 text(StatusCode::OK, &lines)
@@ -105,7 +115,7 @@ impl Service {
         })
     }
 
-    fn ready(&self) -> Response<Full<Bytes>> {
+    fn ready(&self) -> Response<AnswerBody> {
         if self.stopping.load(Ordering::SeqCst) {
             return text(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
         }
@@ -116,11 +126,66 @@ impl Service {
     }
 }
 
-fn text(status: StatusCode, body: &str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::copy_from_slice(body.as_bytes())));
+/// Whether a request says for which host it is meant as HTTP demands: two names could mean two things to a proxy and to
+/// us.
+fn has_one_host<B>(request: &Request<B>) -> bool {
+    let count = request.headers().get_all(HOST).iter().count();
+    match request.version() {
+        Version::HTTP_11 => count == 1,
+        _ => count <= 1,
+    }
+}
+
+/// Whether the name in a request is one that always means the machine it is used on.
+fn names_this_machine<B>(request: &Request<B>) -> bool {
+    let host = match request.uri().authority() {
+        Some(authority) => Some(authority.clone()),
+        None => request.headers().get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok()),
+    };
+    host.is_some_and(|host| {
+        let name = host.host().trim_matches(['[', ']']);
+        let is_loopback = name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+        is_loopback || name.eq_ignore_ascii_case("localhost")
+    })
+}
+
+fn text(status: StatusCode, body: &str) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::new(Bytes::copy_from_slice(body.as_bytes())));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
+}
+
+#[test]
+fn metrics_are_for_names_of_this_machine() {
+    let request = |uri: &str, host: &str| Request::builder().uri(uri).header(HOST, host).body(()).unwrap();
+    for (uri, host, near) in [
+        ("/metrics", "127.0.0.1:8081", true),
+        ("/metrics", "LOCALHOST", true),
+        ("/metrics", "[::1]:8081", true),
+        ("/metrics", "evil.example", false),
+        ("/metrics", "evil.example:8081", false),
+        ("/metrics", "127.0.0.1.evil.example", false),
+        ("/metrics", "localhost@evil.example", false),
+        ("/metrics", "", false),
+        ("http://evil.example/metrics", "127.0.0.1", false),
+        ("http://127.0.0.1/metrics", "127.0.0.1", true),
+    ] {
+        assert_eq!(names_this_machine(&request(uri, host)), near, "{uri} {host}");
+    }
+}
+
+#[test]
+fn a_request_names_its_host_once() {
+    let request = |version, hosts: &[&str]| {
+        let request = Request::builder().version(version);
+        hosts.iter().fold(request, |request, host| request.header(HOST, *host)).body(()).unwrap()
+    };
+    assert!(has_one_host(&request(Version::HTTP_11, &["a"])));
+    assert!(!has_one_host(&request(Version::HTTP_11, &[])));
+    assert!(!has_one_host(&request(Version::HTTP_11, &["a", "a"])));
+    assert!(has_one_host(&request(Version::HTTP_2, &[])) && has_one_host(&request(Version::HTTP_10, &[])));
+    assert!(!has_one_host(&request(Version::HTTP_2, &["a", "b"])));
 }
 
 #[test]

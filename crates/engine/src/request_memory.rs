@@ -68,7 +68,10 @@ struct SharedPools {
 impl SharedPools {
     fn new(bytes_max: usize) -> SharedPools {
         let credential = || Pool::new(bytes_max / CREDENTIAL_DIVISOR);
-        SharedPools { all: Pool::new(bytes_max), by_credential: (0..CREDENTIALS).map(|_| credential()).collect() }
+        SharedPools {
+            all: Pool::new(bytes_max),
+            by_credential: (0..CREDENTIALS).map(|_| credential()).collect(),
+        }
     }
 }
 

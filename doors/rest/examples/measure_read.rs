@@ -73,7 +73,7 @@ fn document(number: usize) -> String {
 }
 
 async fn must(door: &RestDoor, request: Request<Full<Bytes>>, status: StatusCode) {
-    let response = door.handle(request, ConnectionInfo { secure: false }).await;
+    let response = door.handle(request, ConnectionInfo { secure: false, memory: None }).await;
     assert_eq!(response.status(), status, "{response:?}");
 }
 

@@ -4,7 +4,7 @@
 //! authorised like any other. So nothing here gives a right; it only says which pages may use the rights they hold.
 //! A page whose origin is not listed gets no header of this file, and its browser keeps the answer from it.
 
-use bytes::Bytes;
+use crate::wire::answer_body::AnswerBody;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
@@ -12,7 +12,6 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
-use http_body_util::Full;
 
 /// What a page may do.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
@@ -84,12 +83,12 @@ impl CorsPolicy {
     }
 
     /// The answer to a preflight of an allowed origin; `None` for every other request.
-    pub(crate) fn preflight(&self, parts: &Parts) -> Option<Response<Full<Bytes>>> {
+    pub(crate) fn preflight(&self, parts: &Parts) -> Option<Response<AnswerBody>> {
         if parts.method != Method::OPTIONS || !parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
             return None;
         }
         let origin = self.allowed(&parts.headers)?;
-        let mut response = Response::new(Full::default());
+        let mut response = Response::new(AnswerBody::default());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);

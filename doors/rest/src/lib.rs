@@ -6,6 +6,7 @@
 //! become statuses in [`faults`] alone. Everything the door does goes through [`engine::Engine`]; it knows nothing of
 //! partitions, storage or sockets.
 
+mod answers;
 mod auth;
 mod cors;
 mod credential;
@@ -22,3 +23,4 @@ mod wire;
 pub use cors::CorsPolicy;
 pub use lower::read_computed_property;
 pub use service::{ConnectionInfo, RestDoor, RestOptions};
+pub use wire::answer_body::AnswerBody;

@@ -3,23 +3,24 @@
 //! Shape, credential, common headers, body, operation: in this order, so that a caller without a key learns nothing
 //! about what exists and makes us keep nothing in memory.
 
+use crate::answers;
 use crate::auth::{self, Signed};
 use crate::cors::CorsPolicy;
 use crate::faults::Refusal;
 use crate::lower::TextCache;
 use crate::operations::{self, Call};
 use crate::resource_token;
-use crate::route::{self, Path};
+use crate::route::{self, Operation, Path};
 use crate::wire::activity::ActivityId;
+use crate::wire::answer_body::AnswerBody;
 use crate::wire::body::IncomingBody;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
 use bytes::Bytes;
-use engine::Engine;
+use engine::{ConnectionMemory, Engine, MemoryHolder, MemoryKind, Reservation};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Request, Response, Version};
-use http_body_util::Full;
 use hyper::body::Body;
 use model::{Fault, LimitFault};
 use std::pin::pin;
@@ -28,6 +29,9 @@ use std::time::Duration;
 
 /// Largest URL and headers of a request in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
+
+/// A body that came with its headers and is not larger than this is in the connection's own buffer.
+const BODY_BYTES_SMALL: usize = 64 * 1024;
 
 /// What can be set about the door.
 #[derive(Clone, Debug)]
@@ -47,10 +51,12 @@ impl Default for RestOptions {
 }
 
 /// What the server knows of the connection that a request came by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ConnectionInfo {
     /// Whether it is encrypted.
     pub secure: bool,
+    /// Bounds on its memory, if it carries several requests at a time.
+    pub memory: Option<Arc<ConnectionMemory>>,
 }
 
 /// The NoSQL API over one engine.
@@ -74,7 +80,7 @@ impl RestDoor {
     }
 
     /// Answers one request. Never fails: what goes wrong is an answer too.
-    pub async fn handle<B>(&self, request: Request<B>, connection: ConnectionInfo) -> Response<Full<Bytes>>
+    pub async fn handle<B>(&self, request: Request<B>, connection: ConnectionInfo) -> Response<AnswerBody>
     where
         B: Body<Data = Bytes>,
     {
@@ -114,6 +120,7 @@ impl RestDoor {
         B: Body<Data = Bytes>,
     {
         check_size(parts)?;
+        headers::check_repeated(&parts.headers)?;
         let path = Path::parse(parts.uri.path())?;
         let operation = route::operation(&parts.method, &path)?;
         let authorization = parts.headers.get(AUTHORIZATION);
@@ -127,11 +134,38 @@ impl RestDoor {
             }
         };
         headers::check_consistency(&parts.headers)?;
-        let body = body.read().await?;
+        let holder = MemoryHolder::new(&principal, connection.memory.clone());
         let RestDoor { engine, options, texts } = self;
-        let call = Call { engine, options, texts, principal, connection, parts, body };
-        operations::perform(&call, operation).await
+        let mut call = Call { engine, options, texts, principal, connection, parts, body: Bytes::new() };
+        let _body_memory = take_body(&mut call, body, operation, &holder).await?;
+        answers::perform(&call, operation, &holder).await
     }
+}
+
+/// Reads the body of a call, with memory for it. Where it is not here yet, the caller must be one who may send it:
+/// what is kept for strangers is nothing.
+async fn take_body<B>(
+    call: &mut Call<'_>,
+    body: &mut IncomingBody<'_, B>,
+    operation: Operation<'_>,
+    holder: &MemoryHolder,
+) -> Result<Option<Reservation>, Refusal>
+where
+    B: Body<Data = Bytes>,
+{
+    let memory = call.engine.request_memory();
+    if let Some(whole) = body.read_at_once().await? {
+        call.body = whole;
+        let is_small = call.body.len() <= BODY_BYTES_SMALL;
+        return Ok(match is_small {
+            true => None,
+            false => Some(memory.reserve(MemoryKind::Body, holder, call.body.len()).await?),
+        });
+    }
+    operations::check_sender(call, operation)?;
+    let reservation = memory.reserve(MemoryKind::Body, holder, body.bytes_expected()).await?;
+    call.body = body.read().await?;
+    Ok(Some(reservation))
 }
 
 /// Refuses a request whose URL and headers are larger than any client's.

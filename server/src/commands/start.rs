@@ -14,7 +14,7 @@ use crate::settings::{self, AuthFailures, Door, PlainHttp, Settings};
 use crate::tls::{CertificateSource, Tls};
 use crate::{files, handles, logs};
 use clap::ArgMatches;
-use engine::{Engine, EngineOptions, IndexOptions, STORE_SPACES};
+use engine::{Engine, EngineOptions, IndexOptions, RequestMemoryOptions, STORE_SPACES};
 use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
 use rest::{RestDoor, RestOptions};
 use std::net::SocketAddr;
@@ -66,6 +66,10 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
         durability: settings.durability,
         record_cache_bytes: size(settings.shares.caches - block_cache_bytes(&settings)),
         index: index_options(&settings),
+        request_memory: RequestMemoryOptions {
+            bodies_bytes: size(settings.shares.bodies),
+            answers_bytes: size(settings.shares.answers),
+        },
         computed_reader: rest::read_computed_property,
         ..EngineOptions::default()
     };

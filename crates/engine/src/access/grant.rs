@@ -51,12 +51,25 @@ enum Need {
 }
 
 impl Grant {
-    /// Whether the holder of this grant may do `action` at `place`.
-    pub(super) fn allows(&self, action: Action, place: Place<'_>) -> bool {
-        let changes = match self.definition.mode {
+    fn changes(&self) -> bool {
+        match self.definition.mode {
             PermissionMode::Read => false,
             PermissionMode::All => true,
-        };
+        }
+    }
+
+    /// Whether there is a place at which the holder of this grant may do `action`.
+    pub(super) fn allows_somewhere(&self, action: Action) -> bool {
+        match need(action) {
+            Need::ReadAccount | Need::ReadContainer | Need::ReadItems => true,
+            Need::ChangeItems | Need::Execute => self.changes(),
+            Need::Never => false,
+        }
+    }
+
+    /// Whether the holder of this grant may do `action` at `place`.
+    pub(super) fn allows(&self, action: Action, place: Place<'_>) -> bool {
+        let changes = self.changes();
         match need(action) {
             // Every client asks for the account first, with whatever token it has.
             Need::ReadAccount => matches!(place, Place::Account),

@@ -163,6 +163,27 @@ impl Access {
         }
     }
 
+    /// Refuses a caller who may perform `action` on no part of `container`, or nowhere at all if none is named:
+    /// before a request is read whole, its exact place is not known yet.
+    pub fn check_action(
+        &self,
+        principal: &Principal,
+        action: Action,
+        container: Option<&Container>,
+    ) -> Result<(), AccessFault> {
+        let allowed = match &principal.rights {
+            Rights::Account => true,
+            // A role is for whole containers.
+            Rights::Roles(roles) => match container {
+                Some(container) => return roles.authorise(action, Place::Container(container, Reach::Whole)),
+                None => true,
+            },
+            Rights::AccountRead => action.is_read() && action != Action::ReadPermissions,
+            Rights::Permission(permission) => permission.definition().allows_somewhere(action),
+        };
+        if allowed { Ok(()) } else { Err(AccessFault::NotPermitted { needed: action.words() }) }
+    }
+
     /// What a request found, if `principal` may know whether it exists. To a caller with narrow rights what is absent
     /// looks like what is out of reach: asked before anything else about it can be told.
     pub fn reveal<T>(

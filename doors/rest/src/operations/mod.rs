@@ -58,7 +58,10 @@ mod replace_script;
 mod replace_user;
 mod scope;
 mod script;
+mod sender;
 mod steps;
+
+pub(crate) use sender::check_sender;
 
 use crate::faults::Refusal;
 use crate::lower::TextCache;

@@ -19,6 +19,9 @@ const QUERY_ENGINE: &str = "{\"maxSqlQueryInputLength\":262144,\"maxJoinsPerSqlQ
 \"sqlAllowGroupByClause\":true,\"maxSpatialQueryCells\":12,\"spatialMaxGeometryPointCount\":256,\
 \"sqlDisableOptimizationFlags\":0,\"sqlAllowTop\":true,\"enableSpatialIndexing\":true}";
 
+/// Longest host that is told to clients: no name is longer.
+const HOST_BYTES_MAX: usize = 255;
+
 pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
     call.read_catalog(Action::ReadAccount, Place::Account)?;
     let endpoint = endpoint(call)?;
@@ -62,7 +65,7 @@ fn endpoint(call: &Call<'_>) -> Result<String, RequestFault> {
         None => headers::text(call.headers(), &names::HOST)?.unwrap_or_default(),
     };
     let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
-    if host.is_empty() || !host.bytes().all(is_host) {
+    if host.is_empty() || host.len() > HOST_BYTES_MAX || !host.bytes().all(is_host) {
         return Err(headers::bad(&names::HOST, host, "it is no host name"));
     }
     let scheme = if call.connection.secure { "https" } else { "http" };

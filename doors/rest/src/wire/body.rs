@@ -25,47 +25,70 @@ pub(crate) struct IncomingBody<'a, B> {
     /// Whether the end was seen.
     ended: bool,
     timeout: Duration,
+    /// The first piece, as long as it is the only one: most bodies come in one, which needs no copy.
+    first: Bytes,
+    /// All pieces, once there are several.
+    joined: BytesMut,
 }
 
 impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// Nothing is read yet. All of the body must come within `timeout`.
     pub(crate) fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
-        IncomingBody { ended: body.is_end_stream(), body, received: 0, timeout }
+        let (first, joined) = (Bytes::new(), BytesMut::new());
+        IncomingBody { ended: body.is_end_stream(), body, received: 0, timeout, first, joined }
     }
 
-    /// The whole body. A client that announces too much is refused before it sends.
-    pub(crate) async fn read(&mut self) -> Result<Bytes, Fault> {
+    /// The whole body if it is here already, as most are: a timer costs more than taking them. A client that
+    /// announces too much is refused before it sends.
+    pub(crate) async fn read_at_once(&mut self) -> Result<Option<Bytes>, Fault> {
         if self.ended {
-            return Ok(Bytes::new());
+            return Ok(Some(Bytes::new()));
         }
-        let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
+        let announced = self.bytes_announced();
         if announced > REQUEST_BYTES_MAX {
             return Err(too_large(announced));
         }
-        let timeout = self.timeout;
         let mut gathering = pin!(self.gather());
-        // Most bodies are here already, and a timer costs more than taking them.
-        if let Poll::Ready(whole) = poll_fn(|context| Poll::Ready(gathering.as_mut().poll(context))).await {
-            return whole;
+        match poll_fn(|context| Poll::Ready(gathering.as_mut().poll(context))).await {
+            Poll::Ready(whole) => whole.map(Some),
+            Poll::Pending => Ok(None),
         }
-        let late = || RequestFault::BadBody { reason: "it did not arrive in time".to_owned() };
-        tokio::time::timeout(timeout, gathering).await.map_err(|_| late())?
     }
 
+    /// The whole body, with what has come so far.
+    pub(crate) async fn read(&mut self) -> Result<Bytes, Fault> {
+        let timeout = self.timeout;
+        let late = |_| RequestFault::BadBody { reason: "it did not arrive in time".to_owned() };
+        tokio::time::timeout(timeout, self.gather()).await.map_err(late)?
+    }
+
+    /// Most bytes that the body can have.
+    pub(crate) fn bytes_expected(&self) -> usize {
+        let left = self.body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+        left.map_or(REQUEST_BYTES_MAX, |left| self.received.saturating_add(left).min(REQUEST_BYTES_MAX))
+    }
+
+    fn bytes_announced(&self) -> usize {
+        usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX)
+    }
+
+    /// May be given up between two pieces and begun again: what has come is kept here.
     async fn gather(&mut self) -> Result<Bytes, Fault> {
-        let Some(first) = self.bounded_chunk().await? else {
-            return Ok(Bytes::new());
-        };
-        // Most bodies come in one piece, which needs no copy.
-        let Some(second) = self.bounded_chunk().await? else {
-            return Ok(first);
-        };
-        let mut whole = BytesMut::from(first);
-        whole.extend_from_slice(&second);
         while let Some(chunk) = self.bounded_chunk().await? {
-            whole.extend_from_slice(&chunk);
+            if self.received == chunk.len() {
+                self.first = chunk;
+                continue;
+            }
+            if self.joined.is_empty() {
+                self.joined.reserve(self.bytes_expected());
+                self.joined.extend_from_slice(&std::mem::take(&mut self.first));
+            }
+            self.joined.extend_from_slice(&chunk);
         }
-        Ok(whole.freeze())
+        if self.joined.is_empty() {
+            return Ok(std::mem::take(&mut self.first));
+        }
+        Ok(std::mem::take(&mut self.joined).freeze())
     }
 
     async fn bounded_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
@@ -95,8 +118,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         if self.ended {
             return true;
         }
-        let left = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
-        if self.received.saturating_add(left) > DRAIN_BYTES_MAX {
+        if self.received.saturating_add(self.bytes_announced()) > DRAIN_BYTES_MAX {
             return false;
         }
         let timeout = self.timeout;
@@ -151,10 +173,11 @@ mod tests {
     fn taken<B: Body<Data = Bytes>>(body: B) -> Bytes {
         let body = pin!(body);
         let mut incoming = IncomingBody::new(body, Duration::from_secs(1));
-        let Poll::Ready(read) = pin!(incoming.read()).poll(&mut Context::from_waker(Waker::noop())) else {
+        let Poll::Ready(read) = pin!(incoming.read_at_once()).poll(&mut Context::from_waker(Waker::noop()))
+        else {
             panic!("the body is there");
         };
-        read.unwrap()
+        read.unwrap().expect("the body is there")
     }
 
     #[test]
@@ -170,6 +193,8 @@ mod tests {
     async fn a_body_that_does_not_come_is_given_up() {
         let body = pin!(Announced { pieces: [&b"who"[..]].into(), length: 5 });
         let mut incoming = IncomingBody::new(body, Duration::from_secs(1));
+        assert!(incoming.read_at_once().await.unwrap().is_none());
+        assert_eq!(incoming.bytes_expected(), 5);
         let fault = incoming.read().await.unwrap_err();
         assert!(fault.to_string().contains("in time"), "{fault}");
     }

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::LazyLock;
 
 /// How many headers such an answer has.
-const COUNT: usize = 11;
+const COUNT: usize = 12;
 
 /// The names of an answer with one item, and of one with a page of a query, in the order in which they are added.
 static USUAL: [[&HeaderName; COUNT]; 2] = [
@@ -23,6 +23,7 @@ static USUAL: [[&HeaderName; COUNT]; 2] = [
         &names::PARTITION_KEY_RANGE_ID,
         &names::ALT_CONTENT_PATH,
         &names::CONTENT_PATH,
+        &names::CACHE_CONTROL,
         &names::ACTIVITY_ID,
         &names::CONTENT_LENGTH,
     ],
@@ -36,6 +37,7 @@ static USUAL: [[&HeaderName; COUNT]; 2] = [
         &names::PARTITION_KEY_RANGE_ID,
         &names::ALT_CONTENT_PATH,
         &names::CONTENT_PATH,
+        &names::CACHE_CONTROL,
         &names::ACTIVITY_ID,
         &names::CONTENT_LENGTH,
     ],

@@ -25,6 +25,34 @@ pub(crate) fn text<'a>(
     }
 }
 
+/// Headers that decide who may do what to which data. Sent twice, they could mean one thing to a proxy that checks
+/// requests and another here.
+static ONCE: [&HeaderName; 12] = [
+    &names::HOST,
+    &names::AUTHORIZATION,
+    &names::DATE,
+    &names::X_MS_DATE,
+    &names::PARTITION_KEY,
+    &names::PARTITION_KEY_RANGE_ID,
+    &names::IS_QUERY,
+    &names::IS_UPSERT,
+    &names::IS_BATCH,
+    &names::BATCH_ATOMIC,
+    &names::IF_MATCH,
+    &names::IF_NONE_MATCH,
+];
+
+/// Refuses a request that repeats a header that decides about access.
+pub(crate) fn check_repeated(headers: &HeaderMap) -> Result<(), RequestFault> {
+    if headers.len() == headers.keys_len() {
+        return Ok(());
+    }
+    match ONCE.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+        Some(name) => Err(bad(name, "", "it is sent more than once")),
+        None => Ok(()),
+    }
+}
+
 /// The fault of a header that cannot be understood.
 pub(crate) fn bad(name: &'static HeaderName, value: &str, reason: &str) -> RequestFault {
     RequestFault::BadHeader { name: name.as_str(), value: value.to_owned(), reason: reason.to_owned() }

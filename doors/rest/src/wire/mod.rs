@@ -1,6 +1,7 @@
 //! The wire's own forms: header names and meanings, activity ids, JSON of resources, answers.
 
 pub(crate) mod activity;
+pub(crate) mod answer_body;
 pub(crate) mod body;
 pub(crate) mod date;
 pub(crate) mod header_map;

@@ -16,10 +16,14 @@ names! {
     ALT_CONTENT_PATH = "x-ms-alt-content-path";
     /// The wish for a change feed instead of a plain one.
     A_IM = "a-im";
+    /// The credential.
+    AUTHORIZATION = "authorization";
     /// Autoscale settings of a new database or container, as JSON.
     AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings";
     /// Whether a batch is a transaction.
     BATCH_ATOMIC = "x-ms-cosmos-batch-atomic";
+    /// Who may keep an answer.
+    CACHE_CONTROL = "cache-control";
     /// Whether the connection goes on.
     CONNECTION = "connection";
     /// The level a client wants for this request.
@@ -32,6 +36,8 @@ names! {
     CONTENT_TYPE = "content-type";
     /// Where a feed goes on.
     CONTINUATION = "x-ms-continuation";
+    /// When a request was signed, if the protocol's own header does not say it.
+    DATE = "date";
     /// Whether a query may go over all partitions.
     ENABLE_CROSS_PARTITION = "x-ms-documentdb-query-enablecrosspartition";
     /// Where a part of a range ends.

@@ -1,12 +1,12 @@
 //! Answers: status, headers and body, before they become a response.
 
 use super::activity::ActivityId;
+use super::answer_body::{AnswerBody, reserved};
 use super::{header_map, json, names};
 use crate::faults::{self, Refusal};
 use bytes::Bytes;
-use engine::Container;
+use engine::{Container, Reservation};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
 use model::{Charge, Etag, Fault, LimitFault, SessionToken};
 use std::ops::Range;
 
@@ -25,6 +25,8 @@ pub(crate) struct Reply {
     /// The body, and behind it the texts that are written for headers: one allocation for all of them.
     bytes: Vec<u8>,
     body_length: usize,
+    /// Memory of the bytes; answers that refuse are small and have none.
+    reservation: Option<Reservation>,
 }
 
 /// The text of a header.
@@ -60,7 +62,8 @@ impl Reply {
 
     fn with_body(status: StatusCode, charge: Charge, body: Vec<u8>) -> Reply {
         let headers = Vec::with_capacity(HEADERS_USUAL);
-        let mut reply = Reply { status, headers, body_length: body.len(), bytes: body };
+        let body_length = body.len();
+        let mut reply = Reply { status, headers, body_length, bytes: body, reservation: None };
         if charge == Charge::MINIMUM {
             // What nearly every read costs.
             reply.fixed(&names::REQUEST_CHARGE, "1.00");
@@ -148,14 +151,29 @@ impl Reply {
         self.fixed(&names::CONNECTION, "close");
     }
 
+    /// Bytes of memory that the answer takes.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Has the answer counted as memory until it is sent.
+    pub(crate) fn reserve(&mut self, reservation: Reservation) {
+        self.reservation = Some(reservation);
+    }
+
     /// The response. The length is always said, except where a body is impossible.
-    pub(crate) fn into_response(mut self, activity: &ActivityId) -> Response<Full<Bytes>> {
+    pub(crate) fn into_response(mut self, activity: &ActivityId) -> Response<AnswerBody> {
+        // Answers hold data and are bound to a credential: nobody between server and client may keep them.
+        self.fixed(&names::CACHE_CONTROL, "no-store");
         self.written(&names::ACTIVITY_ID, |text| text.extend_from_slice(activity.as_bytes()));
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
             self.number(&names::CONTENT_LENGTH, self.body_length);
         }
-        let bytes = Bytes::from(self.bytes);
-        let mut response = Response::new(Full::new(bytes.slice(..self.body_length)));
+        let bytes = match self.reservation {
+            Some(reservation) => reserved(self.bytes, reservation),
+            None => Bytes::from(self.bytes),
+        };
+        let mut response = Response::new(AnswerBody::new(bytes.slice(..self.body_length)));
         *response.status_mut() = self.status;
         *response.headers_mut() = header_map::of(self.headers, |text| text.value(&bytes));
         response

@@ -5,12 +5,12 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use engine::{AccountKey, Engine, EngineOptions};
 use hmac::{Hmac, KeyInit, Mac};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use kv::{CommitMode, Store};
 use model::Ambient;
 use partition::keyspace::SPACES;
-use rest::{ConnectionInfo, RestDoor, RestOptions};
+use rest::{AnswerBody, ConnectionInfo, RestDoor, RestOptions};
 use serde_json::{Value as Json, json};
 use sha2::Sha256;
 use std::sync::Arc;
@@ -116,14 +116,19 @@ impl Client {
 
     /// Sends a request and reads the answer whole.
     pub(crate) async fn send(&self, call: Call) -> Answer {
-        self.send_by(call, ConnectionInfo { secure: false }).await
+        self.send_by(call, ConnectionInfo { secure: false, memory: None }).await
     }
 
     pub(crate) async fn send_by(&self, call: Call, connection: ConnectionInfo) -> Answer {
-        let response = self.door.handle(call.into_request(), connection).await;
+        let response = self.answered(call, connection).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// Sends a request and leaves the answer unread.
+    pub(crate) async fn answered(&self, call: Call, connection: ConnectionInfo) -> Response<AnswerBody> {
+        self.door.handle(call.into_request(), connection).await
     }
 
     /// Sends a request with a body of another kind.
@@ -132,8 +137,10 @@ impl Client {
         B: hyper::body::Body<Data = Bytes>,
     {
         let (parts, _) = call.into_request().into_parts();
-        let response =
-            self.door.handle(Request::from_parts(parts, body), ConnectionInfo { secure: false }).await;
+        let response = self
+            .door
+            .handle(Request::from_parts(parts, body), ConnectionInfo { secure: false, memory: None })
+            .await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answer { status: parts.status, headers: parts.headers, body }

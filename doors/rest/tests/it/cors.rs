@@ -98,7 +98,8 @@ async fn a_page_reads_every_header_of_every_answer() {
         Call::get("/dbs").header("authorization", "type=master"),
     ];
     // What every browser shows unasked.
-    let always = ["content-type", "access-control-allow-origin", "access-control-expose-headers"];
+    let always =
+        ["cache-control", "content-type", "access-control-allow-origin", "access-control-expose-headers"];
     for call in calls {
         let name = format!("{} {}", call.verb, call.path);
         let answer = client.send(call.header("origin", HERE)).await;

@@ -11,6 +11,7 @@ mod cors;
 mod documents;
 mod feeds;
 mod index_metrics;
+mod memory;
 mod offers;
 mod patch_conditions;
 mod policies;

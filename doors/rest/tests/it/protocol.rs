@@ -182,6 +182,44 @@ async fn a_body_in_pieces_is_put_together() {
 }
 
 #[tokio::test]
+async fn headers_that_decide_about_access_come_once() {
+    let client = Client::with_container().await;
+    let read = || Call::get("/dbs/d/colls/c/docs/1").key(&json!(["a"]));
+    for (name, value) in [
+        ("authorization", "type%3dmaster"),
+        ("x-ms-date", "Thu, 27 Apr 2017 00:51:12 GMT"),
+        ("x-ms-documentdb-partitionkey", "[\"b\"]"),
+        ("host", "other.example"),
+        ("if-match", "*"),
+    ] {
+        let mut call = read().header("if-match", "*");
+        call.headers.push((name.to_owned(), value.as_bytes().to_vec()));
+        if name == "authorization" || name == "x-ms-date" || name == "host" {
+            call.headers.push((name.to_owned(), value.as_bytes().to_vec()));
+        }
+        let answer = client.send(call).await;
+        assert_eq!(answer.code(), (400, 0), "{name}");
+        assert!(answer.message().contains(name) && answer.message().contains("more than once"), "{name}");
+    }
+    let mut harmless = read();
+    harmless.headers.extend([("x-other".to_owned(), b"1".to_vec()), ("x-other".to_owned(), b"2".to_vec())]);
+    assert_eq!(client.send(harmless).await.code(), (404, 0));
+}
+
+#[tokio::test]
+async fn answers_are_kept_by_nobody_and_repeat_no_endless_host() {
+    let client = Client::with_container().await;
+    let account = |length: usize| Call::get("/").header("host", format!("{}:1", "h".repeat(length - 2)));
+    let answer = client.send(account(255)).await;
+    assert_eq!((answer.status, answer.header("cache-control")), (StatusCode::OK, Some("no-store")));
+    assert_eq!(client.send(account(256)).await.code(), (400, 0));
+    client.put_item("1", "a").await;
+    for call in [Call::get("/dbs/d/colls/c/docs/1").key(&json!(["a"])), Call::get("/dbs/none")] {
+        assert_eq!(client.send(call).await.header("cache-control"), Some("no-store"));
+    }
+}
+
+#[tokio::test]
 async fn headers_are_bounded() {
     let client =
         Client::with_options(RestOptions { body_timeout: Duration::from_secs(1), ..Default::default() })

@@ -1,0 +1,95 @@
+//! Who may send a body: asked before a body that has not arrived yet is waited for and kept.
+//!
+//! Only what the address tells is judged here; the operation itself asks again with all it knows.
+
+use super::Call;
+use crate::faults::Refusal;
+use crate::route::{ContainerPath, Operation};
+use crate::wire::{headers, names};
+use engine::Action;
+use model::RequestFault;
+
+/// Refuses a caller who may not send a body to this address at all.
+pub(crate) fn check_sender(call: &Call<'_>, operation: Operation<'_>) -> Result<(), Refusal> {
+    let Some((container, action)) = needed(call, operation)? else {
+        return Ok(());
+    };
+    let container = container.map(|path| call.owner(path, action)).transpose()?;
+    let container = container.as_ref().map(|found| &*found.resource);
+    Ok(call.engine.access().check_action(&call.principal, action, container)?)
+}
+
+/// The container that a body is for and the right that it takes; `None` where bodies mean nothing.
+fn needed<'a>(
+    call: &Call<'_>,
+    operation: Operation<'a>,
+) -> Result<Option<(Option<ContainerPath<'a>>, Action)>, RequestFault> {
+    let is_query = headers::is_query(call.headers())?;
+    let resources = |read: Action, change: Action| Some((None, if is_query { read } else { change }));
+    Ok(match operation {
+        Operation::PostDocuments(path) => Some((Some(path), posted(call, is_query)?)),
+        Operation::ReplaceDocument(path) | Operation::PatchDocument(path) => {
+            Some((Some(path.container), Action::ReplaceDocument))
+        }
+        Operation::CreateDatabase
+        | Operation::CreateContainer(_)
+        | Operation::ReplaceContainer(_)
+        | Operation::ReplaceOffer(_)
+        | Operation::CreateScript(..)
+        | Operation::ReplaceScript(_)
+        | Operation::CreateEncryptionKey(_)
+        | Operation::ReplaceEncryptionKey(_) => resources(Action::ReadMetadata, Action::ChangeMetadata),
+        Operation::CreateUser(_) | Operation::ReplaceUser(_) => {
+            resources(Action::ReadMetadata, Action::ChangePermissions)
+        }
+        Operation::CreatePermission(_) | Operation::ReplacePermission(_) => {
+            resources(Action::ReadPermissions, Action::ChangePermissions)
+        }
+        Operation::QueryOffers => Some((None, Action::ReadMetadata)),
+        Operation::QueryConflicts(path) => Some((Some(path), Action::ReadConflicts)),
+        Operation::ExecuteProcedure(_) => Some((None, Action::ExecuteProcedure)),
+        Operation::ReadAccount
+        | Operation::ListDatabases
+        | Operation::ReadDatabase(_)
+        | Operation::DeleteDatabase(_)
+        | Operation::ListContainers(_)
+        | Operation::ReadContainer(_)
+        | Operation::DeleteContainer(_)
+        | Operation::ListDocuments(_)
+        | Operation::ReadDocument(_)
+        | Operation::DeleteDocument(_)
+        | Operation::DeletePartitionKey(_)
+        | Operation::ListRanges(_)
+        | Operation::ListOffers
+        | Operation::ReadOffer(_)
+        | Operation::ListUsers(_)
+        | Operation::ReadUser(_)
+        | Operation::DeleteUser(_)
+        | Operation::ListPermissions(_)
+        | Operation::ReadPermission(_)
+        | Operation::DeletePermission(_)
+        | Operation::ListScripts(..)
+        | Operation::ReadScript(_)
+        | Operation::DeleteScript(_)
+        | Operation::ListConflicts(_)
+        | Operation::ReadConflict(_)
+        | Operation::DeleteConflict(_)
+        | Operation::ListEncryptionKeys(_)
+        | Operation::ReadEncryptionKey(_) => None,
+    })
+}
+
+/// The right that a body posted to the items of a container takes. The steps of a batch are in its body, so that only
+/// the right to read, which every credential for the container has, can be asked for here.
+fn posted(call: &Call<'_>, is_query: bool) -> Result<Action, RequestFault> {
+    let headers = call.headers();
+    Ok(if is_query || headers::flag(headers, &names::IS_QUERY_PLAN)? {
+        Action::QueryDocuments
+    } else if headers::flag(headers, &names::IS_BATCH)? {
+        Action::ReadDocument
+    } else if headers::flag(headers, &names::IS_UPSERT)? {
+        Action::UpsertDocument
+    } else {
+        Action::CreateDocument
+    })
+}
