@@ -3,16 +3,36 @@
 use crate::failure::Failure;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Others than the owner may do nothing.
 const FOREIGN_RIGHTS: u32 = 0o077;
 
+/// Has every file and folder that this process makes belong to its owner alone, those of the storage engine included.
+pub(crate) fn make_new_files_private() {
+    rustix::process::umask(rustix::fs::Mode::from_bits_truncate(FOREIGN_RIGHTS));
+}
+
 /// Makes a folder if it is missing, for its owner only.
 pub(crate) fn make_private_folder(folder: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|cause| failed("create the folder", folder, &cause))
+}
+
+/// The same, and takes the rights of others away from a folder that is there already: packages, volumes and service
+/// managers make folders that anybody may read.
+pub(crate) fn make_folder_private(folder: &Path) -> Result<(), Failure> {
+    make_private_folder(folder)?;
+    let take_away = || -> std::io::Result<()> {
+        let mut permissions = std::fs::metadata(folder)?.permissions();
+        if permissions.mode() & FOREIGN_RIGHTS != 0 {
+            permissions.set_mode(permissions.mode() & !FOREIGN_RIGHTS);
+            std::fs::set_permissions(folder, permissions)?;
+        }
+        Ok(())
+    };
+    take_away().map_err(|cause| failed("take the rights of others away from", folder, &cause))
 }
 
 /// Replaces a file: after a crash it has either its old content or its new one, and only its owner ever reads it.
@@ -105,7 +125,6 @@ pub(crate) fn failed(attempt: &str, path: &Path, cause: &std::io::Error) -> Fail
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_private_file_is_replaced_whole_and_read_by_its_owner_only() {

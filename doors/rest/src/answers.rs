@@ -42,12 +42,9 @@ pub(crate) async fn perform(
 /// Bytes that an answer may take, as far as the request tells.
 fn bytes_expected(call: &Call<'_>, operation: Operation<'_>) -> usize {
     let headers = &call.parts.headers;
-    let is_page = match operation {
-        Operation::PostDocuments(_) => {
-            headers.contains_key(&names::IS_BATCH) || headers::is_query(headers).unwrap_or(false)
-        }
-        operation => matches!(operation, Operation::ListDocuments(_)),
-    };
+    let is_page = matches!(operation, Operation::ListDocuments(_))
+        || matches!(operation, Operation::PostDocuments(_))
+            && (headers.contains_key(&names::IS_BATCH) || headers::is_query(headers).unwrap_or(false));
     // What was written comes back.
     if is_page { PAGE_BYTES } else { SMALL_BYTES + call.body.len() }
 }

@@ -6,6 +6,7 @@ mod start;
 mod verify;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::mode::Mode;
 use crate::settings;
 use clap::Command;
@@ -17,6 +18,7 @@ pub(crate) fn run(
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
     let matches = command().try_get_matches_from(arguments)?;
+    files::make_new_files_private();
     match matches.subcommand() {
         Some(("config", config)) => match config.subcommand() {
             Some((_, show)) => config::show(show, environment),

@@ -190,7 +190,10 @@ pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
         return Ok(Store::memory(&STORE_SPACES, CommitMode::Thread));
     }
     files::make_private_folder(&settings.data)?;
-    let mut options = EmbeddedOptions::new(settings.data.join("store"), &STORE_SPACES);
+    // The data folder itself may be somebody's choice; what holds documents is private whatever it was.
+    let store = settings.data.join("store");
+    files::make_folder_private(&store)?;
+    let mut options = EmbeddedOptions::new(store, &STORE_SPACES);
     options.cache_bytes = block_cache_bytes(settings);
     options.memtable_bytes = settings.shares.memtables;
     if let Some(bytes) = settings.free_space_reserve_bytes {

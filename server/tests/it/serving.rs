@@ -48,6 +48,35 @@ fn the_first_start_makes_four_keys_that_only_the_owner_reads() {
     assert!(!again.stop().contains("made now"));
 }
 
+/// All files and folders below a folder.
+fn tree(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { [tree(&path), vec![path]].concat() } else { vec![path] })
+        .collect()
+}
+
+#[test]
+fn documents_are_private_in_a_folder_that_anybody_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    std::fs::create_dir(&store).unwrap();
+    for path in [folder.path(), &store] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let server = serve(folder.path());
+    let client = Client::new(server.address(), &key("primary", folder.path()));
+    assert_eq!(client.send("POST", "/dbs", &[], br#"{"id":"d"}"#).status, 201);
+    server.stop();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(folder.path()), mode(&store)), (0o755, 0o700), "the folder of others stays as it was");
+    let files = tree(folder.path());
+    assert!(files.iter().any(|path| path.starts_with(&store) && path.is_file()));
+    for path in files {
+        assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
+    }
+}
+
 #[test]
 fn a_key_is_changed_while_the_server_runs_and_the_other_goes_on() {
     let folder = tempfile::tempdir().unwrap();

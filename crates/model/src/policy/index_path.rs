@@ -13,7 +13,7 @@ pub struct IndexPath {
 }
 
 /// One step of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IndexSegment {
     /// To a property.
     Name(String),
@@ -22,7 +22,7 @@ pub enum IndexSegment {
 }
 
 /// What a path ends with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexEnd {
     /// `/?`: the scalar at this place.
     Scalar,
@@ -78,7 +78,12 @@ impl IndexPath {
 
     /// Whether both name the same place, however they are quoted.
     pub fn is_same_place(&self, other: &IndexPath) -> bool {
-        (&self.segments, self.end) == (&other.segments, other.end)
+        self.place() == other.place()
+    }
+
+    /// What tells this place from others, however it is quoted.
+    pub(super) fn place(&self) -> (&[IndexSegment], IndexEnd) {
+        (&self.segments, self.end)
     }
 }
 

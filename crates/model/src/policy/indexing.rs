@@ -5,11 +5,17 @@ use super::reader::{Reader, bad, name_of, repeated};
 use super::special_indexes::{CompositeIndex, SpatialIndex, VectorIndex, full_text_path};
 use crate::RequestFault;
 use serde_json::{Map, Value as Json, json};
+use std::collections::HashSet;
 use value::PropertyPath;
 
 const POLICY: &str = "indexingPolicy";
 /// Most composite indexes of a container.
 const COMPOSITE_INDEXES_MAX: usize = 100;
+/// Most entries of each other list of the policy; the service allows as many included and as many excluded paths.
+const PATHS_MAX: usize = 1500;
+/// The lists that it bounds.
+const PATH_LISTS: [&str; 5] =
+    ["includedPaths", "excludedPaths", "spatialIndexes", "vectorIndexes", "fullTextIndexes"];
 
 /// Whether and when documents are indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +76,12 @@ impl IndexingPolicy {
             "vectorIndexes",
             "fullTextIndexes",
         ])?;
+        for list in PATH_LISTS {
+            let count = reader.list(list)?.len();
+            if count > PATHS_MAX {
+                return Err(bad(POLICY, format!("{count} entries of \"{list}\" given, {PATHS_MAX} allowed")));
+            }
+        }
         let mode = reader.choice("indexingMode", &MODES)?.unwrap_or(IndexingMode::Consistent);
         let automatic = reader.flag("automatic")?.unwrap_or(mode != IndexingMode::None);
         let (included, excluded) = paths(&reader, mode)?;
@@ -176,9 +188,10 @@ fn paths(
     if !names(&etag, &included, &excluded) {
         excluded.push(etag);
     }
-    let all: Vec<&IndexPath> = included.iter().map(|included| &included.path).chain(&excluded).collect();
-    for (index, path) in all.iter().enumerate() {
-        if all[..index].iter().any(|other| other.is_same_place(path)) {
+    let all = included.iter().map(|included| &included.path).chain(&excluded);
+    let mut places = HashSet::new();
+    for path in all {
+        if !places.insert(path.place()) {
             return Err(reader.bad(format!("the path \"{path}\" is given twice")));
         }
     }
@@ -295,6 +308,24 @@ mod tests {
         assert!(read(&twice).unwrap_err().contains("twice"));
         let quoted = json!({ "includedPaths": [{ "path": "/a/?" }, { "path": "/\"a\"/?" }] });
         assert!(read(&quoted).unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn lists_of_paths_are_bounded() {
+        let paths = |count: usize| {
+            (0..count).map(|number| json!({ "path": format!("/p{number}/?") })).collect::<Vec<_>>()
+        };
+        for list in ["includedPaths", "excludedPaths", "fullTextIndexes"] {
+            let entries = |count| match list {
+                "fullTextIndexes" => {
+                    (0..count).map(|number| json!({ "path": format!("/p{number}") })).collect()
+                }
+                _ => paths(count),
+            };
+            assert!(read(&json!({ list: entries(PATHS_MAX) })).is_ok(), "{list}");
+            let fault = read(&json!({ list: entries(PATHS_MAX + 1) })).unwrap_err();
+            assert!(fault.contains("1501") && fault.contains(list), "{fault}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use crate::RequestFault;
 use serde_json::{Map, Value as Json};
+use std::collections::HashSet;
+use std::hash::Hash;
 use value::PropertyPath;
 
 /// The fault of a policy.
@@ -129,7 +131,8 @@ pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], choice: &T) -
     choices.iter().find(|(_, other)| other == choice).map_or("", |(name, _)| name)
 }
 
-/// The first path that occurs twice.
-pub(super) fn repeated<T: PartialEq>(items: &[T]) -> Option<&T> {
-    items.iter().enumerate().find(|(index, item)| items[..*index].contains(item)).map(|(_, item)| item)
+/// The first item that occurs twice. A definition can list tens of thousands, so they are not compared pair by pair.
+pub(super) fn repeated<T: Eq + Hash>(items: &[T]) -> Option<&T> {
+    let mut seen = HashSet::with_capacity(items.len());
+    items.iter().find(|item| !seen.insert(*item))
 }

@@ -15,14 +15,14 @@ const COMPOSITE_PATHS_MAX: usize = 8;
 const FLAT_DIMENSIONS_MAX: u32 = 505;
 
 /// An order over several properties.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CompositeIndex {
     /// The properties, most significant first; at least two.
     pub paths: Vec<CompositePath>,
 }
 
 /// A property of a composite index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CompositePath {
     /// The property.
     pub path: PropertyPath,
@@ -65,7 +65,7 @@ impl CompositeIndex {
 }
 
 /// A kind of shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpatialType {
     /// A point.
     Point,

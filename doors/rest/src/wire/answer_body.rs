@@ -83,7 +83,7 @@ mod tests {
     #[tokio::test]
     async fn pieces_are_small_and_make_up_the_whole() {
         for length in [0, 1, PIECE_BYTES_MAX, PIECE_BYTES_MAX + 1, 5 * PIECE_BYTES_MAX + 7] {
-            let whole: Vec<u8> = (0..length).map(|place| (place % 251) as u8).collect();
+            let whole: Vec<u8> = (0..=250).cycle().take(length).collect();
             let mut body = AnswerBody::new(whole.clone().into());
             assert_eq!(body.size_hint().exact(), Some(length as u64));
             let mut sent = Vec::new();
