@@ -4,10 +4,12 @@
 //! HTTP or any other wire, and nothing of bytes on disk.
 
 mod access;
+mod admission;
 mod catalog;
 mod documents;
 mod engine;
 mod feed;
+mod isolation;
 mod jobs;
 mod query;
 mod resource_query;
@@ -19,6 +21,7 @@ pub use access::{
     KeyFingerprint, KeyName, KeyUse, Place, Principal, Reach, ReadPass, RoleAssignment, RoleDefinition,
     RoleTable, Sought, WritePass,
 };
+pub use admission::AdmissionBounds;
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
     Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
@@ -31,6 +34,7 @@ pub use exec::{
     ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
 };
 pub use feed::{FeedPage, FeedRequest, Scope};
+pub use isolation::LARGE_TEXT_BYTES;
 pub use query::{QueryPage, QueryRequest};
 pub use resource_query::ResourceQuery;
 pub use verify::{Verification, VerifiedContainer, verify};

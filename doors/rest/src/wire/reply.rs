@@ -7,7 +7,7 @@ use bytes::Bytes;
 use engine::Container;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
-use model::{Charge, Etag, Fault, LimitFault, SessionToken};
+use model::{Charge, Etag, Fault, SessionToken};
 use std::ops::Range;
 
 /// Headers of a usual answer; room for them is made at once.
@@ -84,7 +84,9 @@ impl Reply {
         if substatus != 0 {
             reply.number(&names::SUBSTATUS, substatus);
         }
-        if let Fault::Limit(LimitFault::Busy { retry_after_ms }) = refusal.fault {
+        if let Fault::Limit(limit) = &refusal.fault
+            && let Some(retry_after_ms) = limit.retry_after_ms()
+        {
             reply.number(&names::RETRY_AFTER_MS, retry_after_ms);
         }
         reply
