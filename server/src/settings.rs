@@ -98,6 +98,18 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "",
         "Origins whose pages may use the NoSQL API from a browser, or `*` for any",
     ),
+    define(
+        "query-timeout-ms",
+        "MS",
+        "60000",
+        "How long a page of a query may take that cannot be given in part; others end after five seconds",
+    ),
+    define(
+        "query-threads",
+        "COUNT|auto",
+        "auto",
+        "Threads for queries that take long, apart from those that serve requests; `auto` is four for each core",
+    ),
     define("connections-max", "COUNT", "10000", "Connections served at the same time"),
     define(
         "handshake-timeout-ms",

@@ -127,6 +127,7 @@ impl House {
             items_max: 100,
             continuation: None,
             session: Vec::new(),
+            text_bytes: 0,
         };
         let access = self.engine.access();
         let pass =

@@ -1,7 +1,9 @@
 //! The engine itself: what it is made of, how it starts and stops.
 
 use crate::access::{Access, AccountKey};
+use crate::admission::AdmissionBounds;
 use crate::catalog::Catalog;
+use crate::isolation::Isolation;
 use crate::jobs::Jobs;
 use crate::request_memory::{RequestMemory, RequestMemoryOptions};
 use exec::QueryBounds;
@@ -10,6 +12,7 @@ use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
 use partition::{RecordCache, commit_fault};
 use std::sync::Arc;
+use tokio::runtime::Handle;
 
 /// The spaces that a store must have to carry an engine.
 pub const STORE_SPACES: [SpaceOptions; 8] = partition::keyspace::SPACES;
@@ -30,6 +33,11 @@ pub struct EngineOptions {
     pub record_cache_bytes: usize,
     /// What a page of a query may take.
     pub query_bounds: QueryBounds,
+    /// The runtime with the threads on which queries go on that take long; without one they stay where they are, as
+    /// simulations and tests want it.
+    pub query_threads: Option<Handle>,
+    /// How much may go on there.
+    pub admission: AdmissionBounds,
     /// Sizes of the index.
     pub index: IndexOptions,
     /// Memory for bodies and answers of requests under way.
@@ -47,6 +55,8 @@ impl Default for EngineOptions {
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),
+            query_threads: None,
+            admission: AdmissionBounds::default(),
             index: IndexOptions::default(),
             request_memory: RequestMemoryOptions::default(),
             computed_reader: |_| None,
@@ -66,6 +76,7 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
     pub(crate) jobs: Jobs,
+    pub(crate) isolation: Isolation,
 }
 
 impl Engine {
@@ -84,6 +95,7 @@ impl Engine {
         ambient.fill_random(&mut seed);
         let record_cache = RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed));
         let engine = Arc::new(Engine {
+            isolation: Isolation::new(&options, Arc::clone(&ambient)),
             store,
             index_memory: IndexMemory::new(options.index),
             request_memory: RequestMemory::new(options.request_memory),
@@ -97,6 +109,12 @@ impl Engine {
         });
         Jobs::start(&engine);
         Ok(engine)
+    }
+
+    /// Stops all queries under way, which are refused with a word on when to try again, and lets none begin that takes
+    /// long: for a server that stops.
+    pub fn stop_queries(&self) {
+        self.isolation.stop();
     }
 
     /// Stops jobs and writers in order and closes the store. Requests that come later are refused.

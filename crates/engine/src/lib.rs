@@ -4,10 +4,12 @@
 //! HTTP or any other wire, and nothing of bytes on disk.
 
 mod access;
+mod admission;
 mod catalog;
 mod documents;
 mod engine;
 mod feed;
+mod isolation;
 mod jobs;
 mod query;
 mod request_memory;
@@ -20,6 +22,7 @@ pub use access::{
     KeyFingerprint, KeyName, KeyUse, Place, Principal, Reach, ReadPass, RoleAssignment, RoleDefinition,
     RoleTable, Sought, WritePass,
 };
+pub use admission::AdmissionBounds;
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
     Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
@@ -32,7 +35,11 @@ pub use exec::{
     ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
 };
 pub use feed::{FeedPage, FeedRequest, Scope};
+<<<<<<< HEAD
 pub use partition::index::IndexOptions;
+=======
+pub use isolation::LARGE_TEXT_BYTES;
+>>>>>>> isolation
 pub use query::{QueryPage, QueryRequest};
 pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,

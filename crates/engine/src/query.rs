@@ -2,21 +2,23 @@
 //!
 //! Knows nothing of query text: a door lowers its language to [`plan::query::Query`].
 
-use crate::access::ReadPass;
+use crate::access::{Principal, ReadPass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};
+use crate::isolation::Size;
 use crate::router::check_session;
 use exec::{
-    ComputedProperty, IndexUse, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume, rank,
+    ComputedProperty, IndexUse, Page, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume,
+    rank,
 };
-use model::{Charge, Fault, SessionToken};
+use model::policy::VectorEmbedding;
+use model::{Charge, ContinuationKey, Fault, SessionToken};
 use partition::keyspace;
 use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
-use std::borrow::Cow;
 use std::sync::Arc;
-use value::Value;
+use value::{PropertyPath, Value};
 
 /// Bytes of rows after which a page takes no further one. The text of a document can be somewhat longer than its
 /// encoding, and the last row may have its full two megabytes: so far below the four that a page may have.
@@ -40,6 +42,8 @@ pub struct QueryRequest {
     pub continuation: Option<String>,
     /// What the client has seen.
     pub session: Vec<SessionToken>,
+    /// Bytes of the text that the query was read from: a large query is made ready apart from other requests.
+    pub text_bytes: usize,
 }
 
 /// A page of rows.
@@ -60,20 +64,14 @@ pub struct QueryPage {
 impl Engine {
     /// Answers a page of a query.
     pub async fn query(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
-        let container = pass.container;
-        let request = &with_vectors(container, request);
-        let mut program = Arc::new(program(container, request)?);
+        let (container, principal) = (pass.container, pass.principal);
+        let size = Size::of_text(request.text_bytes);
+        let Ready { query, mut program, resume, context } = self.prepared(&pass, request, size).await?;
         let mut spent = QueryMetrics::default();
-        if let Order::Rank(ranking) = &request.query.order {
-            program = Arc::new(Box::pin(self.ranked(container, request, ranking, &mut spent)).await?);
+        if let Order::Rank(ranking) = &query.order {
+            let request = QueryRequest { query: Arc::clone(&query), ..request.clone() };
+            program = Box::pin(self.ranked(&pass, &request, ranking, &mut spent)).await?;
         }
-        let resume = match &request.continuation {
-            Some(text) => {
-                let context = continuation_context(container, request);
-                Some(Resume::decode(&self.continuation_key.open(&context, text)?)?)
-            }
-            None => None,
-        };
         let parts = self.parts(container, &request.scope).await?;
         for part in &parts {
             check_session(&part.partition, &request.session)?;
@@ -84,12 +82,16 @@ impl Engine {
             bytes_max: PAGE_BYTES_STOP,
             resume,
             bounds: self.options.query_bounds,
+            parts,
         };
-        let page = Box::pin(exec::page(page, parts, Arc::clone(&self.ambient))).await?;
+        let page = self.page(principal, size, page).await?;
         spent.add(&page.metrics);
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
         let seal = |resume: Resume| {
-            self.continuation_key.seal(&continuation_context(container, request), &resume.encode())
+            let scope = || scope_context("query", container, &request.scope);
+            let context =
+                context.unwrap_or_else(|| bound_context(scope(), &query, request, embeddings(container)));
+            self.continuation_key.seal(&context, &resume.encode())
         };
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         Ok(QueryPage {
@@ -101,34 +103,65 @@ impl Engine {
         })
     }
 
+    /// Makes a query ready: here, or if that takes long, apart from other requests.
+    async fn prepared(
+        &self,
+        pass: &ReadPass<'_>,
+        request: &QueryRequest,
+        size: Size,
+    ) -> Result<Ready, Fault> {
+        let container = pass.container;
+        let system = system_of(container);
+        if size == Size::Ordinary {
+            let scope = || scope_context("query", container, &request.scope);
+            return prepare(system, embeddings(container), request, scope, &self.continuation_key);
+        }
+        let embeddings = embeddings(container).to_vec();
+        let scope = scope_context("query", container, &request.scope);
+        let (request, key) = (request.clone(), self.continuation_key.clone());
+        let prepare = move || {
+            let mut ready = prepare(system, &embeddings, &request, || scope.clone(), &key)?;
+            if ready.context.is_none() {
+                ready.context = Some(bound_context(scope, &ready.query, &request, &embeddings));
+            }
+            Ok(ready)
+        };
+        self.isolation.compute(pass.principal, size, prepare).await
+    }
+
+    /// Makes a page, on the thread of the request as long as that is short.
+    async fn page(&self, principal: &Principal, size: Size, request: PageRequest) -> Result<Page, Fault> {
+        let request = Arc::new(request);
+        let begin = |meter| exec::page(Arc::clone(&request), Arc::clone(&self.ambient), meter);
+        self.isolation.run(principal, size, begin).await
+    }
+
     /// A ranked query in an ordinary order, by what other queries say of all documents and all scores.
     async fn ranked(
         &self,
-        container: &Container,
+        pass: &ReadPass<'_>,
         request: &QueryRequest,
         ranking: &Ranking,
         spent: &mut QueryMetrics,
-    ) -> Result<Program, Fault> {
+    ) -> Result<Arc<Program>, Fault> {
         let query = &request.query;
         let statistics = match rank::statistics_query(query, ranking) {
-            Some(statistics) => {
-                self.one_value(container, request, &Scope::Container, statistics, spent).await?
-            }
+            Some(statistics) => self.one_value(pass, request, &Scope::Container, statistics, spent).await?,
             None => None,
         };
         let scores = rank::scores(ranking, statistics.as_ref().map(Value::as_ref));
         let rows = match rank::scores_query(query, &scores) {
-            Some(rows) => self.one_value(container, request, &request.scope, rows, spent).await?,
+            Some(rows) => self.one_value(pass, request, &request.scope, rows, spent).await?,
             None => None,
         };
         let query = rank::ordered(query, ranking, scores, rows.as_ref().map(Value::as_ref));
-        program(container, &QueryRequest { query: Arc::new(query), ..request.clone() })
+        self.program(pass, &QueryRequest { query: Arc::new(query), ..request.clone() }).await
     }
 
     /// The one value that a query over `scope` gives.
     async fn one_value(
         &self,
-        container: &Container,
+        pass: &ReadPass<'_>,
         request: &QueryRequest,
         scope: &Scope,
         query: Query,
@@ -136,14 +169,14 @@ impl Engine {
     ) -> Result<Option<Value>, Fault> {
         let request = QueryRequest { query: Arc::new(query), ..request.clone() };
         let page = PageRequest {
-            program: Arc::new(program(container, &request)?),
+            program: self.program(pass, &request).await?,
             items_max: 1,
             bytes_max: usize::MAX,
             resume: None,
             bounds: self.options.query_bounds,
+            parts: self.parts(pass.container, scope).await?,
         };
-        let parts = self.parts(container, scope).await?;
-        let page = Box::pin(exec::page(page, parts, Arc::clone(&self.ambient))).await?;
+        let page = self.page(pass.principal, Size::of_text(request.text_bytes), page).await?;
         spent.add(&page.metrics);
         Ok(page.rows.into_iter().next().and_then(|row| match row {
             QueryRow::Value(value) => Some(value),
@@ -153,18 +186,47 @@ impl Engine {
 
     /// How a query is carried out, as text.
     pub async fn explain(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
-        let program = program(pass.container, request)?;
-        let parts = self.parts(pass.container, &request.scope).await?;
-        exec::explain(&program, &parts).await
+        let program = self.program(&pass, request).await?;
+        let parts: Arc<[Part]> = self.parts(pass.container, &request.scope).await?.into();
+        let begin = |meter| {
+            let (program, parts) = (Arc::clone(&program), Arc::clone(&parts));
+            async move { exec::explain(&program, &parts, meter).await }
+        };
+        self.isolation.run(pass.principal, Size::of_text(request.text_bytes), begin).await
     }
 
     /// Which indexes a query uses, and which might help it.
     pub async fn index_use(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
-        let program = program(pass.container, request)?;
-        let parts = self.parts(pass.container, &request.scope).await?;
+        let program = self.program(pass, request).await?;
+        let parts: Arc<[Part]> = self.parts(pass.container, &request.scope).await?.into();
         let definition = pass.container.definition();
-        let key = definition.partition_key.paths();
-        exec::index_use(&program, &parts, &definition.policies.indexing, key).await
+        let indexing = Arc::new(definition.policies.indexing.clone());
+        let key: Arc<[PropertyPath]> = definition.partition_key.paths().into();
+        let begin = |meter| {
+            let (program, parts) = (Arc::clone(&program), Arc::clone(&parts));
+            let (indexing, key) = (Arc::clone(&indexing), Arc::clone(&key));
+            async move { exec::index_use(&program, &parts, &indexing, &key, meter).await }
+        };
+        self.isolation.run(pass.principal, Size::of_text(request.text_bytes), begin).await
+    }
+
+    /// The program of a query.
+    async fn program(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
+        let system = system_of(pass.container);
+        let (query, computed) = (Arc::clone(&request.query), Arc::clone(&request.computed));
+        let make = move || Program::new(query, &computed, system).map(Arc::new);
+        self.isolation.compute(pass.principal, Size::of_text(request.text_bytes), make).await
+    }
+
+    /// Computes something for a query whose text has so many bytes: here, or if that takes long, apart from other
+    /// requests.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        principal: &Principal,
+        text_bytes: usize,
+        compute: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.isolation.compute(principal, Size::of_text(text_bytes), compute).await
     }
 
     /// The partitions of a scope, and what is asked of each.
@@ -194,32 +256,59 @@ impl Engine {
     }
 }
 
-/// The request with the container's word on vectors in it.
-fn with_vectors<'r>(container: &Container, request: &'r QueryRequest) -> Cow<'r, QueryRequest> {
-    match &container.definition().policies.vectors {
-        Some(policy) if !policy.embeddings.is_empty() => {
-            let query = Arc::new(exec::with_policy(&request.query, &policy.embeddings));
-            Cow::Owned(QueryRequest { query, ..request.clone() })
-        }
-        Some(_) | None => Cow::Borrowed(request),
+/// A query made ready.
+struct Ready {
+    /// With the container's word on vectors in it.
+    query: Arc<Query>,
+    program: Arc<Program>,
+    resume: Option<Resume>,
+    /// What its continuations belong to, where that was needed.
+    context: Option<Vec<u8>>,
+}
+
+/// Makes a query ready. `scope` tells where it is asked.
+fn prepare(
+    system: SystemProperties,
+    embeddings: &[VectorEmbedding],
+    request: &QueryRequest,
+    scope: impl FnOnce() -> Vec<u8>,
+    key: &ContinuationKey,
+) -> Result<Ready, Fault> {
+    let query = with_vectors(&request.query, embeddings);
+    let program = Arc::new(Program::new(Arc::clone(&query), &request.computed, system)?);
+    let (mut resume, mut context) = (None, None);
+    if let Some(text) = &request.continuation {
+        let bound = bound_context(scope(), &query, request, embeddings);
+        resume = Some(Resume::decode(&key.open(&bound, text)?)?);
+        context = Some(bound);
     }
+    Ok(Ready { query, program, resume, context })
 }
 
-/// What a continuation belongs to: the query and where it is asked.
-fn continuation_context(container: &Container, request: &QueryRequest) -> Vec<u8> {
-    let mut context = scope_context("query", container, &request.scope);
+fn system_of(container: &Container) -> SystemProperties {
+    SystemProperties { database: container.database().number(), container: container.number() }
+}
+
+/// The container's word on vectors.
+fn embeddings(container: &Container) -> &[VectorEmbedding] {
+    container.definition().policies.vectors.as_ref().map_or(&[], |policy| &policy.embeddings)
+}
+
+/// The query with the container's word on vectors in it.
+fn with_vectors(query: &Arc<Query>, embeddings: &[VectorEmbedding]) -> Arc<Query> {
+    if embeddings.is_empty() { Arc::clone(query) } else { Arc::new(exec::with_policy(query, embeddings)) }
+}
+
+/// What a continuation belongs to: the query, with the word on vectors in it, and where it is asked.
+fn bound_context(
+    scope: Vec<u8>,
+    query: &Arc<Query>,
+    request: &QueryRequest,
+    embeddings: &[VectorEmbedding],
+) -> Vec<u8> {
     let digest = match &request.bound_to {
-        None => exec::digest(&request.query, &request.computed),
-        Some(query) => {
-            let bound = QueryRequest { query: Arc::clone(query), ..QueryRequest::clone(request) };
-            exec::digest(&with_vectors(container, &bound).query, &request.computed)
-        }
+        None => exec::digest(query, &request.computed),
+        Some(query) => exec::digest(&with_vectors(query, embeddings), &request.computed),
     };
-    context.extend_from_slice(&digest);
-    context
-}
-
-fn program(container: &Container, request: &QueryRequest) -> Result<Program, Fault> {
-    let system = SystemProperties { database: container.database().number(), container: container.number() };
-    Program::new(Arc::clone(&request.query), &request.computed, system)
+    [&scope[..], &digest].concat()
 }

@@ -5,8 +5,9 @@
 //! wire: a door hands over values.
 
 use crate::catalog::{Page, PageRequest};
+use crate::access::Principal;
 use crate::engine::Engine;
-use eval::{Budget, Context, DocumentRow};
+use eval::{Budget, Context, Deadline, DocumentRow};
 use exec::query_fault;
 use model::{Fault, RequestFault};
 use plan::query::Query;
@@ -35,6 +36,7 @@ impl Engine {
     /// The whole result is computed for each page; the continuation counts the results that were given.
     pub async fn query_resources(
         &self,
+        principal: &Principal,
         request: ResourceQuery,
         resources: Vec<Value>,
     ) -> Result<Page<Value>, Fault> {
@@ -49,14 +51,15 @@ impl Engine {
             }
         };
         let ambient = Arc::clone(&self.ambient);
-        let computed = tokio::task::spawn_blocking(move || {
-            let context = Context::new(&*ambient, Budget::new(BYTES_MAX, ROWS_MAX));
+        let granted_ms = self.options.query_bounds.time_ms;
+        let compute = move |meter| {
+            let mut context = Context::new(&*ambient, Budget::new(BYTES_MAX, ROWS_MAX)).with_meter(meter);
+            context.deadline = Some(Deadline { at_ms: ambient.now_ms().saturating_add(granted_ms), granted_ms });
             let rows = resources.iter().zip(0..);
             let rows = rows.map(|(resource, number)| DocumentRow { number, root: resource.as_ref() });
-            eval::run(&context, &query, rows)
-        });
-        let results = computed.await.map_err(|error| Fault::Internal(error.to_string()))?;
-        let results = results.map_err(query_fault)?;
+            eval::run(&context, &query, rows).map_err(query_fault)
+        };
+        let results = self.isolation.compute_apart(principal, compute).await?;
         let mut rest = results.into_iter().skip(usize::try_from(given).unwrap_or(usize::MAX));
         let items: Vec<Value> = rest.by_ref().take(page.items_max).collect();
         let next = given.saturating_add(items.len() as u64);

@@ -36,13 +36,12 @@ impl Budget {
         self.bytes_held.load(Ordering::Relaxed)
     }
 
-    /// Counts a row that a source gave, and tells how many were counted before.
-    pub(crate) fn count_row(&self) -> Result<u64, EvalFault> {
-        let seen = self.rows_seen.fetch_add(1, Ordering::Relaxed);
-        if seen >= self.rows_max {
+    /// Counts a row that a source gave.
+    pub(crate) fn count_row(&self) -> Result<(), EvalFault> {
+        if self.rows_seen.fetch_add(1, Ordering::Relaxed) >= self.rows_max {
             return Err(EvalFault::RowsExceeded { rows_max: self.rows_max });
         }
-        Ok(seen)
+        Ok(())
     }
 
     /// A holding of nothing yet.

@@ -6,10 +6,8 @@ use model::Ambient;
 use thiserror::Error;
 use value::Value;
 
-use crate::{Budget, EvalFault, Patterns};
-
-/// Rows between two looks at the clock.
-const ROWS_BETWEEN_LOOKS: u64 = 4096;
+use crate::meter::{ROW_STEPS, steps_of_bytes};
+use crate::{Budget, EvalFault, Meter, Patterns, Steps};
 
 /// When an evaluation must be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +33,10 @@ pub struct Context<'a> {
     pub deadline: Option<Deadline>,
     /// The patterns that it has read.
     pub patterns: Arc<Patterns>,
+    /// How much was done for it, and whether it must stop.
+    pub meter: Arc<Meter>,
+    /// Steps of this context that the meter does not know of yet.
+    pub steps: Steps,
 }
 
 impl<'a> Context<'a> {
@@ -47,7 +49,14 @@ impl<'a> Context<'a> {
             budget: budget.into(),
             deadline: None,
             patterns: Arc::default(),
+            meter: Arc::default(),
+            steps: Steps::default(),
         }
+    }
+
+    /// The same with another meter.
+    pub fn with_meter(self, meter: impl Into<Arc<Meter>>) -> Context<'a> {
+        Context { meter: meter.into(), ..self }
     }
 
     /// The same with functions of the user's.
@@ -55,10 +64,32 @@ impl<'a> Context<'a> {
         Context { user_functions, ..self }
     }
 
-    /// Counts a row that a source gave, and looks at the clock now and then.
+    /// Counts a row that a source gave.
+    #[inline]
     pub(crate) fn count_row(&self) -> Result<(), EvalFault> {
-        let seen = self.budget.count_row()?;
-        if seen % ROWS_BETWEEN_LOOKS == ROWS_BETWEEN_LOOKS - 1 { self.check_time() } else { Ok(()) }
+        self.budget.count_row()?;
+        self.charge(ROW_STEPS)
+    }
+
+    /// Counts steps that are just about to be done, and looks now and then whether they may be.
+    #[inline]
+    pub fn charge(&self, steps: usize) -> Result<(), EvalFault> {
+        match self.steps.count(steps) {
+            None => Ok(()),
+            Some(steps) => self.look(steps),
+        }
+    }
+
+    /// Counts the steps that it takes to look at so many bytes.
+    #[inline]
+    pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), EvalFault> {
+        self.charge(steps_of_bytes(bytes))
+    }
+
+    #[cold]
+    fn look(&self, steps: u64) -> Result<(), EvalFault> {
+        self.meter.spend(steps)?;
+        self.check_time()
     }
 
     /// Whether there is time left.

@@ -112,6 +112,12 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Counts what it takes to weigh and copy a value.
+    #[inline]
+    fn charge_copy(self, value: &Computed<'_>) -> Result<(), EvalFault> {
+        self.context.charge_bytes(value.as_ref().extent())
+    }
+
     /// The truth value of an expression; whatever is no boolean acts like undefined.
     pub(crate) fn truth(self, expression: &'a Expression) -> Result<Option<bool>, EvalFault> {
         Ok(self.evaluate(expression)?.and_then(|value| value.as_bool()))
@@ -133,10 +139,12 @@ impl<'a> Frame<'a> {
     }
 
     fn array(self, elements: &'a [Expression]) -> Outcome<'a> {
+        self.context.charge(elements.len())?;
         let mut array = Vec::with_capacity(elements.len());
         let mut scale = Scale::default();
         for element in elements {
             if let Some(value) = self.evaluate(element)? {
+                self.charge_copy(&value)?;
                 scale.add_value(value.as_ref())?;
                 array.push(value.into_value());
             }
@@ -145,6 +153,7 @@ impl<'a> Frame<'a> {
     }
 
     pub(crate) fn object(self, members: &'a [(String, Expression)]) -> Outcome<'a> {
+        self.context.charge(members.len())?;
         let mut object: Vec<(String, Value)> = Vec::with_capacity(members.len());
         let mut scale = Scale::default();
         let mut repeated = repeated_names(members);
@@ -157,6 +166,7 @@ impl<'a> Frame<'a> {
                 continue;
             }
             if let Some(value) = self.evaluate(member)? {
+                self.charge_copy(&value)?;
                 scale.add(name.len())?;
                 scale.add_value(value.as_ref())?;
                 object.push((name.clone(), value.into_value()));
@@ -168,10 +178,12 @@ impl<'a> Frame<'a> {
     fn binary(self, operator: BinaryOperator, left: &'a Expression, right: &'a Expression) -> Outcome<'a> {
         let left = defined!(self.evaluate(left));
         let right = defined!(self.evaluate(right));
+        self.context.charge_bytes(left.as_ref().extent().min(right.as_ref().extent()))?;
         Ok(operators::binary(operator, left.as_ref(), right.as_ref()).map(Computed::Owned))
     }
 
     fn and(self, terms: &'a [Expression]) -> Outcome<'a> {
+        self.context.charge(terms.len())?;
         let mut known = Some(true);
         for term in terms {
             known = operators::and(known, self.truth(term)?);
@@ -194,6 +206,7 @@ impl<'a> Frame<'a> {
     fn any(self, terms: impl Iterator<Item = &'a Expression>) -> Outcome<'a> {
         let mut known = Some(false);
         for term in terms {
+            self.context.charge(1)?;
             known = operators::or(known, self.truth(term)?);
             if known == Some(true) {
                 break;
@@ -209,6 +222,7 @@ impl<'a> Frame<'a> {
             return Ok(Some((is_in && !operators::is_nan(operand.as_ref())).into()));
         }
         for candidate in candidates {
+            self.context.charge(1)?;
             if let Some(candidate) = self.evaluate(candidate)?
                 && operators::equal(operand.as_ref(), candidate.as_ref())
             {
@@ -237,7 +251,9 @@ impl<'a> Frame<'a> {
         let (Some(text), Some(wanted)) = (operand.as_ref().as_str(), value.as_ref().as_str()) else {
             return Ok(None);
         };
-        Ok(Some(self.context.patterns.like(wanted, pattern.escape)?.matches(text).into()))
+        let matcher = self.context.patterns.like(wanted, pattern.escape)?;
+        self.context.charge_bytes(matcher.bytes_compared(text))?;
+        Ok(Some(matcher.matches(text).into()))
     }
 
     pub(crate) fn conditional(

@@ -46,6 +46,18 @@ pub enum EvalFault {
         /// Milliseconds that were granted.
         milliseconds_max: u64,
     },
+    /// More work than was granted.
+    #[error("expression takes more than {steps_max} steps")]
+    StepsExceeded {
+        /// Steps that were granted.
+        steps_max: u64,
+    },
+    /// Nobody wants the result any more, or nobody shall get it.
+    #[error("query was stopped")]
+    Stopped,
+    /// The thread is needed by others; the work is to be begun anew on another one.
+    #[error("query takes too long for the thread that began it")]
+    BrokenOff,
     /// A function of the user's failed.
     #[error("user function '{name}': {fault}")]
     UserFunction {

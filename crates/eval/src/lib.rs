@@ -12,7 +12,7 @@
 //! | `text_analysis` | words of a text, for the full-text functions and their index |
 //! | `aggregate` | accumulators that can be merged |
 //! | `query` | a whole query over documents in memory |
-//! | `computed`, `row`, `context`, `budget`, `fault` | what goes in and what comes out |
+//! | `computed`, `row`, `context`, `budget`, `meter`, `fault` | what goes in and what comes out |
 
 mod aggregate;
 mod budget;
@@ -22,6 +22,7 @@ mod expression;
 mod fault;
 mod functions;
 mod like;
+mod meter;
 mod number;
 mod operators;
 mod patterns;
@@ -37,6 +38,7 @@ pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
 pub use fault::EvalFault;
 pub use functions::{Cap, Direction, Outline, PATTERN_SIZE_MAX, angle_between, angle_of_metres};
 pub use like::{LIKE_PIECE_MAX, LikeRest, like_beginning};
+pub use meter::{Meter, Steps};
 pub use patterns::Patterns;
 pub use query::{
     DocumentRow, Groups, KeptGroups, KeyHash, MatchedRow, for_each_match, for_each_row, hash_of, run,

@@ -192,6 +192,17 @@ impl LikeMatcher {
         Ok(LikeMatcher { pieces: pieces(pattern, escape)? })
     }
 
+    /// Bytes that are compared at worst, roughly.
+    pub(crate) fn bytes_compared(&self, text: &str) -> usize {
+        let places = |piece: &Piece| match piece {
+            Piece::Literal(_) => 1,
+            Piece::Places(places) => places.len(),
+        };
+        // The first and the last piece have one place each; those between them are looked for.
+        let longest = self.pieces.iter().skip(1).map(places).max().unwrap_or(1);
+        text.len().saturating_mul(longest)
+    }
+
     /// Whether the whole text is as the pattern says.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let Some((first, behind)) = self.pieces.split_first() else {

@@ -26,15 +26,21 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    /// A regular expression; nothing if the text is none.
-    pub(crate) fn regex(&self, text: &str, modifiers: &str) -> Option<Arc<Regex>> {
+    /// A regular expression; nothing if the text is none. `charge` counts the steps that it takes to make one ready.
+    pub(crate) fn regex(
+        &self,
+        text: &str,
+        modifiers: &str,
+        charge: impl FnOnce(usize) -> Result<(), EvalFault>,
+    ) -> Result<Option<Arc<Regex>>, EvalFault> {
         let mut kept = self.regexes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(regex) = kept.get(text, |known| known == modifiers) {
-            return regex;
+            return Ok(regex);
         }
+        charge(compilation_steps(text))?;
         let regex = compile_regex(text, modifiers).map(Arc::new);
         kept.put(text, modifiers.to_owned(), regex.clone());
-        regex
+        Ok(regex)
     }
 
     /// The pattern of a LIKE.
@@ -47,6 +53,20 @@ impl Patterns {
         kept.put(text, escape, Arc::clone(&matcher));
         Ok(matcher)
     }
+}
+
+/// Steps to make a short and plain regular expression ready.
+const COMPILATION_STEPS: usize = 2_000;
+/// Steps for each byte of a longer one.
+const COMPILATION_STEPS_PER_BYTE: usize = 100;
+/// Steps for a repetition with a count or a class of characters: what it repeats is not known before.
+const EXPANSION_STEPS: usize = 20_000;
+
+/// What it takes to make a regular expression ready, roughly; some letters of it can stand for thousands of states.
+fn compilation_steps(text: &str) -> usize {
+    let expansions = text.bytes().filter(|byte| matches!(byte, b'{' | b'\\' | b'[')).count();
+    let expanded = expansions.saturating_mul(EXPANSION_STEPS);
+    text.len().saturating_mul(COMPILATION_STEPS_PER_BYTE).saturating_add(expanded).max(COMPILATION_STEPS)
 }
 
 /// Readings of texts.
@@ -92,11 +112,16 @@ mod tests {
         let other = patterns.like("a!%", None).unwrap();
         assert!(one.matches("a%") && !one.matches("a!b"));
         assert!(!other.matches("a%") && other.matches("a!b"));
-        let one = patterns.regex("^A", "").unwrap();
-        let other = patterns.regex("^A", "i").unwrap();
+        let read = |text: &str, modifiers: &str| patterns.regex(text, modifiers, |_| Ok(())).unwrap();
+        let one = read("^A", "").unwrap();
+        let other = read("^A", "i").unwrap();
         assert!(!one.is_match("abc") && other.is_match("abc"));
-        assert!(Arc::ptr_eq(&other, &patterns.regex("^A", "i").unwrap()));
-        assert!(patterns.regex("(", "").is_none() && patterns.regex("(", "").is_none());
+        assert!(Arc::ptr_eq(&other, &read("^A", "i").unwrap()));
+        assert!(read("(", "").is_none() && read("(", "").is_none());
+        // What is known costs nothing.
+        let refused = |_| Err(EvalFault::BrokenOff);
+        assert!(patterns.regex("^A", "i", refused).is_ok());
+        assert!(matches!(patterns.regex("^B", "i", refused), Err(EvalFault::BrokenOff)));
     }
 
     #[test]
@@ -105,7 +130,8 @@ mod tests {
         for number in 0..1000 {
             let text = format!("{number}%");
             assert!(patterns.like(&text, None).unwrap().matches(&format!("{number} things")));
-            assert!(patterns.regex("same", &"i".repeat(number)).is_some());
+            let same = patterns.regex("same", &"i".repeat(number), |_| Ok(()));
+            assert!(same.unwrap().is_some());
         }
         let likes = patterns.likes.lock().unwrap();
         assert!(likes.by_text.len() <= TEXTS_MAX);

@@ -1,17 +1,19 @@
 //! A stable text of how a query is carried out, for tests and for people.
 
+use eval::Meter;
 use model::Fault;
 use plan::query::Order;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use crate::access;
 use crate::program::{Input, Layer, Program, Shape};
 use crate::task::{OpenPart, Part, PartScope};
 
 /// How a query is carried out over parts of partitions, as the index of the first of them stands.
-pub async fn explain(program: &Program, parts: &[Part]) -> Result<String, Fault> {
+pub async fn explain(program: &Program, parts: &[Part], meter: Arc<Meter>) -> Result<String, Fault> {
     let open = match parts.first() {
-        Some(part) => Some(OpenPart { part: part.clone(), view: part.partition.view().await? }),
+        Some(part) => Some(OpenPart { part: part.clone(), view: part.partition.view().await?, meter }),
         None => None,
     };
     let mut text = String::new();
@@ -47,7 +49,7 @@ pub async fn explain(program: &Program, parts: &[Part]) -> Result<String, Fault>
 
 /// How documents are reached.
 fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
-    let known = open.and_then(|open| access::known(layer, &open.view));
+    let known = open.and_then(|open| access::known(layer, open));
     let has_index = open.is_some_and(|open| open.view.index().is_some());
     if let Some(text) = open.and_then(|open| access::covered_text(layer, open)) {
         return text;

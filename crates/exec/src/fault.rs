@@ -1,7 +1,10 @@
 //! What stops an evaluation, as the fault of a query.
 
 use eval::EvalFault;
-use model::{Fault, QueryFault};
+use model::{Fault, LimitFault, QueryFault};
+
+/// When a client may ask again whose query was stopped with the server: a restart takes about as long.
+const STOPPED_RETRY_MS: u64 = 1_000;
 
 /// Says whose fault it is: the query's, the bounds', or ours.
 pub fn query_fault(fault: EvalFault) -> Fault {
@@ -9,14 +12,17 @@ pub fn query_fault(fault: EvalFault) -> Fault {
         EvalFault::MemoryExceeded { bytes_max } => QueryFault::MemoryExceeded { bytes_max }.into(),
         EvalFault::RowsExceeded { rows_max } => QueryFault::RowsExceeded { rows_max }.into(),
         EvalFault::TimeExceeded { milliseconds_max } => QueryFault::TimeExceeded { milliseconds_max }.into(),
+        EvalFault::Stopped => LimitFault::Stopping { retry_after_ms: STOPPED_RETRY_MS }.into(),
         fault @ (EvalFault::ScalarSubqueryRows
+        | EvalFault::StepsExceeded { .. }
         | EvalFault::TooDeep { .. }
         | EvalFault::ValueTooLarge { .. }
         | EvalFault::PatternTooLarge { .. }
         | EvalFault::UserFunction { .. }
         | EvalFault::ScoreOutsideRank { .. }
         | EvalFault::RankWithoutStatistics) => QueryFault::Evaluation { reason: fault.to_string() }.into(),
-        fault @ EvalFault::OutsideGroup { .. } => Fault::Internal(fault.to_string()),
+        // Whoever breaks a query off begins it anew, so the second one is never told.
+        fault @ (EvalFault::OutsideGroup { .. } | EvalFault::BrokenOff) => Fault::Internal(fault.to_string()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A page of a query: streamed where the order of numbers is asked for, selected otherwise.
 
+use eval::Meter;
 use model::{Ambient, DocumentNumber, Fault, Lsn, PartitionOrdinal};
 use partition::index::is_damage;
 use plan::query::{Order, SortKey};
@@ -38,6 +39,8 @@ pub struct PageRequest {
     pub resume: Option<Resume>,
     /// Bounds of the work.
     pub bounds: QueryBounds,
+    /// The parts of partitions that are asked.
+    pub parts: Vec<Part>,
 }
 
 /// A page.
@@ -55,18 +58,25 @@ pub struct Page {
 
 /// Makes a page of a query over parts of partitions. An index that is damaged is not asked again for this page; the
 /// partition makes it anew.
-pub async fn page(request: PageRequest, parts: Vec<Part>, ambient: Arc<dyn Ambient>) -> Result<Page, Fault> {
-    match attempt(&request, &parts, Arc::clone(&ambient), true).await {
+///
+/// A page whose meter says that it is due waits to be polled elsewhere; one that was broken off fails, and is to be
+/// begun anew.
+pub async fn page(
+    request: Arc<PageRequest>,
+    ambient: Arc<dyn Ambient>,
+    meter: Arc<Meter>,
+) -> Result<Page, Fault> {
+    match attempt(&request, Arc::clone(&ambient), Arc::clone(&meter), true).await {
         // Boxed: hardly ever needed.
-        Err(fault) if is_damage(&fault) => Box::pin(attempt(&request, &parts, ambient, false)).await,
+        Err(fault) if is_damage(&fault) => Box::pin(attempt(&request, ambient, meter, false)).await,
         page => page,
     }
 }
 
 async fn attempt(
     request: &PageRequest,
-    parts: &[Part],
     ambient: Arc<dyn Ambient>,
+    meter: Arc<Meter>,
     asks_indexes: bool,
 ) -> Result<Page, Fault> {
     let begun = Instant::now();
@@ -78,13 +88,13 @@ async fn attempt(
         limit: query.limit,
         after: After::Position(Vec::new()),
     });
-    let task = Task::new(Arc::clone(&request.program), ambient, request.bounds, resume.now_static_ms);
+    let task = Task::new(Arc::clone(&request.program), ambient, request.bounds, meter, resume.now_static_ms);
     let task = if asks_indexes { task } else { task.without_indexes() };
     let assembly = Assembly::new(resume, request.items_max, request.bytes_max);
     let mut work =
         Work { task: Arc::new(task), assembly, seen: Vec::new(), metrics: QueryMetrics::default() };
     if !work.assembly.is_full() {
-        work.run(parts).await?;
+        work.run(&request.parts).await?;
     }
     let Work { assembly, seen, mut metrics, .. } = work;
     metrics.rows = assembly.rows.len() as u64;

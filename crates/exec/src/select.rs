@@ -3,11 +3,13 @@
 //! Partitions work at the same time, a bounded number of them; what they collect is merged as it comes, which gives
 //! the same as one after the other.
 
-use eval::Context;
+use eval::{Context, Meter};
 use model::{DocumentNumber, Fault};
 use plan::StoredDocument;
 use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 use tokio::task::JoinSet;
 use value::{Value, ValueRef};
@@ -59,12 +61,25 @@ async fn collect_all(
         collector = collected;
     } else {
         let mut waiting = parts.iter();
-        let mut working = JoinSet::new();
+        let begin = |part: &OpenPart| -> Pin<Box<dyn Future<Output = Collected> + Send>> {
+            Box::pin(collect(Arc::clone(task), part.clone(), wish.clone(), by_index))
+        };
+        let mut here = Vec::new();
+        while task.meter.is_inline() {
+            here.extend(waiting.by_ref().take(PARTITIONS_AT_ONCE - here.len()).map(begin));
+            let Some(collected) = first_of(&mut here, &task.meter).await else {
+                break;
+            };
+            let (collected, done) = collected?;
+            metrics.add(&done);
+            collector.merge(collected);
+        }
+        let mut working: JoinSet<Collected> = here.into_iter().collect();
         loop {
             while working.len() < PARTITIONS_AT_ONCE
                 && let Some(part) = waiting.next()
             {
-                working.spawn(collect(Arc::clone(task), part.clone(), wish.clone(), by_index));
+                working.spawn(begin(part));
             }
             let Some(collected) = working.join_next().await else {
                 break;
@@ -75,6 +90,33 @@ async fn collect_all(
         }
     }
     Ok(collector)
+}
+
+/// What one partition has, and what was done for it.
+type Collected = Result<(Collector, QueryMetrics), Fault>;
+
+/// The first that is done of some that share a thread, as long as their work is not moved to another one; there each
+/// of them gets a task of its own.
+async fn first_of(
+    here: &mut Vec<Pin<Box<dyn Future<Output = Collected> + Send>>>,
+    meter: &Meter,
+) -> Option<Collected> {
+    std::future::poll_fn(|context| {
+        if here.is_empty() || !meter.is_inline() {
+            return Poll::Ready(None);
+        }
+        for index in 0..here.len() {
+            if let Poll::Ready(collected) = here[index].as_mut().poll(context) {
+                drop(here.swap_remove(index));
+                return Poll::Ready(Some(collected));
+            }
+            if meter.is_due() {
+                break;
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 fn innermost(task: &Task) -> Result<&Layer, Fault> {
@@ -97,17 +139,17 @@ async fn collect(
     }
     let mut collector = Collector::new(layer, &context, wish);
     let mut walk = Walk::begin(layer, open, &mut metrics).await?;
-    while let Some(documents) = walk.next(&mut metrics).await? {
+    while let Some(documents) = walk.next(&task.meter, &mut metrics).await? {
         context.check_time().map_err(query_fault)?;
         let begun = Instant::now();
-        add_documents(&task, layer, &context, (&documents, walk.check()), &mut collector)?;
+        add_documents(&task, layer, &context, (&documents, walk.check()), &mut collector).await?;
         metrics.evaluation_time += begun.elapsed();
-        tokio::task::yield_now().await;
+        task.rest().await?;
     }
     Ok((collector, metrics))
 }
 
-fn add_documents(
+async fn add_documents(
     task: &Task,
     layer: &Layer,
     context: &Context<'_>,
@@ -121,6 +163,7 @@ fn add_documents(
             collector.add(layer, row, item)?;
             Ok(ControlFlow::Continue(()))
         })?;
+        task.rest_if_due().await?;
     }
     Ok(())
 }
@@ -142,8 +185,8 @@ pub(crate) async fn over_numbers(
         let documents = open.view.by_numbers(some, &open.part.keys).await?;
         metrics.documents_by_index += documents.len() as u64;
         metrics.count_read(&documents, begun.elapsed());
-        add_documents(task, layer, &context, (&documents, Check::Filter), &mut collector)?;
-        tokio::task::yield_now().await;
+        add_documents(task, layer, &context, (&documents, Check::Filter), &mut collector).await?;
+        task.rest().await?;
     }
     collector.finish(layer, &context).map_err(query_fault)
 }
@@ -173,9 +216,10 @@ pub(crate) async fn over_rows(
         let begun = Instant::now();
         for (position, value) in chunk {
             add(position, value.as_ref())?;
+            task.rest_if_due().await?;
         }
         metrics.evaluation_time += begun.elapsed();
-        tokio::task::yield_now().await;
+        task.rest().await?;
     }
     collector.finish(layer, &context).map_err(query_fault)
 }

@@ -160,8 +160,7 @@ impl Stream {
                 let request = request.or_else(again);
                 let request =
                     request.ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
-                let (view, keys) = (open.view.clone(), self.part.keys.clone());
-                let walk = OrderedWalk::new(view, keys, *request, &self.reached).await?;
+                let walk = OrderedWalk::new(&open, *request, &self.reached).await?;
                 self.state = State::Ordered(open, Box::new(walk), Vec::new());
                 Ok(None)
             }
@@ -244,12 +243,12 @@ impl Stream {
             OrderedStep::Heap(heap) => Ok(State::Ordered(open, walk, heap)),
             OrderedStep::Sorted(documents, reached) => {
                 let with_codes = documents.iter().map(|(stored, codes)| (stored, Some(&codes[..])));
-                let taken = self.take_rows(task, layer, with_codes, walk.check(), wanted, metrics)?;
+                let taken = self.take_rows(task, layer, with_codes, walk.check(), wanted, metrics).await?;
                 if let Some(position) = taken {
                     self.reached = position;
                     return Ok(State::Ordering(open, None));
                 }
-                tokio::task::yield_now().await;
+                task.rest().await?;
                 self.reached = reached.max(std::mem::take(&mut self.reached));
                 Ok(if self.should_scan(layer, wanted) {
                     State::Selecting(open)
@@ -262,7 +261,7 @@ impl Stream {
 
     /// Takes the rows of documents that come in order, some with the codes of their sort keys; tells where it broke off
     /// because there are enough.
-    fn take_rows<'d>(
+    async fn take_rows<'d>(
         &mut self,
         task: &Task,
         layer: &Layer,
@@ -300,6 +299,7 @@ impl Stream {
             if is_enough {
                 break;
             }
+            task.rest_if_due().await?;
         }
         metrics.evaluation_time += begun.elapsed();
         Ok(is_enough.then_some(position))
@@ -323,7 +323,7 @@ impl Stream {
     ) -> Result<bool, Fault> {
         let documents = walk.next(metrics).await?;
         let without_codes = documents.iter().map(|stored| (stored, None));
-        let broken_off_at = self.take_rows(task, layer, without_codes, walk.check(), wanted, metrics)?;
+        let broken_off_at = self.take_rows(task, layer, without_codes, walk.check(), wanted, metrics).await?;
         // A chunk that ends with enough rows is not begun again for nothing.
         let is_broken_off = broken_off_at.as_ref().is_some_and(|position| {
             let last = documents.last().map(|last| last.number.raw().to_be_bytes());
@@ -337,7 +337,7 @@ impl Stream {
         };
         // A page that is nearly made need not let others go first.
         if !is_broken_off && walk.has_more() {
-            tokio::task::yield_now().await;
+            task.rest().await?;
         }
         Ok(is_broken_off)
     }

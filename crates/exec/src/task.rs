@@ -1,13 +1,14 @@
 //! What all partitions share that work for one page.
 
 use bytes::Bytes;
-use eval::{Budget, Context, Deadline, NoUserFunctions, Patterns};
+use eval::{Budget, Context, Deadline, Meter, NoUserFunctions, Patterns, Steps};
 use kv::KeyRange;
 use model::{Ambient, EffectiveRange, Fault, Lsn, PartitionOrdinal};
-use partition::index::Lookup;
+use partition::index::{Documents, IndexReader, Lookup};
 use partition::{PartitionView, PhysicalPartition};
 use std::sync::Arc;
 
+use crate::fault::query_fault;
 use crate::program::Program;
 
 /// Bounds of a query.
@@ -76,6 +77,8 @@ impl Part {
 pub(crate) struct OpenPart {
     pub(crate) part: Part,
     pub(crate) view: PartitionView,
+    /// How much was done for the page, and whether it must stop.
+    pub(crate) meter: Arc<Meter>,
 }
 
 impl OpenPart {
@@ -83,6 +86,47 @@ impl OpenPart {
     pub(crate) fn seen(&self) -> (PartitionOrdinal, Lsn) {
         (self.part.partition.spec().id.ordinal, self.view.lsn())
     }
+
+    /// The documents that a lookup finds. One that goes through many terms does so on another thread.
+    pub(crate) async fn looked_up(&self, index: &IndexReader, lookup: &Lookup) -> Result<Documents, Fault> {
+        if self.meter.is_inline() && !is_light(lookup, &mut { LIGHT_LEAVES_MAX }) {
+            self.meter.expect(index.work_bound(lookup)?.saturating_mul(TERM_STEPS));
+            rest_if_due(&self.meter).await?;
+        }
+        let documents = index.documents(lookup).await?;
+        // Tests of values say nothing any more once the work is to stop.
+        self.meter.check().map_err(query_fault)?;
+        Ok(documents)
+    }
+}
+
+/// Leaves of a lookup that are answered at once.
+const LIGHT_LEAVES_MAX: usize = 64;
+/// What a term counts for that a lookup goes through.
+const TERM_STEPS: u64 = 4;
+
+/// Whether a lookup asks for few values and for no range of them; `leaves_left` counts them.
+fn is_light(lookup: &Lookup, leaves_left: &mut usize) -> bool {
+    match lookup {
+        Lookup::All | Lookup::Present(_) | Lookup::Term { .. } | Lookup::Logical(_) => {
+            *leaves_left = leaves_left.saturating_sub(1);
+            *leaves_left > 0
+        }
+        Lookup::And(parts) | Lookup::Or(parts) => parts.iter().all(|part| is_light(part, leaves_left)),
+        Lookup::Without(part) => is_light(part, leaves_left),
+        Lookup::Range { .. } | Lookup::Tested { .. } | Lookup::Effective(_) => false,
+    }
+}
+
+/// Lets others go first if the work is due to be moved, and whoever polls it move it.
+pub(crate) async fn rest_if_due(meter: &Meter) -> Result<(), Fault> {
+    if meter.is_due() { rest(meter).await } else { Ok(()) }
+}
+
+/// Lets others go first.
+pub(crate) async fn rest(meter: &Meter) -> Result<(), Fault> {
+    tokio::task::yield_now().await;
+    meter.check().map_err(query_fault)
 }
 
 /// One page's work.
@@ -91,6 +135,7 @@ pub(crate) struct Task {
     pub(crate) program: Arc<Program>,
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) budget: Arc<Budget>,
+    pub(crate) meter: Arc<Meter>,
     patterns: Arc<Patterns>,
     /// Seconds since 1970 at which documents count as expired or not.
     now_seconds: u64,
@@ -106,12 +151,14 @@ impl Task {
         program: Arc<Program>,
         ambient: Arc<dyn Ambient>,
         bounds: QueryBounds,
+        meter: Arc<Meter>,
         now_static_ms: u64,
     ) -> Task {
         let now_ms = ambient.now_ms();
         Task {
             program,
             budget: Arc::new(Budget::new(bounds.memory_bytes, bounds.rows)),
+            meter,
             patterns: Arc::default(),
             now_seconds: ambient.now_seconds(),
             ambient,
@@ -125,6 +172,16 @@ impl Task {
     /// The same work without a word from any index.
     pub(crate) fn without_indexes(self) -> Task {
         Task { asks_indexes: false, ..self }
+    }
+
+    /// Lets others go first.
+    pub(crate) async fn rest(&self) -> Result<(), Fault> {
+        rest(&self.meter).await
+    }
+
+    /// The same only where the work is due to be moved.
+    pub(crate) async fn rest_if_due(&self) -> Result<(), Fault> {
+        rest_if_due(&self.meter).await
     }
 
     /// Whether it is time to give what there is.
@@ -141,6 +198,8 @@ impl Task {
             budget: Arc::clone(&self.budget),
             deadline: Some(self.deadline),
             patterns: Arc::clone(&self.patterns),
+            meter: Arc::clone(&self.meter),
+            steps: Steps::default(),
         }
     }
 
@@ -148,6 +207,6 @@ impl Task {
     pub(crate) async fn open(&self, part: Part) -> Result<OpenPart, Fault> {
         let view = part.partition.view().await?.at_seconds(self.now_seconds);
         let view = if self.asks_indexes { view } else { view.without_index() };
-        Ok(OpenPart { part, view })
+        Ok(OpenPart { part, view, meter: Arc::clone(&self.meter) })
     }
 }

@@ -468,12 +468,39 @@ pub enum LimitFault {
         /// What ran out.
         what: &'static str,
     },
-    /// The partition's queue is full: try again soon.
+    /// The partition's queue is full, or the caller has too many queries under way: try again soon.
     #[error("Request rate is large. More Request Units may be needed, so no changes were made.")]
     Busy {
         /// When to try again.
         retry_after_ms: u64,
     },
+    /// All callers together have too many queries under way.
+    #[error("the server is busy with other queries")]
+    Overloaded {
+        /// When to try again.
+        retry_after_ms: u64,
+    },
+    /// The query was stopped because the server stops.
+    #[error("the server is stopping")]
+    Stopping {
+        /// When to try again, perhaps somewhere else.
+        retry_after_ms: u64,
+    },
+}
+
+impl LimitFault {
+    /// When to try again, if that may help.
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            LimitFault::Busy { retry_after_ms }
+            | LimitFault::Overloaded { retry_after_ms }
+            | LimitFault::Stopping { retry_after_ms } => Some(*retry_after_ms),
+            LimitFault::TooLarge { .. }
+            | LimitFault::TooManyOperations { .. }
+            | LimitFault::TooManyResources { .. }
+            | LimitFault::Exhausted { .. } => None,
+        }
+    }
 }
 
 /// The store cannot do it now.

@@ -4,7 +4,7 @@
 //! it looks nobody else writes in this partition: so its bounds are far below those of a query.
 
 use crate::record::Record;
-use eval::{Budget, Context, DocumentRow};
+use eval::{Budget, Context, DocumentRow, Meter};
 use model::{Ambient, Fault, PreconditionFault, QueryFault};
 use plan::Filter;
 
@@ -13,6 +13,9 @@ const BYTES_MAX: usize = 16 << 20;
 /// Most rows that a filter looks at, which only joins can make.
 const ROWS_MAX: u64 = 10_000;
 
+/// Most steps of a filter, some tens of milliseconds.
+const STEPS_MAX: u64 = 2_000_000;
+
 /// Refuses a document that does not pass.
 pub(crate) fn check(filter: Option<&Filter>, record: &Record, ambient: &dyn Ambient) -> Result<(), Fault> {
     let Some(filter) = filter else {
@@ -20,7 +23,7 @@ pub(crate) fn check(filter: Option<&Filter>, record: &Record, ambient: &dyn Ambi
     };
     let stored = record.clone().into_stored();
     let document = filter.system.extend(&stored).map_err(|error| Fault::Internal(error.to_string()))?;
-    let context = Context::new(ambient, Budget::new(BYTES_MAX, ROWS_MAX));
+    let context = Context::new(ambient, Budget::new(BYTES_MAX, ROWS_MAX)).with_meter(Meter::bounded(STEPS_MAX));
     let row = DocumentRow { number: stored.number.raw(), root: document.root() };
     let found = eval::run(&context, &filter.query, [row]);
     let found = found.map_err(|fault| QueryFault::Evaluation { reason: fault.to_string() })?;

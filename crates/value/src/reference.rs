@@ -217,6 +217,18 @@ impl<'a> ValueRef<'a> {
         self.len() == 0
     }
 
+    /// How much there is to look at, roughly and at once: the bytes of an encoded value or of a text, the parts of a tree.
+    #[inline]
+    pub fn extent(self) -> usize {
+        match self.source {
+            Source::Encoded(bytes) => bytes.len(),
+            Source::Tree(Value::String(text)) => text.len(),
+            Source::Tree(Value::Array(elements)) => elements.len().saturating_mul(size_of::<Value>()),
+            Source::Tree(Value::Object(members)) => members.len().saturating_mul(size_of::<Value>()),
+            Source::Tree(_) => 0,
+        }
+    }
+
     /// The owned tree of this value.
     pub fn to_value(self) -> Value {
         to_value(self, WALK_DEPTH_MAX)

@@ -156,6 +156,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         LimitFault::TooManyOperations { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
         LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
+        LimitFault::Overloaded { .. } | LimitFault::Stopping { .. } => (StatusCode::SERVICE_UNAVAILABLE, 0),
     }
 }
 
@@ -284,6 +285,8 @@ mod tests {
         check(ConflictFault::UniqueKey { constraint: 0 }, 409, 0, "Conflict");
         check(PreconditionFault::Exists, 412, 0, "PreconditionFailed");
         check(LimitFault::Busy { retry_after_ms: 5 }, 429, 3200, "TooManyRequests");
+        check(LimitFault::Overloaded { retry_after_ms: 5 }, 503, 0, "ServiceUnavailable");
+        check(LimitFault::Stopping { retry_after_ms: 5 }, 503, 0, "ServiceUnavailable");
         check(StorageFault::Uncertain { cause: String::new() }, 408, 0, "RequestTimeout");
         check(StorageFault::Unavailable { cause: String::new() }, 503, 0, "ServiceUnavailable");
         check(Fault::Internal(String::new()), 500, 0, "InternalServerError");

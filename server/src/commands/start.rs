@@ -14,12 +14,15 @@ use crate::settings::{self, AuthFailures, Door, PlainHttp, Settings};
 use crate::tls::{CertificateSource, Tls};
 use crate::{files, handles, logs};
 use clap::ArgMatches;
-use engine::{Engine, EngineOptions, IndexOptions, RequestMemoryOptions, STORE_SPACES};
+use engine::{
+    AdmissionBounds, Engine, EngineOptions, IndexOptions, QueryBounds, RequestMemoryOptions, STORE_SPACES,
+};
 use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
 use rest::{RestDoor, RestOptions};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::runtime::Handle;
 
 pub(super) fn run(
     mode: Mode,
@@ -29,8 +32,29 @@ pub(super) fn run(
     let settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
     logs::start(&settings)?;
     handles::raise_limit(settings.connections_max);
-    let runtime = runtime().map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
-    runtime.block_on(serve(mode, settings))
+    let failed = |error: std::io::Error| Failure::Failed(format!("cannot start the runtime: {error}"));
+    let runtime = runtime().map_err(failed)?;
+    let queries = query_runtime(settings.query_threads).map_err(failed)?;
+    let served = runtime.block_on(serve(mode, settings, queries.handle().clone()));
+    // What still computes there has nobody left to answer, and all that was acknowledged is on the disk.
+    queries.shutdown_background();
+    served
+}
+
+/// How much less often than others the threads of queries get a core that both want.
+const QUERY_NICENESS: i32 = 10;
+
+/// Threads of their own for queries that take long, so that connections, timers and commits never wait for these.
+fn query_runtime(threads: usize) -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name("query")
+        .on_thread_start(|| {
+            // Of the calling thread alone. Where that is not allowed they are as important as all others.
+            let _ = rustix::process::setpriority_process(None, QUERY_NICENESS);
+        })
+        .enable_all()
+        .build()
 }
 
 /// Workers on all cores; on a single one, the main thread alone, which spares the hand-over between threads.
@@ -42,7 +66,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     builder.enable_all().build()
 }
 
-async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
+async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Failure> {
     let address = nosql_address(mode, &settings)?;
     tracing::info!(event = "memory_shared", total = %settings.memory_total, shares = ?settings.shares);
     let ambient = Arc::new(SystemAmbient::new());
@@ -71,6 +95,9 @@ async fn serve(mode: Mode, settings: Settings) -> Result<(), Failure> {
             answers_bytes: size(settings.shares.answers),
         },
         computed_reader: rest::read_computed_property,
+        query_bounds: QueryBounds { time_ms: settings.query_timeout_ms, ..QueryBounds::default() },
+        query_threads: Some(queries),
+        admission: AdmissionBounds::of_threads(settings.query_threads),
         ..EngineOptions::default()
     };
     let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await;
@@ -237,6 +264,7 @@ fn stop_signal(service: Arc<Service>) -> Result<impl Future<Output = ()>, Failur
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
         tracing::info!("stopping; once more to stop at once");
         service.stopping.store(true, Ordering::SeqCst);
+        service.engine.stop_queries();
         tokio::spawn(async move {
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
             std::process::exit(130);

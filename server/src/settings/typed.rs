@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use kv::Durability;
 use rest::CorsPolicy;
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -77,6 +78,8 @@ pub(crate) struct Settings {
     pub(crate) shares: MemoryShares,
     pub(crate) free_space_reserve_bytes: Option<u64>,
     pub(crate) cors: Option<CorsPolicy>,
+    pub(crate) query_timeout_ms: u64,
+    pub(crate) query_threads: usize,
     pub(crate) connections_max: usize,
     pub(crate) timeouts: Timeouts,
     pub(crate) auth_failures: AuthFailures,
@@ -121,6 +124,8 @@ impl Settings {
             cors: optional(raw, "cors")
                 .map(|text| CorsPolicy::parse(&text).map_err(|reason| bad(raw, "cors", &reason)))
                 .transpose()?,
+            query_timeout_ms: positive(raw, "query-timeout-ms")?,
+            query_threads: query_threads(raw)?,
             connections_max: usize::try_from(positive(raw, "connections-max")?).unwrap_or(usize::MAX),
             timeouts: Timeouts {
                 handshake: duration(raw, "handshake-timeout-ms")?,
@@ -199,6 +204,21 @@ fn cache_bytes(raw: &RawSettings) -> Result<Option<u64>, Failure> {
     match text(raw, "cache-bytes") {
         "auto" => Ok(None),
         _ => parsed(raw, "cache-bytes").map(Some),
+    }
+}
+
+/// Most threads for queries.
+const QUERY_THREADS_MAX: u64 = 1024;
+
+/// More than cores: a document that takes long holds a thread, and others shall go on.
+fn query_threads(raw: &RawSettings) -> Result<usize, Failure> {
+    const PER_CORE: usize = 4;
+    if text(raw, "query-threads") == "auto" {
+        return Ok(PER_CORE * std::thread::available_parallelism().map_or(2, NonZero::get));
+    }
+    match positive(raw, "query-threads")? {
+        threads @ 1..=QUERY_THREADS_MAX => Ok(usize::try_from(threads).unwrap_or(usize::MAX)),
+        _ => Err(bad(raw, "query-threads", &format!("it must be at most {QUERY_THREADS_MAX}"))),
     }
 }
 

@@ -263,6 +263,7 @@ impl Ring {
             items_max,
             continuation,
             session: Vec::new(),
+            text_bytes: 0,
         };
         let reach = engine::Reach::Whole;
         let pass = self.engine.access().read(&self.principal, Action::QueryDocuments, &self.container, reach);

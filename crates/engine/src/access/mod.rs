@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::fast::FixedState;
 use keys::KeyRing;
-use model::{AccessFault, BearerFault, Fault, TokenLife};
+use model::{AccessFault, BearerFault, Fault, ResourceNumber, TokenLife};
 use roles::RoleRights;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
@@ -48,7 +48,30 @@ enum Rights {
     Roles(Arc<RoleRights>),
 }
 
+/// Whose work something is: what is bounded for each caller is counted by this.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Caller {
+    /// Whoever has a read-write key.
+    Account,
+    /// Whoever has a read-only key.
+    AccountRead,
+    /// Whoever has a token of this permission.
+    Permission(ResourceNumber),
+    /// Somebody whom the identity provider knows.
+    Holder(String),
+}
+
 impl Principal {
+    /// Whose work is done for this principal.
+    pub(crate) fn caller(&self) -> Caller {
+        match &self.rights {
+            Rights::Account => Caller::Account,
+            Rights::AccountRead => Caller::AccountRead,
+            Rights::Permission(permission) => Caller::Permission(permission.number()),
+            Rights::Roles(roles) => Caller::Holder(roles.principal().to_owned()),
+        }
+    }
+
     fn with_roles(rights: RoleRights) -> Principal {
         Principal { rights: Rights::Roles(Arc::new(rights)) }
     }
@@ -77,6 +100,8 @@ pub struct AdminPass(());
 #[derive(Debug)]
 pub struct ReadPass<'a> {
     pub(crate) container: &'a Container,
+    /// Whose work it is.
+    pub(crate) principal: &'a Principal,
 }
 
 /// Leave to change documents of one container.
@@ -230,12 +255,13 @@ impl Access {
     /// Leave to read documents of `container`.
     pub fn read<'a>(
         &self,
-        principal: &Principal,
+        principal: &'a Principal,
         action: Action,
         container: &'a Container,
         reach: Reach<'_>,
     ) -> Result<ReadPass<'a>, AccessFault> {
-        self.authorise(principal, action, Place::Container(container, reach)).map(|()| ReadPass { container })
+        let allowed = self.authorise(principal, action, Place::Container(container, reach));
+        allowed.map(|()| ReadPass { container, principal })
     }
 
     /// Leave to do all of `actions` to documents of `container`; nobody gets leave to do nothing in particular.

@@ -164,6 +164,11 @@ impl RoleTable {
 }
 
 impl RoleRights {
+    /// Who has them.
+    pub(super) fn principal(&self) -> &str {
+        &self.principal
+    }
+
     /// Whether some role allows `action` at `place`.
     pub(super) fn authorise(&self, action: Action, place: Place<'_>) -> Result<(), AccessFault> {
         let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;

@@ -100,7 +100,7 @@ impl Harness {
     }
 
     /// Leave to read all documents.
-    pub(crate) fn read_pass<'a>(&self, container: &'a Container) -> ReadPass<'a> {
+    pub(crate) fn read_pass<'a>(&'a self, container: &'a Container) -> ReadPass<'a> {
         let access = self.engine.access();
         access.read(&self.principal, Action::ReadDocument, container, Reach::Whole).unwrap()
     }

@@ -23,6 +23,7 @@ fn request(sql: &str, scope: Scope, items_max: usize, continuation: Option<Strin
         items_max,
         continuation,
         session: Vec::new(),
+        text_bytes: 0,
     }
 }
 

@@ -62,7 +62,9 @@ fn contains_each(
     let array = defined!(call.array(0));
     let mut known = start;
     for index in 1..call.arguments.len() {
-        let found = call.value(index)?.map(|candidate| {
+        let candidate = call.value(index)?;
+        call.charge(array.as_ref().len())?;
+        let found = candidate.map(|candidate| {
             array.as_ref().elements().any(|element| operators::equal(element, candidate.as_ref()))
         });
         known = join(known, found);
@@ -140,6 +142,7 @@ pub(super) fn median(call: Call<'_>) -> Outcome<'_> {
             None => return Ok(None),
         }
     }
+    call.charge(numbers.len().saturating_mul(SORT_STEPS))?;
     numbers.sort_by(|left, right| value::compare(left.0, right.0));
     Ok(middle(&numbers).map(|number| number.into_value().into()))
 }
@@ -161,6 +164,9 @@ pub(super) fn sorted_distinct(array: ValueRef<'_>) -> Vec<ValueRef<'_>> {
     elements.dedup_by(|later, earlier| value::compare(*later, *earlier) == Ordering::Equal);
     elements
 }
+
+/// Steps for each element of an array that is sorted.
+pub(super) const SORT_STEPS: usize = 16;
 
 /// An array of copies.
 pub(super) fn array_of<'v>(elements: impl Iterator<Item = ValueRef<'v>>) -> Result<Value, EvalFault> {

@@ -16,6 +16,17 @@ use crate::{EvalFault, operators};
 /// Most edits between a word and a fuzzy term.
 const DISTANCE_MAX: usize = 2;
 
+/// More edits than any two words need.
+const FAR: usize = usize::MAX / 2;
+/// Steps to compare two words that may differ.
+const FUZZY_STEPS: usize = 32;
+
+/// The words of a text; each of its bytes takes a step.
+fn analysed(call: Call<'_>, text: &str) -> Result<Terms, EvalFault> {
+    call.charge(text.len())?;
+    Ok(analyse(text, Language::English))
+}
+
 /// Something to look for.
 enum Term {
     Phrase(Terms),
@@ -32,6 +43,15 @@ impl Term {
         let distance = value.member("distance").map_or(Some(0), ValueRef::as_i64)?;
         let distance = usize::try_from(distance).ok().filter(|distance| *distance <= DISTANCE_MAX)?;
         Some(Term::Fuzzy { words, distance })
+    }
+
+    /// What it takes to look for it in a text, roughly.
+    fn steps(&self, text: &Terms) -> usize {
+        let (words, steps_per_word) = match self {
+            Term::Phrase(phrase) => (phrase, 1),
+            Term::Fuzzy { words, .. } => (words, FUZZY_STEPS),
+        };
+        text.words().len().saturating_mul(words.words().len()).saturating_mul(steps_per_word)
     }
 
     /// How often it stands in a text.
@@ -67,10 +87,11 @@ fn fold(
     join: fn(Option<bool>, Option<bool>) -> Option<bool>,
 ) -> Outcome<'_> {
     let text = defined!(call.value(0).map(|value| Some(value.and_then(|value| value.into_text()))));
-    let text = text.map(|text| analyse(&text, Language::English)).unwrap_or_default();
+    let text = text.map(|text| analysed(call, &text)).transpose()?.unwrap_or_default();
     let mut known = start;
     for index in 1..call.arguments.len() {
         let term = call.value(index)?.and_then(|value| Term::read(value.as_ref()));
+        call.charge(term.as_ref().map_or(0, |term| term.steps(&text)))?;
         known = join(known, term.map(|term| term.occurrences(&text) > 0));
     }
     Ok(known.map(Into::into))
@@ -78,7 +99,8 @@ fn fold(
 
 /// Number of words of a text; 0 where there is none.
 pub(super) fn word_count(call: Call<'_>) -> Outcome<'_> {
-    let words = call.text(0)?.map_or(0, |text| analyse(&text, Language::English).words().len());
+    let text = call.text(0)?.map(|text| analysed(call, &text)).transpose()?;
+    let words = text.map_or(0, |text| text.words().len());
     Ok(Some(Value::Int64(i64::try_from(words).unwrap_or(i64::MAX)).into()))
 }
 
@@ -89,13 +111,14 @@ pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
     let documents = defined!(call.number(2)).double();
     let words = defined!(call.number(3)).double();
     let hits = defined!(call.array(4));
-    let text = call.text(0)?.map(|text| analyse(&text, Language::English)).unwrap_or_default();
+    let text = call.text(0)?.map(|text| analysed(call, &text)).transpose()?.unwrap_or_default();
     let statistics = Statistics { documents, words };
     let mut score = 0.0;
     for (term, hits) in terms.as_ref().elements().zip(hits.as_ref().elements()) {
         let (Some(term), Some(hits)) = (Term::read(term), hits.as_f64()) else {
             return Ok(None);
         };
+        call.charge(term.steps(&text))?;
         score += statistics.weight(term.occurrences(&text), text.words().len(), hits);
     }
     Ok(Some(double_value(score).into()))
@@ -138,17 +161,21 @@ fn is_near(left: &str, right: &str, distance: usize) -> bool {
     if left.len().abs_diff(right.len()) > distance {
         return false;
     }
-    // One row of the table of distances between prefixes at a time.
+    // One row of the table of distances between prefixes at a time, and of it only the places near the diagonal: what
+    // lies further off is beyond the distance already.
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (above, left) in left.iter().enumerate() {
-        let mut diagonal = above;
-        if let Some(first) = row.first_mut() {
-            *first = above + 1;
-        }
-        for (column, right) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(left != right);
+        let first = above.saturating_sub(distance);
+        let end = right.len().min(above + distance + 1);
+        let mut diagonal = row[first];
+        row[first] = if first == 0 { above + 1 } else { FAR };
+        for column in first..end {
+            let replaced = diagonal + usize::from(*left != right[column]);
             diagonal = row[column + 1];
             row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        }
+        if let Some(behind) = row.get_mut(end + 1) {
+            *behind = FAR;
         }
     }
     row.last().is_some_and(|found| *found <= distance)

@@ -51,9 +51,21 @@ impl<'a> Call<'a> {
         index < self.arguments.len()
     }
 
-    /// The n-th argument.
+    /// The n-th argument. A function looks at it once, as far as is known here; one that looks more often says so.
     fn value(self, index: usize) -> Outcome<'a> {
-        self.arguments.get(index).map_or(Ok(None), |argument| self.frame.evaluate(argument))
+        let Some(argument) = self.arguments.get(index) else {
+            return Ok(None);
+        };
+        let value = self.frame.evaluate(argument)?;
+        if let Some(value) = &value {
+            self.frame.context.charge_bytes(value.as_ref().extent())?;
+        }
+        Ok(value)
+    }
+
+    /// Counts steps that the arguments do not tell.
+    fn charge(self, steps: usize) -> Result<(), EvalFault> {
+        self.frame.context.charge(steps)
     }
 
     /// The n-th argument, if it is a string.
@@ -73,7 +85,11 @@ impl<'a> Call<'a> {
 
     /// The n-th argument, if it is an array.
     fn array(self, index: usize) -> Outcome<'a> {
-        Ok(self.value(index)?.filter(|value| value.kind() == value::Kind::Array))
+        let array = self.value(index)?.filter(|value| value.kind() == value::Kind::Array);
+        if let Some(array) = &array {
+            self.charge(array.as_ref().len())?;
+        }
+        Ok(array)
     }
 
     /// The n-th argument, if it is a boolean; false where the call has none.

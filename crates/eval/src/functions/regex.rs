@@ -3,6 +3,7 @@
 //! The engine has no back references and no look-around, and therefore takes linear time on any pattern. A pattern it
 //! refuses, one that compiles to more than [`PATTERN_SIZE_MAX`], and unknown modifiers yield undefined.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ::regex::{Regex, RegexBuilder};
@@ -37,20 +38,29 @@ pub(crate) fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
 fn pattern(call: Call<'_>) -> Result<Option<Arc<Regex>>, EvalFault> {
     let pattern = defined!(call.text(1));
     let modifiers = if call.has(2) { defined!(call.text(2)) } else { "".into() };
-    Ok(call.frame.context.patterns.regex(&pattern, &modifiers))
+    call.frame.context.patterns.regex(&pattern, &modifiers, |steps| call.charge(steps))
+}
+
+/// Bytes of a text that are compared with a pattern in a step, at worst.
+const BYTES_PER_STEP: usize = 4;
+
+/// The text and the pattern of a call.
+fn text_and_pattern<'a>(call: Call<'a>) -> Result<Option<(Cow<'a, str>, Arc<Regex>)>, EvalFault> {
+    let text = defined!(call.text(0));
+    let pattern = defined!(pattern(call));
+    call.charge(text.len() / BYTES_PER_STEP)?;
+    Ok(Some((text, pattern)))
 }
 
 /// Whether the pattern matches anywhere in the text.
 pub(super) fn matches(call: Call<'_>) -> Outcome<'_> {
-    let text = defined!(call.text(0));
-    let pattern = defined!(pattern(call));
+    let (text, pattern) = defined!(text_and_pattern(call));
     Ok(Some(pattern.is_match(&text).into()))
 }
 
 /// The first match; undefined where there is none.
 pub(super) fn extract(call: Call<'_>) -> Outcome<'_> {
-    let text = defined!(call.text(0));
-    let pattern = defined!(pattern(call));
+    let (text, pattern) = defined!(text_and_pattern(call));
     match pattern.find(&text) {
         Some(found) => text_of(found.as_str().to_owned()),
         None => Ok(None),
@@ -59,8 +69,7 @@ pub(super) fn extract(call: Call<'_>) -> Outcome<'_> {
 
 /// All matches in order.
 pub(super) fn extract_all(call: Call<'_>) -> Outcome<'_> {
-    let text = defined!(call.text(0));
-    let pattern = defined!(pattern(call));
+    let (text, pattern) = defined!(text_and_pattern(call));
     let mut found = Vec::new();
     let mut scale = Scale::default();
     for one in pattern.find_iter(&text) {

@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 use value::{ValueRef, compare};
 
 use super::Call;
-use super::arrays::{array_of, sorted_distinct};
+use super::arrays::{SORT_STEPS, array_of, sorted_distinct};
+use crate::EvalFault;
 use crate::expression::{Outcome, defined};
 
 pub(super) fn intersect(call: Call<'_>) -> Outcome<'_> {
@@ -31,6 +32,7 @@ pub(super) fn difference(call: Call<'_>) -> Outcome<'_> {
 pub(super) fn equal(call: Call<'_>) -> Outcome<'_> {
     let left = defined!(call.array(0));
     let right = defined!(call.array(1));
+    charge_sorts(call, left.as_ref(), right.as_ref())?;
     let (left, right) = (sorted_distinct(left.as_ref()), sorted_distinct(right.as_ref()));
     let is_equal = left.len() == right.len()
         && left.iter().zip(&right).all(|(left, right)| compare(*left, *right) == Ordering::Equal);
@@ -43,7 +45,13 @@ fn combine<'a>(
 ) -> Outcome<'a> {
     let left = defined!(call.array(0));
     let right = defined!(call.array(1));
+    charge_sorts(call, left.as_ref(), right.as_ref())?;
     Ok(Some(array_of(choose(left.as_ref(), right.as_ref()).into_iter())?.into()))
+}
+
+/// Both arrays are sorted, one of them twice.
+fn charge_sorts(call: Call<'_>, left: ValueRef<'_>, right: ValueRef<'_>) -> Result<(), EvalFault> {
+    call.charge(left.len().saturating_add(right.len()).saturating_mul(2 * SORT_STEPS))
 }
 
 fn is_member(sorted: &[ValueRef<'_>], element: ValueRef<'_>) -> bool {

@@ -6,6 +6,7 @@ use super::Call;
 use super::strings::{count_value, text_of};
 use crate::EvalFault;
 use crate::expression::{Outcome, defined};
+use crate::meter::steps_of_bytes;
 use crate::operators;
 
 /// Whether letters of both cases are the same.
@@ -93,6 +94,7 @@ fn fold(
     let mut known = start;
     for index in 1..call.arguments.len() {
         let part: Result<_, EvalFault> = call.text(index);
+        call.charge(steps_of_bytes(text.len()))?;
         known = join(known, part?.map(|part| text.contains(&folded(&part, case))));
     }
     Ok(known.map(Into::into))

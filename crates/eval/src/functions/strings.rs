@@ -10,6 +10,7 @@ use super::Call;
 use crate::EvalFault;
 use crate::budget::Scale;
 use crate::expression::{Frame, Outcome, defined};
+use crate::meter::steps_of_bytes;
 
 /// Most characters REPLICATE makes; beyond, its result is undefined.
 const REPLICATED_MAX: usize = 10_000;
@@ -23,6 +24,7 @@ pub(crate) fn concatenate<'a>(frame: Frame<'a>, parts: &'a [Expression]) -> Outc
         let Some(text) = part.as_ref().as_str() else {
             return Ok(None);
         };
+        frame.context.charge_bytes(text.len())?;
         scale.add(text.len())?;
         joined.push_str(text);
     }
@@ -73,6 +75,7 @@ pub(super) fn substring(call: Call<'_>) -> Outcome<'_> {
 pub(super) fn trim(call: Call<'_>, at_start: bool, at_end: bool) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let set = if call.has(1) { Some(defined!(call.text(1))) } else { None };
+    call.charge(steps_of_bytes(text.len().saturating_mul(set.as_ref().map_or(1, |set| set.len()))))?;
     let is_trimmed = |character: char| match &set {
         Some(set) => set.contains(character),
         None => character.is_whitespace(),

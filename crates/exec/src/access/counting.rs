@@ -19,6 +19,7 @@ const TUPLES_PER_VALUE: u64 = 4;
 /// See the file's head.
 pub(crate) struct Counting<'a> {
     pub(crate) index: &'a IndexReader,
+    open: &'a OpenPart,
     /// The part and the filter.
     lookups: Vec<Lookup>,
     expired: Vec<DocumentNumber>,
@@ -40,7 +41,7 @@ impl<'a> Counting<'a> {
         };
         let mut lookups: Vec<Lookup> = open.part.scope.lookup().into_iter().collect();
         if layer.query.filter.is_some() {
-            match exact_filter(layer, index) {
+            match exact_filter(layer, index, open) {
                 Some(lookup) => lookups.push(lookup),
                 None => return Ok(None),
             }
@@ -51,7 +52,7 @@ impl<'a> Counting<'a> {
         let Some(expired) = open.view.expired().await? else {
             return Ok(None);
         };
-        let mut counting = Counting { index, lookups, expired, within: None, count: index.document_count() };
+        let mut counting = Counting { index, open, lookups, expired, within: None, count: index.document_count() };
         if !counting.lookups.is_empty() || !counting.expired.is_empty() {
             let Some(within) = counting.documents(None).await? else {
                 return Ok(None);
@@ -65,7 +66,7 @@ impl<'a> Counting<'a> {
     /// Those that a lookup finds too; nothing where the index does not know them exactly.
     pub(crate) async fn documents(&self, lookup: Option<Lookup>) -> Result<Option<Documents>, Fault> {
         let lookups = self.lookups.iter().cloned().chain(lookup).collect();
-        let mut documents = self.index.documents(&Lookup::And(lookups)).await?;
+        let mut documents = self.open.looked_up(self.index, &Lookup::And(lookups)).await?;
         if !documents.is_exact() {
             return Ok(None);
         }
@@ -75,8 +76,11 @@ impl<'a> Counting<'a> {
 }
 
 /// The filter as a lookup that says all of it, without tests of values if that can be.
-fn exact_filter(layer: &Layer, index: &IndexReader) -> Option<Lookup> {
-    let known = |tests_max| of_filter(&layer.query, index, tests_max).filter(|known| known.is_exact);
+fn exact_filter(layer: &Layer, index: &IndexReader, open: &OpenPart) -> Option<Lookup> {
+    let known = |tests_max| {
+        let known = of_filter(&layer.query, index, tests_max, &open.meter);
+        known.filter(|known| known.is_exact)
+    };
     known(0).or_else(|| known(u64::MAX)).map(|known| known.lookup)
 }
 

@@ -22,8 +22,10 @@ use crate::task::{OpenPart, Task};
 
 /// Documents that are read to see which kinds an extreme has.
 const KINDS_READ_MAX: usize = 256;
-/// Values between two looks at the clock and at other tasks.
+/// Values between two looks at other tasks.
 const VALUES_AT_A_TIME: usize = 1024;
+/// What a value counts for.
+const VALUE_STEPS: usize = 8;
 
 /// What is needed to answer for one part.
 pub(crate) struct Folding<'a> {
@@ -84,9 +86,9 @@ impl Folding<'_> {
                 }
             }
             seen += 1;
-            if seen.is_multiple_of(VALUES_AT_A_TIME) {
-                self.context.check_time().map_err(query_fault)?;
-                tokio::task::yield_now().await;
+            self.context.charge(VALUE_STEPS).map_err(query_fault)?;
+            if seen.is_multiple_of(VALUES_AT_A_TIME) || self.task.meter.is_due() {
+                self.task.rest().await?;
             }
         }
         Ok(true)

@@ -4,12 +4,13 @@
 //! A negation is carried down to the comparisons, since in three-valued logic `NOT (a AND b)` is true exactly where
 //! one of them is false, and undefined is neither.
 
-use eval::{EXPRESSION_DEPTH_MAX, LikeRest, like_beginning};
+use eval::{EXPRESSION_DEPTH_MAX, LikeRest, Meter, like_beginning};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep};
 use plan::query::{
     BinaryOperator, Expression, Function, LikePattern, PathStep, Query, SortKey, Source, UnaryOperator,
 };
 use std::ops::Bound;
+use std::sync::Arc;
 use value::{Kind, Value, key_kind_bytes};
 
 use super::covered::only_names;
@@ -23,20 +24,32 @@ use crate::computed::DOCUMENT;
 
 /// What the index of a partition knows of the filter of a query; nothing if it cannot help. At no path are more than
 /// `tests_max` values tested, roughly.
-pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests_max: u64) -> Option<Known> {
-    let reading = Reading { index, root: root_names(query)?, tests_max, is_told: false };
+pub(crate) fn of_filter(
+    query: &Query,
+    index: &IndexReader,
+    tests_max: u64,
+    meter: &Arc<Meter>,
+) -> Option<Known> {
+    let reading = Reading { index, root: root_names(query)?, tests_max, is_told: false, meter };
     reading.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
 }
 
 /// The same, and in words.
-pub(crate) fn told_of_filter(query: &Query, index: &IndexReader, tests_max: u64) -> Option<Known> {
-    let reading = Reading { index, root: root_names(query)?, tests_max, is_told: true };
+pub(crate) fn told_of_filter(
+    query: &Query,
+    index: &IndexReader,
+    tests_max: u64,
+    meter: &Arc<Meter>,
+) -> Option<Known> {
+    let reading = Reading { index, root: root_names(query)?, tests_max, is_told: true, meter };
     reading.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
 }
 
 /// The same of any condition on a document, without tests.
 pub(crate) fn told_of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
-    let reading = Reading { index, root: Vec::new(), tests_max: 0, is_told: true };
+    // Without tests of values there is nothing to be counted.
+    let meter = &Arc::default();
+    let reading = Reading { index, root: Vec::new(), tests_max: 0, is_told: true, meter };
     reading.condition(condition, true, EXPRESSION_DEPTH_MAX)
 }
 
@@ -139,6 +152,8 @@ struct Reading<'a> {
     tests_max: u64,
     /// Whether what is known is put into words.
     is_told: bool,
+    /// Counts the steps of tests.
+    meter: &'a Arc<Meter>,
 }
 
 impl Reading<'_> {
@@ -179,7 +194,7 @@ impl Reading<'_> {
         let whole: Vec<&str> = self.root.iter().copied().chain(names.iter().copied()).collect();
         let place = self.told(path_of(&whole, self.index)?);
         let is_affordable = self.index.value_bound(&place.path) <= self.tests_max;
-        is_affordable.then(|| tested(&place, &names, condition, wanted, bounds))
+        is_affordable.then(|| tested(&place, &names, condition, wanted, bounds, self.meter))
     }
 
     fn between(&self, parts: &[Expression; 3]) -> Option<Known> {

@@ -29,9 +29,8 @@ pub(crate) use numbers::{Named, NumberWalk};
 pub(crate) use ordered::{Beginning, OrderKind, OrderedRequest, OrderedStep, OrderedWalk};
 pub(crate) use records::RecordWalk;
 
-use eval::Context;
+use eval::{Context, Meter};
 use model::Fault;
-use partition::PartitionView;
 use partition::index::{IndexReader, Lookup};
 use plan::StoredDocument;
 use plan::query::{Order, SortKey};
@@ -62,14 +61,16 @@ pub(crate) fn comes_by_number(layer: &Layer) -> bool {
 }
 
 /// All that the index of a view can say about the filter, whatever that costs; in words too.
-pub(crate) fn known(layer: &Layer, view: &PartitionView) -> Option<Known> {
-    lookup::told_of_filter(&layer.query, view.index()?, u64::MAX)
+pub(crate) fn known(layer: &Layer, open: &OpenPart) -> Option<Known> {
+    lookup::told_of_filter(&layer.query, open.view.index()?, u64::MAX, &open.meter)
 }
 
 /// Whether what the index can say about the filter needs tests of values.
 pub(crate) fn has_tests(layer: &Layer, open: Option<&OpenPart>) -> bool {
-    let index = open.and_then(|open| open.view.index());
-    let known = |tests_max| lookup::told_of_filter(&layer.query, index?, tests_max)?.text;
+    let known = |tests_max| {
+        let open = open?;
+        lookup::told_of_filter(&layer.query, open.view.index()?, tests_max, &open.meter)?.text
+    };
     known(0) != known(u64::MAX)
 }
 
@@ -81,8 +82,8 @@ struct Narrowing {
 }
 
 impl Narrowing {
-    async fn documents(&self, index: &IndexReader) -> Result<Box<Named>, Fault> {
-        let documents = index.documents(&self.lookup).await?;
+    async fn documents(&self, open: &OpenPart, index: &IndexReader) -> Result<Box<Named>, Fault> {
+        let documents = open.looked_up(index, &self.lookup).await?;
         let is_answered = self.is_exact && documents.is_exact();
         let check = if is_answered { Check::Nothing } else { Check::Filter };
         Ok(Box::new(Named { documents, check }))
@@ -92,7 +93,7 @@ impl Narrowing {
 /// Nothing if the index cannot narrow the documents. At no path are more than `tests_max` values tested, roughly.
 fn narrowed(layer: &Layer, open: &OpenPart, tests_max: u64) -> Option<Narrowing> {
     let index = open.view.index()?;
-    let known = lookup::of_filter(&layer.query, index, tests_max);
+    let known = lookup::of_filter(&layer.query, index, tests_max, &open.meter);
     let is_exact = known.as_ref().map_or(layer.query.filter.is_none(), |known| known.is_exact);
     let lookup = match (open.part.scope.lookup(), known.map(|known| known.lookup)) {
         (None, None) => return None,
@@ -111,12 +112,12 @@ pub(crate) async fn named_cheaply(layer: &Layer, open: &OpenPart) -> Result<Opti
     let (Some(index), Some(narrowing)) = (open.view.index(), narrowed(layer, open, TESTS_CHEAP)) else {
         return Ok(None);
     };
-    let named = narrowing.documents(index).await?;
+    let named = narrowing.documents(open, index).await?;
     let is_most = named.documents.count().saturating_mul(2) > index.document_count();
     if is_most && index.test_bound(&narrowing.lookup)? > 0 {
         // The tests said little.
         return match narrowed(layer, open, 0) {
-            Some(narrowing) => narrowing.documents(index).await.map(Some),
+            Some(narrowing) => narrowing.documents(open, index).await.map(Some),
             None => Ok(None),
         };
     }
@@ -151,13 +152,13 @@ async fn named(layer: &Layer, open: &OpenPart) -> Result<Option<Box<Named>>, Fau
     if let Some(narrowing) = narrowed(layer, open, total) {
         let tests = index.test_bound(&narrowing.lookup)?;
         if tests > 0 && tests.saturating_mul(TEST_COST) < fetches.min(total) {
-            let named = narrowing.documents(index).await?;
+            let named = narrowing.documents(open, index).await?;
             let is_cheaper = named.documents.count().saturating_mul(FETCH_COST) < total;
             return Ok(is_cheaper.then_some(named));
         }
     }
     match plain {
-        Some(narrowing) if fetches < total => narrowing.documents(index).await.map(Some),
+        Some(narrowing) if fetches < total => narrowing.documents(open, index).await.map(Some),
         Some(_) | None => Ok(None),
     }
 }
@@ -179,7 +180,7 @@ impl Walk {
         let begun = Instant::now();
         let named = named(layer, &open).await?;
         metrics.index_time += begun.elapsed();
-        let OpenPart { part, view } = open;
+        let OpenPart { part, view, .. } = open;
         if let Some(named) = named {
             let walk = NumberWalk::over_named(view, part.keys, named, 0, usize::MAX);
             return Ok(Walk::Numbers(Box::new(walk)));
@@ -198,10 +199,11 @@ impl Walk {
     /// The next chunk; nothing at the end.
     pub(crate) async fn next(
         &mut self,
+        meter: &Meter,
         metrics: &mut QueryMetrics,
     ) -> Result<Option<Vec<StoredDocument>>, Fault> {
         match self {
-            Walk::Records(walk) => walk.next(metrics).await,
+            Walk::Records(walk) => walk.next(meter, metrics).await,
             Walk::Numbers(walk) if walk.has_more() => walk.next(metrics).await.map(Some),
             Walk::Numbers(_) => Ok(None),
         }
@@ -209,17 +211,17 @@ impl Walk {
 }
 
 /// What an index is asked for beside the filter by a query that it answers by itself.
-pub(crate) fn covered_lookups(layer: &Layer, view: &PartitionView) -> Vec<Lookup> {
-    let is_exact = layer.query.filter.is_none() || known(layer, view).is_some_and(|known| known.is_exact);
-    let covered = view.index().filter(|_| is_exact).and_then(|index| covered::covered(layer, index));
+pub(crate) fn covered_lookups(layer: &Layer, open: &OpenPart) -> Vec<Lookup> {
+    let is_exact = layer.query.filter.is_none() || known(layer, open).is_some_and(|known| known.is_exact);
+    let index = open.view.index().filter(|_| is_exact);
+    let covered = index.and_then(|index| covered::covered(layer, index));
     covered.map(|covered| covered.lookups()).unwrap_or_default()
 }
 
 /// What an index by itself can say of a query, if it answers the filter exactly; in words.
 pub(crate) fn covered_text(layer: &Layer, open: &OpenPart) -> Option<String> {
-    let view = &open.view;
-    let covered = covered::covered(layer, view.index()?)?;
-    let filter = match known(layer, view) {
+    let covered = covered::covered(layer, open.view.index()?)?;
+    let filter = match known(layer, open) {
         Some(known) if known.is_exact => format!(" where {}", known.text.unwrap_or_default()),
         Some(_) => return None,
         None if layer.query.filter.is_some() => return None,

@@ -7,6 +7,7 @@
 //! the key. Where the index cannot tell their order, because it has only the beginning of long values or because there
 //! are further keys, the documents of that value are given as a heap to be sorted.
 
+use eval::Meter;
 use kv::{Direction, KeyRange};
 use model::{DocumentNumber, Fault};
 use partition::PartitionView;
@@ -20,12 +21,17 @@ use value::{Value, decode_key_descending, decode_key_optional, encode_undefined}
 
 use super::lookup::fixed_code;
 use super::numbers::fetch;
+use crate::fault::query_fault;
 use crate::found::QueryMetrics;
 use crate::program::Check;
+use crate::task::{OpenPart, rest_if_due};
 
 /// Fewest and most numbers that are gathered before their documents are fetched.
 const CHUNK_ROWS_MIN: usize = 8;
 const CHUNK_ROWS_MAX: usize = 128;
+
+/// What a value counts for that is walked past.
+const VALUE_STEPS: u64 = 8;
 
 /// What the terms of a walk are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +124,7 @@ pub(crate) enum OrderedStep {
 pub(crate) struct OrderedWalk {
     view: PartitionView,
     keys: KeyRange,
+    meter: Arc<Meter>,
     kind: OrderKind,
     is_backwards: bool,
     are_numbers_turned: bool,
@@ -142,8 +149,7 @@ impl std::fmt::Debug for OrderedWalk {
 impl OrderedWalk {
     /// A walk behind a position, or from the beginning if that is empty.
     pub(crate) async fn new(
-        view: PartitionView,
-        keys: KeyRange,
+        open: &OpenPart,
         request: OrderedRequest,
         after: &[u8],
     ) -> Result<OrderedWalk, Fault> {
@@ -159,12 +165,12 @@ impl OrderedWalk {
             wanted,
         } = request;
         let chunk_rows = wanted.clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX);
-        let index = view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
+        let index = open.view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
         let code = first_code(after, &directions, kind, is_backwards);
         let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
         let is_all_said = beginning.as_ref().is_some_and(|beginning| beginning.is_all);
         let narrowed = match &within {
-            Some(within) if !is_all_said => Some(index.documents(within).await?),
+            Some(within) if !is_all_said => Some(open.looked_up(index, within).await?),
             Some(_) | None => None,
         };
         let is_answered = is_exact && narrowed.as_ref().is_none_or(Documents::is_exact);
@@ -174,7 +180,7 @@ impl OrderedWalk {
             let missing = Lookup::Without(Box::new(Lookup::Present(path.clone())));
             let missing =
                 within.map_or_else(|| missing.clone(), |within| Lookup::And(vec![within, missing.clone()]));
-            Some(index.documents(&missing).await?.iter().collect())
+            Some(open.looked_up(index, &missing).await?.iter().collect())
         } else {
             None
         };
@@ -202,8 +208,9 @@ impl OrderedWalk {
         let start = code.and_then(|code| number(&code).map(|number| (code, number)));
         let start = start.filter(|_| kind != OrderKind::FirstValues);
         Ok(OrderedWalk {
-            view,
-            keys,
+            view: open.view.clone(),
+            keys: open.part.keys.clone(),
+            meter: Arc::clone(&open.meter),
             kind,
             is_backwards,
             are_numbers_turned,
@@ -225,7 +232,10 @@ impl OrderedWalk {
     /// What comes next.
     pub(crate) async fn next(&mut self, metrics: &mut QueryMetrics) -> Result<OrderedStep, Fault> {
         let begun = Instant::now();
-        while self.numbers.len() < self.chunk_rows && self.heap.is_none() && self.gather().await? {}
+        while self.numbers.len() < self.chunk_rows && self.heap.is_none() && self.gather().await? {
+            self.meter.spend(VALUE_STEPS).map_err(query_fault)?;
+            rest_if_due(&self.meter).await?;
+        }
         metrics.index_time += begun.elapsed();
         if self.numbers.is_empty() {
             return Ok(self.heap.take().map_or(OrderedStep::End, OrderedStep::Heap));

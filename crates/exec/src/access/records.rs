@@ -1,5 +1,6 @@
 //! Records as they lie, one chunk after the other; while one is evaluated, the next is read.
 
+use eval::Meter;
 use kv::KeyRange;
 use model::Fault;
 use partition::{PartitionView, RecordPage, RecordScan, keyspace};
@@ -29,9 +30,10 @@ impl RecordWalk {
         RecordWalk { view, range: Some(range), ahead: JoinSet::new() }
     }
 
-    /// The next chunk; nothing at the end.
+    /// The next chunk; nothing at the end. A page that may still end on the thread that began it reads nothing ahead.
     pub(crate) async fn next(
         &mut self,
+        meter: &Meter,
         metrics: &mut QueryMetrics,
     ) -> Result<Option<Vec<StoredDocument>>, Fault> {
         let Some(range) = self.range.take() else {
@@ -44,8 +46,10 @@ impl RecordWalk {
         };
         if let Some(last) = &page.resume_after {
             let rest = keyspace::after(&range, last);
-            let (view, scan) = (self.view.clone(), chunk(rest.clone()));
-            self.ahead.spawn(async move { view.page(&scan).await });
+            if !meter.is_inline() {
+                let (view, scan) = (self.view.clone(), chunk(rest.clone()));
+                self.ahead.spawn(async move { view.page(&scan).await });
+            }
             self.range = Some(rest);
         }
         metrics.count_read(&page.documents, begun.elapsed());

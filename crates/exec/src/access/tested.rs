@@ -3,17 +3,21 @@
 //! An index does not know of which kind a number is, so a condition is tried on all kinds that JSON and its relatives
 //! have for it; where they do not agree, the document is looked at.
 
-use eval::{Budget, Context, Row, evaluate};
+use eval::{Budget, Context, Meter, Row, evaluate};
 use model::Ambient;
 use partition::index::{Lookup, ValueTest, Verdict};
 use plan::query::Expression;
 use std::ops::Bound;
+use std::sync::Arc;
 use value::{Decimal128, Value, decode_key};
 
 use super::known::{Known, Place};
 
 /// Bytes that an evaluation on one value may hold.
 const MEMORY_BYTES: usize = 64 << 20;
+
+/// What a test of a value counts for beside what is evaluated.
+const TEST_STEPS: usize = 16;
 
 /// Neither time nor chance: conditions that need them are not tried on values.
 #[derive(Debug)]
@@ -55,7 +59,11 @@ impl Trial {
         Some(truth.and_then(|truth| truth.as_bool()) == Some(self.wanted))
     }
 
+    /// Whoever asks looks at the meter afterwards: once it says stop, all is unknown.
     fn verdict(&self, code: &[u8]) -> Verdict {
+        if self.context.meter.check().is_err() || self.context.charge(TEST_STEPS).is_err() {
+            return Verdict::Unknown;
+        }
         let Ok((value, _)) = decode_key(code) else {
             return Verdict::Unknown;
         };
@@ -102,9 +110,11 @@ pub(super) fn tested(
     condition: &Expression,
     wanted: bool,
     (low, high): (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    meter: &Arc<Meter>,
 ) -> Known {
+    let context = Context::new(&Nothing, Budget::new(MEMORY_BYTES, u64::MAX));
     let trial = Trial {
-        context: Context::new(&Nothing, Budget::new(MEMORY_BYTES, u64::MAX)),
+        context: context.with_meter(Arc::clone(meter)),
         condition: condition.clone(),
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         wanted,

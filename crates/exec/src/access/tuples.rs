@@ -36,6 +36,8 @@ const TUPLES_SHARE: u64 = 2;
 const TUPLES_MIN: u64 = 64;
 /// Tuples between two looks at the clock and at other tasks.
 const TUPLES_AT_A_TIME: usize = 1024;
+/// What a document counts for whose values are put side by side.
+const TURN_STEPS: u64 = 2;
 /// What a tuple takes, roughly.
 const TUPLE_BYTES: usize = 96;
 
@@ -55,6 +57,9 @@ impl Grouping<'_> {
         let mut held = self.context.budget.holding();
         let mut apart = Vec::new();
         let mut made = 0_u64;
+        // The terms of a piece are turned round at once.
+        self.task.meter.expect(self.counting.count.saturating_mul(TURN_STEPS));
+        self.task.rest_if_due().await?;
         for piece in 0..self.counting.index.piece_count() {
             let within = self.counting.within.as_ref();
             let Some(columns) = self.counting.index.columns(piece, &index_paths, within).await? else {
@@ -76,13 +81,13 @@ impl Grouping<'_> {
                     held.add(extremes.add(&columns, &places, alike.first)).map_err(query_fault)?;
                 }
                 self.add(&document, ends, alike.count, collector)?;
-                if done % TUPLES_AT_A_TIME == TUPLES_AT_A_TIME - 1 {
+                if done % TUPLES_AT_A_TIME == TUPLES_AT_A_TIME - 1 || self.task.meter.is_due() {
                     self.context.check_time().map_err(query_fault)?;
-                    tokio::task::yield_now().await;
+                    self.task.rest().await?;
                 }
             }
             self.context.check_time().map_err(query_fault)?;
-            tokio::task::yield_now().await;
+            self.task.rest().await?;
         }
         let witnesses = extremes.map(|extremes| extremes.witnesses()).unwrap_or_default();
         if witnesses.len() as u64 > self.apart_max() || !self.agree(&witnesses, metrics).await? {

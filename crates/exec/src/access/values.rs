@@ -25,8 +25,10 @@ use crate::position::Item;
 use crate::program::{Check, Layer};
 use crate::task::{OpenPart, Task};
 
-/// Values between two looks at the clock and at other tasks.
+/// Values between two looks at other tasks.
 const VALUES_AT_A_TIME: usize = 1024;
+/// What a value counts for beside the rows that are made of it.
+const VALUE_STEPS: usize = 4;
 /// Documents that are fetched by number at a time.
 const NUMBERS_AT_A_TIME: usize = 64;
 /// Documents that are read instead of their values, however few there are in all.
@@ -61,6 +63,10 @@ impl Grouping<'_> {
         while let Some(counted) = walk.next_counted(|code, is_cut| detail(values, code, is_cut)).await? {
             left = left.saturating_sub(counted.count);
             seen += 1;
+            self.context.charge(VALUE_STEPS).map_err(query_fault)?;
+            if seen.is_multiple_of(VALUES_AT_A_TIME) || self.task.meter.is_due() {
+                self.task.rest().await?;
+            }
             if !counted.numbers.is_empty() {
                 apart.extend(counted.numbers);
                 if apart.len() as u64 > apart_max {
@@ -72,10 +78,6 @@ impl Grouping<'_> {
                 decode_key(&counted.code).map_err(|_| Fault::Internal("code of a term".to_owned()))?;
             let document = nested(&values.names, value.0);
             self.add(&document, counted.ends, counted.count, collector)?;
-            if seen.is_multiple_of(VALUES_AT_A_TIME) {
-                self.context.check_time().map_err(query_fault)?;
-                tokio::task::yield_now().await;
-            }
         }
         if left > 0 {
             let ends = if values.needs_ends { self.valueless_ends(values).await? } else { None };
@@ -164,8 +166,9 @@ impl Grouping<'_> {
                     take(row, item)?;
                     Ok(ControlFlow::Continue(()))
                 })?;
+                self.task.rest_if_due().await?;
             }
-            tokio::task::yield_now().await;
+            self.task.rest().await?;
         }
         Ok(())
     }

@@ -7,11 +7,13 @@
 mod composites;
 mod shape;
 
+use eval::Meter;
 use model::Fault;
 use model::policy::{CompositeIndex, IndexSegment, IndexingPolicy};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep};
 use plan::SYSTEM_PROPERTIES;
 use plan::query::{Order, SortKey};
+use std::sync::Arc;
 use value::PropertyPath;
 
 use crate::access::{self, Known};
@@ -80,19 +82,20 @@ pub async fn index_use(
     parts: &[Part],
     policy: &IndexingPolicy,
     key: &[PropertyPath],
+    meter: Arc<Meter>,
 ) -> Result<IndexUse, Fault> {
     let (Some(layer), Some(part)) = (program.layers.first(), parts.first()) else {
         return Ok(IndexUse::default());
     };
-    let open = OpenPart { part: part.clone(), view: part.partition.view().await? };
+    let open = OpenPart { part: part.clone(), view: part.partition.view().await?, meter };
     let Some(index) = open.view.index().filter(|_| layer.input == Input::Documents) else {
         return Ok(IndexUse::default());
     };
     let mut found = IndexUse::default();
-    if let Some(Known { lookup, .. }) = access::known(layer, &open.view) {
+    if let Some(Known { lookup, .. }) = access::known(layer, &open) {
         add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used);
     }
-    for lookup in access::covered_lookups(layer, &open.view) {
+    for lookup in access::covered_lookups(layer, &open) {
         // All values are walked: the index is what makes this cheap.
         let mut asked = Indexes::default();
         add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut asked);

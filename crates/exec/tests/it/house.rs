@@ -205,8 +205,9 @@ impl House {
         resume: Option<Resume>,
     ) -> Result<Page, Fault> {
         let program = Arc::new(Program::new(Arc::new(query.clone()), &self.computed, SYSTEM)?);
-        let request = PageRequest { program, items_max, bytes_max: 1 << 20, resume, bounds: self.bounds };
-        exec::page(request, parts.to_vec(), self.clock.clone()).await
+        let (bounds, parts) = (self.bounds, parts.to_vec());
+        let request = PageRequest { program, items_max, bytes_max: 1 << 20, resume, bounds, parts };
+        exec::page(Arc::new(request), self.clock.clone(), Arc::default()).await
     }
 
     /// All pages, each going on where the last one ended, by way of its bytes.

@@ -169,6 +169,14 @@ impl<'l> Leaf<'l> {
         }
     }
 
+    /// An upper bound of the terms that are gone through in one piece, roughly.
+    pub(crate) fn work_bound(&mut self, piece: &Piece) -> u64 {
+        match &self.wanted {
+            Wanted::Codes { range, .. } => value_bound(self.path, range, piece, &mut self.field),
+            Wanted::Code { .. } | Wanted::All | Wanted::Present => 1,
+        }
+    }
+
     /// An upper bound of the values that are tested in one piece, roughly.
     pub(crate) fn test_bound(&mut self, piece: &Piece) -> u64 {
         match &self.wanted {

@@ -91,6 +91,13 @@ impl IndexReader {
         Ok(self.pieces.iter().map(bound).sum())
     }
 
+    /// A cheap upper bound of the terms that a lookup goes through, roughly.
+    pub fn work_bound(&self, lookup: &Lookup) -> Result<u64, Fault> {
+        let mut leaves = lookup.leaves()?;
+        let bound = |piece: &Piece| leaves.iter_mut().map(|leaf| leaf.work_bound(piece)).sum::<u64>();
+        Ok(self.pieces.iter().map(bound).sum())
+    }
+
     pub(crate) fn source(&self) -> Source {
         Source::Reader(self.view.clone(), Arc::clone(self.memory.blocks()))
     }

@@ -95,6 +95,7 @@ impl TermWalk {
 
     async fn next_unwatched(&mut self) -> Result<Option<WalkStep>, Fault> {
         let (path, direction, alike) = (&self.path, self.direction, self.alike);
+        let mut passed = 0_usize;
         while let Some((head, code)) = next_code(&self.cursors, path, direction) {
             let mut numbers = Vec::new();
             let mut has_ended = false;
@@ -113,6 +114,7 @@ impl TermWalk {
                 let is_cut = is_cut(path, &code);
                 return Ok(Some(WalkStep { code, is_cut, numbers }));
             }
+            rest_behind(&mut passed).await;
         }
         Ok(None)
     }
@@ -132,6 +134,7 @@ impl TermWalk {
         detail: impl Fn(&[u8], bool) -> Detail,
     ) -> Result<Option<Counted>, Fault> {
         let (path, direction, alike) = (&self.path, self.direction, self.alike);
+        let mut passed = 0_usize;
         while let Some((head, code)) = next_code(&self.cursors, path, direction) {
             let is_cut = is_cut(path, &code);
             let mut counted = Counted::new(code, is_cut);
@@ -151,8 +154,20 @@ impl TermWalk {
                 counted.numbers.sort_unstable();
                 return Ok(Some(counted));
             }
+            rest_behind(&mut passed).await;
         }
         Ok(None)
+    }
+}
+
+/// Values without documents that are passed over before others may go first.
+const PASSED_AT_A_TIME: usize = 1024;
+
+/// Lets others go first now and then: where few documents are wanted, most values have none of them.
+async fn rest_behind(passed: &mut usize) {
+    *passed += 1;
+    if passed.is_multiple_of(PASSED_AT_A_TIME) {
+        tokio::task::yield_now().await;
     }
 }
 

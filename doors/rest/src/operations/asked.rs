@@ -4,7 +4,6 @@
 
 use super::{CATALOG_READ, Call, not_supported};
 use crate::faults::Refusal;
-use crate::lower::QueryText;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, json, names, resources};
 use engine::{Page, PageRequest, ResourceQuery};
@@ -31,12 +30,12 @@ impl Call<'_> {
     }
 
     /// What is wanted of a list.
-    pub(super) fn asked(&self) -> Result<Asked, Refusal> {
+    pub(super) async fn asked(&self) -> Result<Asked, Refusal> {
         let page = self.page_request()?;
         if self.parts.method != Method::POST {
             return Ok(Asked { page, query: None });
         }
-        let query = QueryText::read(self.headers(), &self.body)?.lower(self.texts)?.query;
+        let query = self.query().await?.query;
         Ok(Asked { page, query: Some(query) })
     }
 }
@@ -75,7 +74,7 @@ impl Asked {
         let values = resources.iter().map(value_of).collect::<Result<_, Fault>>()?;
         let name = format!("{} {}", list.envelope, list.parent_rid);
         let request = ResourceQuery { query, list: name, page: self.page };
-        let page = call.engine.query_resources(request, values).await?;
+        let page = call.engine.query_resources(&call.principal, request, values).await?;
         Ok(reply(feed(&list, &page.items), page.items.len(), page.continuation))
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::small_resources;
 use engine::{Action, Place};
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
-    let asked = call.asked()?;
+    let asked = call.asked().await?;
     let database = call.owner_database(database, Action::ReadMetadata)?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
     let page = call.engine.list_encryption_keys(pass, &database, &asked.page())?;

@@ -8,7 +8,7 @@ use crate::wire::resources;
 use engine::{Action, Place};
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let asked = call.asked()?;
+    let asked = call.asked().await?;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
     let page = call.engine.list_offers(pass, &asked.page())?;
     let list = List { parent_rid: "", envelope: "Offers" };

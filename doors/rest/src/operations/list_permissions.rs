@@ -10,7 +10,7 @@ use engine::{Action, Permission, Place};
 use std::sync::Arc;
 
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
-    let asked = call.asked()?;
+    let asked = call.asked().await?;
     let life = headers::token_life(call.headers())?;
     let database = call.owner_database(path.database, Action::ReadPermissions)?;
     let pass = call.read_catalog(Action::ReadPermissions, Place::Database(&database))?;

@@ -14,7 +14,7 @@ pub(super) async fn perform(
     path: ContainerPath<'_>,
     kind: ScriptKind,
 ) -> Result<Reply, Refusal> {
-    let asked = call.asked()?;
+    let asked = call.asked().await?;
     let container = call.owner(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Scripts(kind)))?;
     let page = call.engine.list_scripts(pass, &container, kind, &asked.page())?;

@@ -64,7 +64,7 @@ mod steps;
 pub(crate) use sender::check_sender;
 
 use crate::faults::Refusal;
-use crate::lower::TextCache;
+use crate::lower::{QueryText, Resumable, TextCache};
 use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, RestOptions};
 use crate::wire::reply::Reply;
@@ -72,7 +72,7 @@ use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, PageRequest, Place,
-    Principal, Reach, ReadPass, Sought, WritePass,
+    LARGE_TEXT_BYTES, Principal, Reach, ReadPass, Sought, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -89,7 +89,7 @@ const CATALOG_WRITE: Charge = Charge::from_hundredths(495);
 pub(crate) struct Call<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) options: &'a RestOptions,
-    pub(crate) texts: &'a TextCache,
+    pub(crate) texts: &'a Arc<TextCache>,
     pub(crate) principal: Principal,
     pub(crate) connection: ConnectionInfo,
     pub(crate) parts: &'a Parts,
@@ -183,7 +183,7 @@ impl Call<'_> {
 
     /// Leave to read documents.
     fn read<'a>(
-        &self,
+        &'a self,
         action: Action,
         container: &'a Container,
         reach: Reach<'_>,
@@ -199,6 +199,24 @@ impl Call<'_> {
         reach: Reach<'_>,
     ) -> Result<WritePass<'a>, AccessFault> {
         self.engine.access().write(&self.principal, actions, container, reach)
+    }
+
+    /// The query in the body. A long text is read apart from other requests.
+    async fn query(&self) -> Result<Resumable, Fault> {
+        if self.body.len() <= LARGE_TEXT_BYTES {
+            return QueryText::read(self.headers(), &self.body)?.lower(self.texts);
+        }
+        let (headers, body, texts) = (self.headers().clone(), self.body.clone(), Arc::clone(self.texts));
+        self.compute(move || QueryText::read(&headers, &body)?.lower(&texts)).await
+    }
+
+    /// Computes something that takes about as long as the query in the body is: apart from other requests if that is
+    /// long.
+    async fn compute<T: Send + 'static>(
+        &self,
+        compute: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.engine.compute(&self.principal, self.body.len(), compute).await
     }
 
     /// The body as small JSON: definitions only. Items have a parser of their own.

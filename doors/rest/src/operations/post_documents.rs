@@ -10,7 +10,7 @@ use crate::wire::{headers, names};
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let headers = call.headers();
     if headers::flag(headers, &names::IS_QUERY_PLAN)? {
-        return query_plan::perform(call, path);
+        return Box::pin(query_plan::perform(call, path)).await;
     }
     if headers::flag(headers, &names::IS_BATCH)? {
         return match headers::flag(headers, &names::BATCH_ATOMIC)? {

@@ -5,7 +5,7 @@
 
 use super::{Call, scope};
 use crate::faults::Refusal;
-use crate::lower::{QueryText, Resumable, advice, computed_properties, pinned_keys};
+use crate::lower::{Resumable, advice, computed_properties, pinned_keys};
 use crate::route::ContainerPath;
 use crate::wire::index_metrics::IndexMetricsForm;
 use crate::wire::reply::Reply;
@@ -15,6 +15,7 @@ use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
 use http::StatusCode;
 use model::{Charge, Fault, QueryFault};
 use plan::query::Query;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What clients must know to go on behind a row: rows with equal sort values come by document number, the other way
@@ -28,8 +29,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let index_metrics = IndexMetricsForm::asked(call.headers())?;
     let wants_advice = headers::flag(call.headers(), &names::POPULATE_QUERY_ADVICE)?;
     let session = headers::session(call.headers())?;
-    let Resumable { query, bound_to } = QueryText::read(call.headers(), &call.body)?.lower(call.texts)?;
-    let scope = scope_of(call, &container, &query)?;
+    let Resumable { query, bound_to } = call.query().await?;
+    let scope = scope_of(call, &container, &query).await?;
     let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
     let request = QueryRequest {
         query,
@@ -39,6 +40,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         items_max: page.items_max,
         continuation: page.continuation,
         session,
+        text_bytes: call.body.len(),
     };
     if headers::flag(call.headers(), &names::EXPLAIN)? {
         let text = call.engine.explain(pass, &request).await?;
@@ -60,11 +62,11 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         reply.text(&names::INDEX_UTILIZATION, indexes);
     }
     // The service advises once, with the first page.
-    if wants_advice
-        && request.continuation.is_none()
-        && let Some(advice) = advice(&request.query)
-    {
-        reply.text(&names::QUERY_ADVICE, advice);
+    if wants_advice && request.continuation.is_none() {
+        let query = Arc::clone(&request.query);
+        if let Some(advice) = call.compute(move || Ok(advice(&query))).await? {
+            reply.text(&names::QUERY_ADVICE, advice);
+        }
     }
     if let Some(continuation) = page.continuation {
         reply.text(&names::CONTINUATION, continuation);
@@ -74,14 +76,22 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
 }
 
 /// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.
-fn scope_of(call: &Call<'_>, container: &Container, query: &Query) -> Result<Scope, Fault> {
+async fn scope_of(
+    call: &Call<'_>,
+    container: &Arc<Container>,
+    query: &Arc<Query>,
+) -> Result<Scope, Fault> {
     if let Some(scope) = scope::of_headers(call, container)? {
         return Ok(scope);
     }
-    let definition = &container.definition().partition_key;
-    if let Some([key]) = pinned_keys(query, definition).as_deref() {
+    let pinned = {
+        let (query, container) = (Arc::clone(query), Arc::clone(container));
+        call.compute(move || Ok(pinned_keys(&query, &container.definition().partition_key))).await?
+    };
+    if let Some([key]) = pinned.as_deref() {
         return Ok(Scope::Key(key.clone()));
     }
+    let definition = &container.definition().partition_key;
     let is_everywhere = headers::flag(call.headers(), &names::ENABLE_CROSS_PARTITION)?;
     // Containers of old clients have one key, and those clients know of no other.
     if !is_everywhere && !definition.is_system_key() {

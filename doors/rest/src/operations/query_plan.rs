@@ -17,14 +17,20 @@ use model::{Charge, EffectiveKey, EffectiveRange, Fault, PartitionKey, QueryFaul
 use plan::query::Query;
 use sql::ast::{Expression, ExpressionKind};
 use sql::rewrite::{Extent, Unmergeable, client_plan, hybrid_plan};
+use std::sync::Arc;
 
-pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
+pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::QueryDocuments)?.resource;
     let features = headers::text(call.headers(), &names::SUPPORTED_FEATURES)?.unwrap_or_default();
-    let (tree, query) = QueryText::read(call.headers(), &call.body)?.tree_and_query(call.texts)?;
     let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
     call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
-    let (document, needed) = document(&container, &scope, &tree, &query)?;
+    let (headers, body) = (call.headers().clone(), call.body.clone());
+    let (texts, sought) = (Arc::clone(call.texts), Arc::clone(&container));
+    let plan = move || {
+        let (tree, query) = QueryText::read(&headers, &body)?.tree_and_query(&texts)?;
+        Ok(document(&sought, &scope, &tree, &query)?)
+    };
+    let (document, needed) = call.compute(plan).await?;
     refuse_missing_features(&needed, features)?;
     let mut reply = Reply::json(StatusCode::OK, Charge::MINIMUM, document.into_bytes());
     reply.owner(&container);

@@ -149,9 +149,11 @@ impl StepWriter<'_> {
     pub(super) fn refused(&mut self, fault: &Fault) {
         let (status, substatus, _) = faults::wire(fault);
         self.start(status, substatus, Charge::MINIMUM);
-        if let Fault::Limit(LimitFault::Busy { retry_after_ms }) = fault {
+        if let Fault::Limit(limit) = fault
+            && let Some(retry_after_ms) = limit.retry_after_ms()
+        {
             self.out.extend_from_slice(b",\"retryAfterMilliseconds\":");
-            json::push_integer(*retry_after_ms, &mut self.out);
+            json::push_integer(retry_after_ms, &mut self.out);
         }
         self.out.push(b'}');
     }

@@ -7,7 +7,12 @@ use crate::faults::{self, Refusal};
 use bytes::Bytes;
 use engine::{Container, Reservation};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
+<<<<<<< HEAD
 use model::{Charge, Etag, Fault, LimitFault, SessionToken};
+=======
+use http_body_util::Full;
+use model::{Charge, Etag, Fault, SessionToken};
+>>>>>>> isolation
 use std::ops::Range;
 
 /// Headers of a usual answer; room for them is made at once.
@@ -87,7 +92,9 @@ impl Reply {
         if substatus != 0 {
             reply.number(&names::SUBSTATUS, substatus);
         }
-        if let Fault::Limit(LimitFault::Busy { retry_after_ms }) = refusal.fault {
+        if let Fault::Limit(limit) = &refusal.fault
+            && let Some(retry_after_ms) = limit.retry_after_ms()
+        {
             reply.number(&names::RETRY_AFTER_MS, retry_after_ms);
         }
         reply

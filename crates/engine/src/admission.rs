@@ -1,0 +1,291 @@
+//! How much work may go on at a time beside the threads that serve requests: in all, and for each caller.
+//!
+//! What goes beyond the bound waits, up to a number and for a while; then it is refused. Of those that wait, the caller
+//! goes first who has the least under way and has used the least time lately, so nobody is kept out by one who asks
+//! for much. Knows nothing of what the work is.
+
+use crate::access::Caller;
+use model::{Ambient, Fault, LimitFault};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Time after which what a caller has used counts half.
+const HALF_LIFE_MS: u64 = 10_000;
+/// Callers that are remembered when they have nothing under way.
+const IDLE_CALLERS_MAX: usize = 1024;
+/// When a client may ask again whose query was not begun.
+const RETRY_AFTER_MS: u64 = 1_000;
+
+/// Bounds of what is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdmissionBounds {
+    /// Pieces of work that go on at a time.
+    pub running_max: usize,
+    /// Those of one caller.
+    pub running_per_caller_max: usize,
+    /// Pieces of work that wait.
+    pub waiting_max: usize,
+    /// Those of one caller.
+    pub waiting_per_caller_max: usize,
+    /// Milliseconds that one waits at most.
+    pub wait_ms: u64,
+}
+
+impl AdmissionBounds {
+    /// For so many threads: each piece of work has one of its own, and one caller never has all of them.
+    pub fn of_threads(threads: usize) -> AdmissionBounds {
+        let running_max = threads.max(1);
+        AdmissionBounds {
+            running_max,
+            running_per_caller_max: (running_max / 2).max(1),
+            waiting_max: 1024,
+            waiting_per_caller_max: 256,
+            wait_ms: 10_000,
+        }
+    }
+}
+
+impl Default for AdmissionBounds {
+    fn default() -> AdmissionBounds {
+        AdmissionBounds::of_threads(8)
+    }
+}
+
+/// Counts what is under way.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    bounds: AdmissionBounds,
+    ambient: Arc<dyn Ambient>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: usize,
+    callers: HashMap<Caller, Usage>,
+    /// In the order in which they came.
+    waiting: Vec<Waiting>,
+    is_closed: bool,
+}
+
+/// What one caller has under way, and has used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    running: usize,
+    waiting: usize,
+    used_ms: u64,
+    /// When the time used was halved last.
+    halved_at_ms: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    caller: Caller,
+    admitted: oneshot::Sender<Ticket>,
+}
+
+/// Leave to work. The place is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    admission: Arc<Admission>,
+    caller: Caller,
+    begun_ms: u64,
+}
+
+impl Usage {
+    /// Lets what was used long ago count less.
+    fn halve(&mut self, now_ms: u64) {
+        let periods = now_ms.saturating_sub(self.halved_at_ms) / HALF_LIFE_MS;
+        if periods > 0 {
+            self.used_ms = self.used_ms.checked_shr(u32::try_from(periods).unwrap_or(u32::MAX)).unwrap_or(0);
+            self.halved_at_ms = now_ms;
+        }
+    }
+}
+
+impl State {
+    /// Whether a caller may begin something now.
+    ///
+    /// The one place where a bound on what work needs beside a thread, such as memory, belongs.
+    fn has_room_for(&self, caller: &Caller, bounds: &AdmissionBounds) -> bool {
+        let running = self.callers.get(caller).map_or(0, |usage| usage.running);
+        self.running < bounds.running_max && running < bounds.running_per_caller_max
+    }
+
+    fn usage(&mut self, caller: &Caller, now_ms: u64) -> &mut Usage {
+        if self.callers.len() > IDLE_CALLERS_MAX {
+            self.callers.retain(|_, usage| usage.running > 0 || usage.waiting > 0);
+        }
+        let fresh = Usage { halved_at_ms: now_ms, ..Usage::default() };
+        let usage = self.callers.entry(caller.clone()).or_insert(fresh);
+        usage.halve(now_ms);
+        usage
+    }
+
+    fn begin(&mut self, caller: &Caller, now_ms: u64) {
+        self.running += 1;
+        self.usage(caller, now_ms).running += 1;
+    }
+
+    fn end(&mut self, caller: &Caller, begun_ms: u64, now_ms: u64) {
+        self.running -= 1;
+        let usage = self.usage(caller, now_ms);
+        usage.running -= 1;
+        usage.used_ms = usage.used_ms.saturating_add(now_ms.saturating_sub(begun_ms));
+    }
+
+    /// Takes out those who have given up waiting.
+    fn forget_gone(&mut self) {
+        let State { waiting, callers, .. } = self;
+        waiting.retain(|waiting| {
+            let is_gone = waiting.admitted.is_closed();
+            if is_gone && let Some(usage) = callers.get_mut(&waiting.caller) {
+                usage.waiting -= 1;
+            }
+            !is_gone
+        });
+    }
+
+    /// Takes out the next one that waits and may begin: whose caller has least under way, then has used least time.
+    fn next(&mut self, bounds: &AdmissionBounds, now_ms: u64) -> Option<Waiting> {
+        let weight = |waiting: &Waiting| {
+            let mut usage = self.callers.get(&waiting.caller).copied().unwrap_or_default();
+            usage.halve(now_ms);
+            (usage.running, usage.used_ms)
+        };
+        let open = |(_, waiting): &(usize, &Waiting)| self.has_room_for(&waiting.caller, bounds);
+        let first = self.waiting.iter().enumerate().filter(open).min_by_key(|(_, waiting)| weight(waiting));
+        let (place, _) = first?;
+        let waiting = self.waiting.remove(place);
+        self.usage(&waiting.caller, now_ms).waiting -= 1;
+        Some(waiting)
+    }
+}
+
+impl Admission {
+    pub(crate) fn new(bounds: AdmissionBounds, ambient: Arc<dyn Ambient>) -> Arc<Admission> {
+        Arc::new(Admission { bounds, ambient, state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leave to work at once, if there is room and nobody waits for it.
+    pub(crate) fn try_enter(self: &Arc<Admission>, caller: &Caller) -> Option<Ticket> {
+        let now_ms = self.ambient.now_ms();
+        let mut state = self.state();
+        if state.is_closed || !state.has_room_for(caller, &self.bounds) {
+            return None;
+        }
+        state.begin(caller, now_ms);
+        Some(self.ticket(caller, now_ms))
+    }
+
+    /// Leave to work, after a while if need be.
+    pub(crate) async fn enter(self: &Arc<Admission>, caller: &Caller) -> Result<Ticket, Fault> {
+        if let Some(ticket) = self.try_enter(caller) {
+            return Ok(ticket);
+        }
+        let mut place = Place { admission: self, admitted: Some(self.wait(caller)?) };
+        let wait = Duration::from_millis(self.bounds.wait_ms);
+        let admitted = async {
+            match &mut place.admitted {
+                Some(admitted) => admitted.await.ok(),
+                None => None,
+            }
+        };
+        match tokio::time::timeout(wait, admitted).await {
+            Ok(Some(ticket)) => Ok(ticket),
+            // The sender is gone: nothing begins any more.
+            Ok(None) => Err(stopping()),
+            Err(_) => Err(self.refusal(caller)),
+        }
+    }
+
+    fn ticket(self: &Arc<Admission>, caller: &Caller, begun_ms: u64) -> Ticket {
+        Ticket { admission: Arc::clone(self), caller: caller.clone(), begun_ms }
+    }
+
+    /// A place in the queue.
+    fn wait(&self, caller: &Caller) -> Result<oneshot::Receiver<Ticket>, Fault> {
+        let now_ms = self.ambient.now_ms();
+        let mut state = self.state();
+        if state.is_closed {
+            return Err(stopping());
+        }
+        let is_full = state.waiting.len() >= self.bounds.waiting_max;
+        let usage = state.usage(caller, now_ms);
+        if usage.waiting >= self.bounds.waiting_per_caller_max {
+            return Err(LimitFault::Busy { retry_after_ms: RETRY_AFTER_MS }.into());
+        }
+        if is_full {
+            return Err(LimitFault::Overloaded { retry_after_ms: RETRY_AFTER_MS }.into());
+        }
+        usage.waiting += 1;
+        let (admitted, ticket) = oneshot::channel();
+        state.waiting.push(Waiting { caller: caller.clone(), admitted });
+        Ok(ticket)
+    }
+
+    /// Why somebody has waited in vain: for his own work, or for that of all.
+    fn refusal(&self, caller: &Caller) -> Fault {
+        let state = self.state();
+        let running = state.callers.get(caller).map_or(0, |usage| usage.running);
+        if running >= self.bounds.running_per_caller_max {
+            LimitFault::Busy { retry_after_ms: RETRY_AFTER_MS }.into()
+        } else {
+            LimitFault::Overloaded { retry_after_ms: RETRY_AFTER_MS }.into()
+        }
+    }
+
+    /// Refuses all that wait and all that come.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.waiting.clear();
+    }
+
+    /// Gives free places to those who wait.
+    fn admit(self: &Arc<Admission>) {
+        loop {
+            let now_ms = self.ambient.now_ms();
+            let mut state = self.state();
+            let Some(Waiting { caller, admitted }) = state.next(&self.bounds, now_ms) else {
+                return;
+            };
+            state.begin(&caller, now_ms);
+            // Outside of the lock: a ticket that nobody takes is dropped, and its place is given to the next.
+            drop(state);
+            let _ = admitted.send(self.ticket(&caller, now_ms));
+        }
+    }
+}
+
+/// A place in the queue, which whoever gives up takes with him.
+struct Place<'a> {
+    admission: &'a Admission,
+    admitted: Option<oneshot::Receiver<Ticket>>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        // First: a ticket that came at the last moment gives its place back by itself, which takes the lock.
+        drop(self.admitted.take());
+        self.admission.state().forget_gone();
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let now_ms = self.admission.ambient.now_ms();
+        self.admission.state().end(&self.caller, self.begun_ms, now_ms);
+        self.admission.admit();
+    }
+}
+
+fn stopping() -> Fault {
+    LimitFault::Stopping { retry_after_ms: RETRY_AFTER_MS }.into()
+}

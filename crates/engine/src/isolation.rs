@@ -1,0 +1,181 @@
+//! Keeps long work off the threads that serve requests.
+//!
+//! Work begins on the thread of the request, which costs nothing and is enough for most of it. When it has taken its
+//! share there, it is moved to threads of its own at the next place where it can wait, and goes on from there; work
+//! that found no such place in time was broken off and is begun anew. How much goes on there is bounded, see
+//! `admission`. Whoever drops the future of some work stops the work.
+
+use crate::access::Principal;
+use crate::admission::{Admission, Ticket};
+use crate::engine::EngineOptions;
+use eval::Meter;
+use model::{Ambient, Fault};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+/// Time that work may take on the thread that began it. What is measured is how long the thread was held, and no
+/// result depends on it.
+const INLINE_TIME_MAX: Duration = Duration::from_micros(300);
+
+/// Bytes of a query's text from which on it is not even made ready on the thread that began it.
+pub const LARGE_TEXT_BYTES: usize = 4096;
+
+/// Where work begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// On the thread of the request.
+    Ordinary,
+    /// On a thread of its own.
+    Large,
+}
+
+impl Size {
+    /// The size of work for a query whose text has so many bytes.
+    pub(crate) fn of_text(bytes: usize) -> Size {
+        if bytes > LARGE_TEXT_BYTES { Size::Large } else { Size::Ordinary }
+    }
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct Isolation {
+    threads: Option<Handle>,
+    admission: Arc<Admission>,
+    stop_all: Arc<AtomicBool>,
+}
+
+/// Work under way.
+type Begun<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+impl Isolation {
+    pub(crate) fn new(options: &EngineOptions, ambient: Arc<dyn Ambient>) -> Isolation {
+        Isolation {
+            threads: options.query_threads.clone(),
+            admission: Admission::new(options.admission, ambient),
+            stop_all: Arc::default(),
+        }
+    }
+
+    /// Stops everything, for good.
+    pub(crate) fn stop(&self) {
+        self.stop_all.store(true, Ordering::Relaxed);
+        self.admission.close();
+    }
+
+    /// Does what `begin` begins, for `principal`. It may be begun twice.
+    pub(crate) async fn run<T, W>(
+        &self,
+        principal: &Principal,
+        size: Size,
+        begin: impl Fn(Arc<Meter>) -> W,
+    ) -> Result<T, Fault>
+    where
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
+        T: Send + 'static,
+    {
+        let meter = Arc::new(Meter::inline(Arc::clone(&self.stop_all)));
+        let Some(threads) = &self.threads else {
+            meter.leave_inline();
+            return Box::pin(begin(meter)).await;
+        };
+        if size == Size::Ordinary {
+            let mut begun: Begun<T> = Box::pin(begin(Arc::clone(&meter)));
+            let ended = while_short(&mut begun, &meter).await;
+            match ended {
+                Some(result) if !meter.is_broken_off() => return result,
+                Some(_) => {}
+                None => {
+                    // Who must wait does so with nothing in hand: no state of a partition, no memory.
+                    if let Some(ticket) = self.admission.try_enter(&principal.caller()) {
+                        meter.leave_inline();
+                        return carry_on(threads, ticket, meter, begun).await;
+                    }
+                }
+            }
+        }
+        let ticket = self.admission.enter(&principal.caller()).await?;
+        meter.leave_inline();
+        let begun = Box::pin(begin(Arc::clone(&meter)));
+        carry_on(threads, ticket, meter, begun).await
+    }
+
+    /// Computes something for `principal` that has no place to wait in between.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &self,
+        principal: &Principal,
+        size: Size,
+        compute: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        match size {
+            Size::Ordinary => compute(),
+            Size::Large => self.compute_apart(principal, move |_| compute()).await,
+        }
+    }
+
+    /// Computes something on a thread of its own, if there are such.
+    pub(crate) async fn compute_apart<T: Send + 'static>(
+        &self,
+        principal: &Principal,
+        compute: impl FnOnce(Arc<Meter>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let meter = Arc::new(Meter::inline(Arc::clone(&self.stop_all)));
+        meter.leave_inline();
+        let Some(threads) = &self.threads else {
+            return compute(meter);
+        };
+        let ticket = self.admission.enter(&principal.caller()).await?;
+        let computing = Arc::clone(&meter);
+        let begun = Box::pin(async move { compute(computing) });
+        carry_on(threads, ticket, meter, begun).await
+    }
+}
+
+/// Polls work until it is done, or until it has taken its share of this thread.
+async fn while_short<T>(begun: &mut Begun<T>, meter: &Meter) -> Option<Result<T, Fault>> {
+    let mut held = Duration::ZERO;
+    std::future::poll_fn(|context| {
+        let since = Instant::now();
+        match begun.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending => {
+                held += since.elapsed();
+                if meter.is_due() || held >= INLINE_TIME_MAX { Poll::Ready(None) } else { Poll::Pending }
+            }
+        }
+    })
+    .await
+}
+
+/// Carries work on where it holds nobody up.
+async fn carry_on<T: Send + 'static>(
+    threads: &Handle,
+    ticket: Ticket,
+    meter: Arc<Meter>,
+    begun: Begun<T>,
+) -> Result<T, Fault> {
+    let task = threads.spawn(async move {
+        // Held until the work has ended, also when nobody waits for it any more.
+        let _ticket = ticket;
+        begun.await
+    });
+    let mut carried = Carried { task, meter };
+    (&mut carried.task).await.unwrap_or_else(|error| Err(Fault::Internal(error.to_string())))
+}
+
+/// Work on a thread of its own, which stops when nobody waits for it any more.
+struct Carried<T> {
+    task: JoinHandle<T>,
+    meter: Arc<Meter>,
+}
+
+impl<T> Drop for Carried<T> {
+    fn drop(&mut self) {
+        self.meter.stop();
+        self.task.abort();
+    }
+}
