@@ -35,11 +35,8 @@ pub use exec::{
     ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
 };
 pub use feed::{FeedPage, FeedRequest, Scope};
-<<<<<<< HEAD
-pub use partition::index::IndexOptions;
-=======
 pub use isolation::LARGE_TEXT_BYTES;
->>>>>>> isolation
+pub use partition::index::IndexOptions;
 pub use query::{QueryPage, QueryRequest};
 pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use value::{Decoded, ValueRef, WALK_DEPTH_MAX};
+use value::{Decoded, Value, ValueRef, WALK_DEPTH_MAX};
 
 use crate::EvalFault;
 
@@ -14,7 +14,7 @@ use crate::EvalFault;
 pub const VALUE_WEIGHT_MAX: usize = 32 << 20;
 
 /// What a tree takes beside its text.
-const NODE_WEIGHT: usize = 32;
+const NODE_WEIGHT: usize = size_of::<Value>();
 
 /// Memory and rows granted to a query.
 #[derive(Debug)]
@@ -76,6 +76,17 @@ impl Holding {
         self.add(weigh(value)?)
     }
 
+    /// Counts a collection by the room it has, which grows in leaps; `counted` is what was counted of it before.
+    pub fn resize(&mut self, counted: &mut usize, bytes: usize) -> Result<(), EvalFault> {
+        if bytes < *counted {
+            self.give_back(*counted - bytes);
+        } else {
+            self.add(bytes - *counted)?;
+        }
+        *counted = bytes;
+        Ok(())
+    }
+
     /// Gives bytes back that were taken.
     pub fn give_back(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
@@ -122,13 +133,13 @@ impl Scale {
             return Ok(());
         };
         match value.decode() {
-            Decoded::String(text) => self.add(text.len()),
-            Decoded::Binary { bytes, .. } => self.add(bytes.len()),
+            Decoded::String(text) => self.add(allocated(text.len())),
+            Decoded::Binary { bytes, .. } => self.add(allocated(bytes.len())),
             Decoded::Array(mut elements) => {
                 elements.try_for_each(|element| self.add_nested(element, levels_left))
             }
             Decoded::Object(mut members) => members.try_for_each(|(name, member)| {
-                self.add(NODE_WEIGHT + name.len())?;
+                self.add(size_of::<String>() + allocated(name.len()))?;
                 self.add_nested(member, levels_left)
             }),
             Decoded::Null
@@ -151,11 +162,29 @@ pub fn weigh(value: ValueRef<'_>) -> Result<usize, EvalFault> {
     Ok(scale.weight)
 }
 
+/// What a value weighs that has its place in a collection: its place is counted with the collection.
+pub fn weigh_inside(value: ValueRef<'_>) -> Result<usize, EvalFault> {
+    Ok(weigh(value)?.saturating_sub(NODE_WEIGHT))
+}
+
+/// Bytes that the allocator gives to whoever asks for so many: it has four sizes between a power of two and the next.
+pub fn allocated(bytes: usize) -> usize {
+    match bytes {
+        0 => 0,
+        1..=8 => 8,
+        9..=128 => bytes.next_multiple_of(16),
+        _ => bytes.next_multiple_of((bytes.checked_next_power_of_two().unwrap_or(bytes) / 8).max(1)),
+    }
+}
+
+/// Bytes of a hash table with room for so many entries of a type: places are a power of two, an eighth stays empty.
+pub fn table_bytes<E>(capacity: usize) -> usize {
+    if capacity == 0 { 0 } else { (capacity + capacity / 7).next_power_of_two() * (size_of::<E>() + 1) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use value::Value;
-
     #[test]
     fn what_is_dropped_is_given_back() {
         let budget = Arc::new(Budget::new(100, 2));
@@ -179,9 +208,16 @@ mod tests {
     }
 
     #[test]
+    fn room_is_counted_as_the_allocator_gives_it() {
+        let sizes = [0, 1, 8, 9, 16, 17, 128, 129, 160, 161, 1024, 1025];
+        assert_eq!(sizes.map(allocated), [0, 8, 8, 16, 16, 32, 128, 160, 160, 192, 1024, 1280]);
+        assert_eq!([0, 3, 7, 14, 28].map(table_bytes::<[u8; 7]>), [0, 32, 64, 128, 256]);
+    }
+
+    #[test]
     fn weights_are_bounded() {
-        let text = Value::String("x".repeat(VALUE_WEIGHT_MAX - NODE_WEIGHT));
-        assert_eq!(weigh(text.as_ref()), Ok(VALUE_WEIGHT_MAX));
-        assert!(weigh(Value::Array(vec![text]).as_ref()).is_err());
+        let text = Value::String("x".repeat(VALUE_WEIGHT_MAX / 8 * 7));
+        assert_eq!(weigh(text.as_ref()), Ok(VALUE_WEIGHT_MAX / 8 * 7 + NODE_WEIGHT));
+        assert!(weigh(Value::Array(vec![text.clone(), text]).as_ref()).is_err());
     }
 }

@@ -32,7 +32,7 @@ impl QueryRow {
     pub(crate) fn weight(&self) -> Result<usize, eval::EvalFault> {
         match self {
             QueryRow::Document(stored) => Ok(stored.document.bytes().len() + DOCUMENT_BYTES),
-            QueryRow::Value(value) => eval::weigh(value.as_ref()),
+            QueryRow::Value(value) => eval::weigh_inside(value.as_ref()),
         }
     }
 }

@@ -119,7 +119,7 @@ impl Stream {
     }
 
     fn push(&mut self, row: FoundRow) -> Result<(), EvalFault> {
-        let weight = row.row.weight()? + row.position.len();
+        let weight = row.row.weight()? + eval::allocated(row.position.len()) + size_of::<(FoundRow, usize)>();
         self.holding.add(weight)?;
         self.rows.push_back((row, weight));
         self.found += 1;

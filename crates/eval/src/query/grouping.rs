@@ -11,7 +11,7 @@ use value::{Kind, Value, ValueRef, encode_key, encode_undefined};
 
 use super::hash::{KeyHash, hash_of};
 use super::rows::MatchedRow;
-use crate::budget::Holding;
+use crate::budget::{Holding, allocated, table_bytes, weigh_inside};
 use crate::{Accumulator, Computed, Context, EvalFault, GroupRow};
 
 /// Which groups are wanted: the first by hash, behind one that was given before.
@@ -28,6 +28,8 @@ pub struct KeptGroups {
 pub struct Groups {
     holding: Holding,
     groups: HashMap<Vec<u8>, Group>,
+    /// Bytes of the two collections that are counted.
+    room: usize,
     kept: Option<KeptGroups>,
     /// The hashes of the groups, the largest on top; only where not all groups are kept.
     largest: BinaryHeap<(KeyHash, Vec<u8>)>,
@@ -51,6 +53,7 @@ impl Groups {
         let mut groups = Groups {
             holding: context.budget.holding(),
             groups: HashMap::new(),
+            room: 0,
             kept: kept.filter(|_| !grouping.keys.is_empty()),
             largest: BinaryHeap::new(),
             has_left_out: false,
@@ -172,9 +175,12 @@ impl Groups {
         if !self.makes_room() {
             return Ok(false);
         }
-        let mut weight = 2 * self.code.len() + origin.len();
+        let codes = if self.kept.is_some() { 2 } else { 1 };
+        let mut weight = codes * allocated(self.code.len())
+            + allocated(origin.len())
+            + allocated(keys.len() * size_of::<Option<Value>>());
         for key in keys.iter().flatten() {
-            weight += crate::budget::weigh(key.as_ref())?;
+            weight += weigh_inside(key.as_ref())?;
         }
         let accumulators = fresh(grouping);
         weight += accumulators.iter().map(Accumulator::weight).sum::<usize>();
@@ -182,6 +188,9 @@ impl Groups {
         let keys = keys.iter().map(|key| key.as_ref().map(|key| key.as_ref().to_value())).collect();
         let group = Group { keys, accumulators, origin: origin.to_vec(), weight };
         self.groups.insert(self.code.clone(), group);
+        let room = table_bytes::<(Vec<u8>, Group)>(self.groups.capacity())
+            + allocated(self.largest.capacity() * size_of::<(KeyHash, Vec<u8>)>());
+        self.holding.resize(&mut self.room, room)?;
         Ok(true)
     }
 

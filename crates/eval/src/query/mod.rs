@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 use plan::query::{Grouping, Order, Query, SubqueryKind};
 use value::{Value, ValueRef, encode_key};
 
-use crate::budget::{Holding, Scale};
+use crate::budget::{Holding, Scale, allocated, table_bytes, weigh_inside};
 use crate::expression::Frame;
 use crate::{Computed, Context, EvalFault, GroupRow, Row};
 use order::Ordered;
@@ -147,7 +147,10 @@ struct Results<'a> {
     query: &'a Query,
     holding: Holding,
     rows: Vec<Ordered>,
+    /// Bytes of it that are counted.
+    rows_room: usize,
     seen: HashSet<Vec<u8>>,
+    seen_room: usize,
     /// Whether results are ordered by their hashes.
     by_hash: bool,
     /// How many rows are enough; nothing where all must be seen to know the first.
@@ -172,7 +175,9 @@ impl<'a> Results<'a> {
             query,
             holding: frame.context.budget.holding(),
             rows: Vec::new(),
+            rows_room: 0,
             seen: HashSet::new(),
+            seen_room: 0,
             by_hash,
             enough,
             wanted,
@@ -192,18 +197,24 @@ impl<'a> Results<'a> {
         if self.query.distinct && keys.is_empty() {
             let mut code = Vec::new();
             encode_key(projected.as_ref(), &mut code);
-            self.holding.add(code.len())?;
+            let weight = allocated(code.capacity());
             hash = self.by_hash.then(|| hash_of(&code));
             if !self.seen.insert(code) {
                 return Ok(ControlFlow::Continue(()));
             }
+            self.holding.add(weight)?;
+            let room = table_bytes::<Vec<u8>>(self.seen.capacity());
+            self.holding.resize(&mut self.seen_room, room)?;
         }
-        self.holding.add_value(projected.as_ref())?;
+        let mut weight = weigh_inside(projected.as_ref())?;
         for key in keys.iter().flatten() {
-            self.holding.add_value(key.as_ref())?;
+            weight += crate::weigh(key.as_ref())?;
         }
+        self.holding.add(weight)?;
         let number = row.frame.row.document_number;
         self.rows.push(Ordered { result: Computed::into_value(projected), keys, number, hash });
+        let room = allocated(self.rows.capacity() * size_of::<Ordered>());
+        self.holding.resize(&mut self.rows_room, room)?;
         Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 

@@ -102,7 +102,7 @@ impl CollectedGroups {
             let Some(row) = result(layer, context, hash, group)? else {
                 continue;
             };
-            holding.add(row.row.weight()? + row.position.len())?;
+            holding.add(row.row.weight()? + eval::allocated(row.position.len()) + size_of::<FoundRow>())?;
             if !layer.query.distinct {
                 rows.push(row);
                 continue;

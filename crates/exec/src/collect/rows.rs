@@ -15,6 +15,8 @@ use crate::program::Layer;
 pub(crate) struct Rows {
     wish: Wish,
     heap: BinaryHeap<Held>,
+    /// Bytes of it that are counted.
+    room: usize,
     /// Bytes of the results in the heap.
     size: usize,
     has_left_out: bool,
@@ -54,6 +56,7 @@ impl Rows {
         Rows {
             wish,
             heap: BinaryHeap::new(),
+            room: 0,
             size: 0,
             has_left_out: false,
             holding: context.budget.holding(),
@@ -79,10 +82,12 @@ impl Rows {
                     .and_then(|row| if self.wish.with_results { Some(row) } else { nothing() })
             };
             if let Some(row) = result {
-                let weight = row.weight()? + position.len();
+                let weight = row.weight()? + eval::allocated(position.len());
                 self.holding.add(weight)?;
                 let size = row.size();
                 self.keep(Held { found: FoundRow { position: position.clone(), row, size }, weight });
+                let room = eval::allocated(self.heap.capacity() * size_of::<Held>());
+                self.holding.resize(&mut self.room, room)?;
             }
         }
         self.position = position;

@@ -30,6 +30,7 @@ pub(crate) struct Clock(AtomicU64);
 
 impl Ambient for Clock {
     fn now_ms(&self) -> u64 {
+        crate::memory::sample();
         self.0.load(Ordering::SeqCst)
     }
 
@@ -50,6 +51,8 @@ pub(crate) struct House {
     pub(crate) parts: Vec<Part>,
     pub(crate) computed: Vec<ComputedProperty>,
     pub(crate) bounds: QueryBounds,
+    /// Bytes after which a page ends.
+    pub(crate) bytes_max: usize,
     definition: ContainerDefinition,
 }
 
@@ -106,7 +109,15 @@ impl House {
         }
         let computed = definition.policies.computed.iter();
         let computed = computed.map(|property| (property.name.clone(), query(&property.query))).collect();
-        House { store, clock, parts, computed, bounds: QueryBounds::default(), definition }
+        House {
+            store,
+            clock,
+            parts,
+            computed,
+            bounds: QueryBounds::default(),
+            bytes_max: 1 << 20,
+            definition,
+        }
     }
 
     pub(crate) async fn of(partitions: u32, documents: &[&str]) -> House {
@@ -206,7 +217,7 @@ impl House {
     ) -> Result<Page, Fault> {
         let program = Arc::new(Program::new(Arc::new(query.clone()), &self.computed, SYSTEM)?);
         let (bounds, parts) = (self.bounds, parts.to_vec());
-        let request = PageRequest { program, items_max, bytes_max: 1 << 20, resume, bounds, parts };
+        let request = PageRequest { program, items_max, bytes_max: self.bytes_max, resume, bounds, parts };
         exec::page(Arc::new(request), self.clock.clone(), Arc::default()).await
     }
 

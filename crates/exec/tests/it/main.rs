@@ -7,6 +7,7 @@ mod composite;
 mod covered;
 mod damage;
 mod house;
+mod memory;
 mod paging;
 mod shapes;
 mod suites;

@@ -7,12 +7,7 @@ use crate::faults::{self, Refusal};
 use bytes::Bytes;
 use engine::{Container, Reservation};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-<<<<<<< HEAD
-use model::{Charge, Etag, Fault, LimitFault, SessionToken};
-=======
-use http_body_util::Full;
 use model::{Charge, Etag, Fault, SessionToken};
->>>>>>> isolation
 use std::ops::Range;
 
 /// Headers of a usual answer; room for them is made at once.

@@ -1,0 +1,73 @@
+//! What a query holds by its own count, compared with what the allocator has given to its thread.
+//!
+//! The queries look at the clock for every row, and the clock of the tests takes a sample then.
+
+use crate::house::{House, query};
+use model::{Fault, QueryFault};
+use std::cell::Cell;
+use tikv_jemalloc_ctl::thread;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Bytes that a query may hold here. Collections grow in leaps, and a leap that goes beyond the bound is seen by no
+/// sample; with one of the bounds the last leap lies before it.
+const BYTES_MAX: [usize; 3] = [12 << 20, 16 << 20, 21 << 20];
+/// How far the count may be from the truth, in percent of the truth.
+const PERCENT_MAX: u64 = 20;
+
+thread_local! {
+    static PEAK: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Bytes that this thread has taken and not given back.
+fn held_bytes() -> u64 {
+    let (taken, given) = (thread::allocatedp::read().unwrap(), thread::deallocatedp::read().unwrap());
+    taken.get().wrapping_sub(given.get())
+}
+
+/// Remembers the most that was held.
+pub(crate) fn sample() {
+    PEAK.set(PEAK.get().max(held_bytes()));
+}
+
+#[tokio::test]
+async fn what_a_query_counts_is_what_it_takes() {
+    let elements: Vec<String> = (0..3000).map(|number| (number * 7).to_string()).collect();
+    let texts: Vec<String> = (0..3000).map(|number| format!("\"element number {number}\"")).collect();
+    let document = format!(r#"{{"id":"one","x":[{}],"t":[{}]}}"#, elements.join(","), texts.join(","));
+    let mut house = House::of(1, &[&document]).await;
+    house.bytes_max = usize::MAX;
+    let mut wrong = Vec::new();
+    for text in [
+        "SELECT VALUE ARRAY(SELECT VALUE a + b FROM a IN c.x JOIN b IN c.x WHERE GetCurrentTimestamp() > 0) FROM c",
+        "SELECT VALUE ARRAY(SELECT a, b FROM a IN c.x JOIN b IN c.x WHERE GetCurrentTimestamp() > 0) FROM c",
+        "SELECT VALUE ARRAY(SELECT VALUE [a, b] FROM a IN c.x JOIN b IN c.x WHERE GetCurrentTimestamp() > 0) FROM c",
+        "SELECT VALUE ARRAY(SELECT VALUE a || \"!\" FROM a IN c.t JOIN b IN c.x WHERE GetCurrentTimestamp() > 0) FROM c",
+        "SELECT VALUE ARRAY(SELECT DISTINCT VALUE [a, b] FROM a IN c.x JOIN b IN c.x WHERE GetCurrentTimestamp() > 0) FROM c",
+        "SELECT a, b, COUNT(1) AS n FROM c JOIN a IN c.x JOIN b IN c.x WHERE GetCurrentTimestamp() > 0 GROUP BY a, b",
+        "SELECT a, SUM(b) AS s FROM c JOIN a IN c.t JOIN b IN c.x WHERE GetCurrentTimestamp() > 0 GROUP BY a || ToString(b), a",
+        "SELECT DISTINCT a, b FROM c JOIN a IN c.x JOIN b IN c.x WHERE GetCurrentTimestamp() > 0",
+        "SELECT VALUE a FROM c JOIN a IN c.t JOIN b IN c.x WHERE GetCurrentTimestamp() > 0 ORDER BY c.id",
+        "SELECT VALUE COUNT(1) FROM (SELECT a, b FROM c JOIN a IN c.x JOIN b IN c.x WHERE GetCurrentTimestamp() > 0)",
+    ] {
+        let mut counted = Vec::new();
+        for bytes_max in BYTES_MAX {
+            house.bounds.memory_bytes = bytes_max;
+            let before = held_bytes();
+            PEAK.set(before);
+            let fault = house.page(&query(text), &house.parts, usize::MAX, None).await.err();
+            let taken = PEAK.get() - before;
+            assert!(
+                matches!(fault, Some(Fault::Query(QueryFault::MemoryExceeded { .. }))),
+                "{text}: {fault:?}, {taken} bytes"
+            );
+            counted.push(bytes_max as u64 * 100 / taken);
+        }
+        let least = counted.iter().min().copied().unwrap_or(0);
+        if least.abs_diff(100) > PERCENT_MAX {
+            wrong.push(format!("{counted:?} % counted: {text}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
