@@ -1,6 +1,6 @@
 //! Counters of the server, in Prometheus text form.
 
-use engine::KeyUse;
+use engine::{KeyUse, MemoryUse};
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Metrics {
     }
 
     /// The text that a scraper reads.
-    pub(crate) fn render(&self, store_healthy: bool, store_bytes: u64) -> String {
+    pub(crate) fn render(&self, store_healthy: bool, store_bytes: u64, memory: MemoryUse) -> String {
         let mut text = String::new();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let _ = writeln!(text, "# TYPE perihelion_requests_total counter");
@@ -93,8 +93,24 @@ impl Metrics {
         ] {
             let _ = writeln!(text, "# TYPE perihelion_{name} {kind}\nperihelion_{name} {value}");
         }
+        let _ = writeln!(text, "# TYPE perihelion_memory_reserved_bytes gauge");
+        for (share, bytes) in memory.named() {
+            let _ = writeln!(text, "perihelion_memory_reserved_bytes{{share=\"{share}\"}} {bytes}");
+        }
+        if let Some(bytes) = allocated_bytes() {
+            let _ = writeln!(text, "# TYPE perihelion_memory_allocated_bytes gauge");
+            let _ = writeln!(text, "perihelion_memory_allocated_bytes {bytes}");
+        }
         text
     }
+}
+
+/// Bytes that the allocator has given out; nothing where another allocator is in use.
+fn allocated_bytes() -> Option<usize> {
+    use tikv_jemalloc_ctl::{epoch, stats};
+    // The figures are those of the last epoch.
+    epoch::advance().ok()?;
+    stats::allocated::read().ok()
 }
 
 #[cfg(test)]
@@ -106,7 +122,17 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered(200, Duration::from_micros(80));
         metrics.answered(429, Duration::from_secs(60));
-        let text = metrics.render(true, 7);
+        let memory = MemoryUse {
+            records: 1,
+            blocks: 2,
+            index_blocks: 3,
+            memtables: 4,
+            index_segments: 5,
+            queries: 6,
+            answers: 7,
+            bodies: 8,
+        };
+        let text = metrics.render(true, 7, memory);
         for line in [
             "perihelion_requests_total{status=\"2xx\"} 1",
             "perihelion_requests_total{status=\"4xx\"} 1",
@@ -114,6 +140,8 @@ mod tests {
             "perihelion_request_duration_seconds_bucket{le=\"0.0001\"} 1",
             "perihelion_request_duration_seconds_bucket{le=\"+Inf\"} 2",
             "perihelion_store_bytes 7",
+            "perihelion_memory_reserved_bytes{share=\"queries\"} 6",
+            "perihelion_memory_allocated_bytes ",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }

@@ -105,7 +105,11 @@ impl Service {
             // A page in a browser of this machine can have its own name resolved to this address, but not send
             // another name than its own.
             "/metrics" if peer.is_this_machine() && names_this_machine(request) => {
-                let mut lines = self.metrics.render(self.engine.health().is_ok(), self.engine.disk_bytes());
+                let mut lines = self.metrics.render(
+                    self.engine.health().is_ok(),
+                    self.engine.disk_bytes(),
+                    self.engine.memory_use(),
+                );
                 lines.push_str(&KeyLines(&self.engine.access().key_uses()).to_string());
                 text(StatusCode::OK, &lines)
             }

@@ -5,7 +5,8 @@ use crate::admission::AdmissionBounds;
 use crate::catalog::Catalog;
 use crate::isolation::Isolation;
 use crate::jobs::Jobs;
-use crate::request_memory::{RequestMemory, RequestMemoryOptions};
+use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
+use eval::QueryMemory;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
@@ -19,6 +20,9 @@ pub const STORE_SPACES: [SpaceOptions; 8] = partition::keyspace::SPACES;
 
 /// Memory for documents that were read lately, if not set otherwise.
 const RECORD_CACHE_BYTES_DEFAULT: usize = 64 << 20;
+
+/// Bytes that all queries may hold together, if not set otherwise.
+const QUERY_MEMORY_BYTES_DEFAULT: usize = 1 << 30;
 
 /// How an engine works.
 #[derive(Clone, Debug)]
@@ -40,6 +44,8 @@ pub struct EngineOptions {
     pub admission: AdmissionBounds,
     /// Sizes of the index.
     pub index: IndexOptions,
+    /// Bytes that all queries may hold together.
+    pub query_memory_bytes: usize,
     /// Memory for bodies and answers of requests under way.
     pub request_memory: RequestMemoryOptions,
     /// Who reads the queries of computed properties, so that their values can be indexed: the engine knows no query
@@ -58,9 +64,47 @@ impl Default for EngineOptions {
             query_threads: None,
             admission: AdmissionBounds::default(),
             index: IndexOptions::default(),
+            query_memory_bytes: QUERY_MEMORY_BYTES_DEFAULT,
             request_memory: RequestMemoryOptions::default(),
             computed_reader: |_| None,
         }
+    }
+}
+
+/// Bytes that each thing takes that grows with load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Documents that were read or written lately.
+    pub records: u64,
+    /// Blocks read from the store.
+    pub blocks: u64,
+    /// Blocks of index runs.
+    pub index_blocks: u64,
+    /// Rows that the store has not written to tables yet.
+    pub memtables: u64,
+    /// Index entries that are not on disk yet.
+    pub index_segments: u64,
+    /// Values that queries hold.
+    pub queries: u64,
+    /// Answers that clients have not taken yet.
+    pub answers: u64,
+    /// Request bodies.
+    pub bodies: u64,
+}
+
+impl MemoryUse {
+    /// Every figure with its name.
+    pub fn named(self) -> [(&'static str, u64); 8] {
+        [
+            ("records", self.records),
+            ("blocks", self.blocks),
+            ("index_blocks", self.index_blocks),
+            ("memtables", self.memtables),
+            ("index_segments", self.index_segments),
+            ("queries", self.queries),
+            ("answers", self.answers),
+            ("bodies", self.bodies),
+        ]
     }
 }
 
@@ -72,6 +116,7 @@ pub struct Engine {
     pub(crate) access: Access,
     pub(crate) record_cache: Arc<RecordCache>,
     pub(crate) index_memory: Arc<IndexMemory>,
+    pub(crate) query_memory: Arc<QueryMemory>,
     pub(crate) request_memory: Arc<RequestMemory>,
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
@@ -98,6 +143,7 @@ impl Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
             store,
             index_memory: IndexMemory::new(options.index),
+            query_memory: Arc::new(QueryMemory::new(options.query_memory_bytes)),
             request_memory: RequestMemory::new(options.request_memory),
             options,
             ambient,
@@ -137,6 +183,21 @@ impl Engine {
     /// Memory of bodies and answers.
     pub fn request_memory(&self) -> &Arc<RequestMemory> {
         &self.request_memory
+    }
+
+    /// What everything that grows with load takes now.
+    pub fn memory_use(&self) -> MemoryUse {
+        let store = self.store.memory_use();
+        MemoryUse {
+            records: self.record_cache.memory_bytes(),
+            blocks: store.blocks_bytes,
+            index_blocks: self.index_memory.block_bytes(),
+            memtables: store.memtable_bytes,
+            index_segments: self.index_memory.held_bytes() as u64,
+            queries: self.query_memory.bytes_drawn() as u64,
+            answers: self.request_memory.reserved_bytes(MemoryKind::Answer) as u64,
+            bodies: self.request_memory.reserved_bytes(MemoryKind::Body) as u64,
+        }
     }
 
     /// Time and randomness.

@@ -30,7 +30,7 @@ pub use catalog::{
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
 };
-pub use engine::{Engine, EngineOptions, STORE_SPACES};
+pub use engine::{Engine, EngineOptions, MemoryUse, STORE_SPACES};
 pub use exec::{
     ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
 };

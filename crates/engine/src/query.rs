@@ -82,6 +82,7 @@ impl Engine {
             bytes_max: PAGE_BYTES_STOP,
             resume,
             bounds: self.options.query_bounds,
+            memory: Arc::clone(&self.query_memory),
             parts,
         };
         let page = self.page(principal, size, page).await?;
@@ -174,6 +175,7 @@ impl Engine {
             bytes_max: usize::MAX,
             resume: None,
             bounds: self.options.query_bounds,
+            memory: Arc::clone(&self.query_memory),
             parts: self.parts(pass.container, scope).await?,
         };
         let page = self.page(pass.principal, Size::of_text(request.text_bytes), page).await?;

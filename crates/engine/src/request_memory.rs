@@ -92,7 +92,7 @@ pub struct MemoryHolder {
 impl MemoryHolder {
     /// A caller on a connection; a connection that carries one request at a time needs no bound of its own.
     pub fn new(principal: &Principal, connection: Option<Arc<ConnectionMemory>>) -> MemoryHolder {
-        let credential = usize::try_from(principal.credential_hash()).unwrap_or(0) % CREDENTIALS;
+        let credential = usize::try_from(principal.caller_hash()).unwrap_or(0) % CREDENTIALS;
         MemoryHolder { connection, credential }
     }
 }

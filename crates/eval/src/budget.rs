@@ -16,11 +16,45 @@ pub const VALUE_WEIGHT_MAX: usize = 32 << 20;
 /// What a tree takes beside its text.
 const NODE_WEIGHT: usize = size_of::<Value>();
 
+/// Bytes that a query holds before it draws on the memory of all: most need no more.
+const UNDRAWN_BYTES: usize = 64 << 10;
+
+/// Bytes that a query draws at a time.
+const DRAW_BYTES: usize = 256 << 10;
+
+/// Memory for all queries together.
+#[derive(Debug)]
+pub struct QueryMemory {
+    bytes_max: usize,
+    bytes_drawn: AtomicUsize,
+}
+
+impl QueryMemory {
+    /// Nothing is drawn yet.
+    pub fn new(bytes_max: usize) -> QueryMemory {
+        QueryMemory { bytes_max, bytes_drawn: AtomicUsize::new(0) }
+    }
+
+    /// Bytes that queries have drawn.
+    pub fn bytes_drawn(&self) -> usize {
+        self.bytes_drawn.load(Ordering::Relaxed)
+    }
+
+    fn draw(&self, bytes: usize) -> Result<(), EvalFault> {
+        let more = |drawn: usize| drawn.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
+        let drawn = self.bytes_drawn.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        drawn.map(drop).map_err(|_| EvalFault::MemoryBusy)
+    }
+}
+
 /// Memory and rows granted to a query.
 #[derive(Debug)]
 pub struct Budget {
     bytes_max: usize,
     bytes_held: AtomicUsize,
+    /// What was drawn on the memory of all queries; given back with the budget.
+    bytes_drawn: AtomicUsize,
+    all: Option<Arc<QueryMemory>>,
     rows_max: u64,
     rows_seen: AtomicU64,
 }
@@ -28,7 +62,36 @@ pub struct Budget {
 impl Budget {
     /// A budget of so many bytes held at a time and so many rows looked at in all.
     pub fn new(bytes_max: usize, rows_max: u64) -> Budget {
-        Budget { bytes_max, bytes_held: AtomicUsize::new(0), rows_max, rows_seen: AtomicU64::new(0) }
+        Budget {
+            bytes_max,
+            bytes_held: AtomicUsize::new(0),
+            bytes_drawn: AtomicUsize::new(0),
+            all: None,
+            rows_max,
+            rows_seen: AtomicU64::new(0),
+        }
+    }
+
+    /// The same within the memory of all queries.
+    pub fn within(mut self, all: Arc<QueryMemory>) -> Budget {
+        self.all = Some(all);
+        self
+    }
+
+    /// Draws on the memory of all queries for what is held now.
+    fn draw(&self, held: usize) -> Result<(), EvalFault> {
+        let Some(all) = &self.all else { return Ok(()) };
+        let wanted = held.saturating_sub(UNDRAWN_BYTES).next_multiple_of(DRAW_BYTES);
+        // Whoever raises the figure draws the difference, so parts of a query that work at once draw once.
+        let before = self.bytes_drawn.fetch_max(wanted, Ordering::Relaxed);
+        if before >= wanted {
+            return Ok(());
+        }
+        let drawn = all.draw(wanted - before);
+        if drawn.is_err() {
+            self.bytes_drawn.fetch_sub(wanted - before, Ordering::Relaxed);
+        }
+        drawn
     }
 
     /// Bytes that are held now.
@@ -50,6 +113,14 @@ impl Budget {
     }
 }
 
+impl Drop for Budget {
+    fn drop(&mut self) {
+        if let Some(all) = &self.all {
+            all.bytes_drawn.fetch_sub(*self.bytes_drawn.get_mut(), Ordering::Relaxed);
+        }
+    }
+}
+
 /// Bytes of a budget that are given back when this is dropped.
 #[derive(Debug)]
 pub struct Holding {
@@ -68,7 +139,7 @@ impl Holding {
         if held > self.budget.bytes_max {
             return Err(EvalFault::MemoryExceeded { bytes_max: self.budget.bytes_max });
         }
-        Ok(())
+        if held > UNDRAWN_BYTES { self.budget.draw(held) } else { Ok(()) }
     }
 
     /// Takes what a value weighs.
@@ -198,6 +269,27 @@ mod tests {
         assert_eq!(budget.bytes_held(), 40);
         drop(all);
         assert_eq!(budget.bytes_held(), 0);
+    }
+
+    #[test]
+    fn queries_share_one_memory() {
+        let all = Arc::new(QueryMemory::new(3 * DRAW_BYTES));
+        let query = || Arc::new(Budget::new(usize::MAX, 0).within(Arc::clone(&all)));
+        let (first, second) = (query(), query());
+        let (mut one, mut other) = (first.holding(), second.holding());
+        one.add(UNDRAWN_BYTES).unwrap();
+        assert_eq!(all.bytes_drawn(), 0);
+        one.add(DRAW_BYTES + 1).unwrap();
+        assert_eq!(all.bytes_drawn(), 2 * DRAW_BYTES);
+        other.add(UNDRAWN_BYTES + 1).unwrap();
+        assert_eq!(all.bytes_drawn(), 3 * DRAW_BYTES);
+        assert_eq!(other.add(DRAW_BYTES), Err(EvalFault::MemoryBusy));
+        assert_eq!(all.bytes_drawn(), 3 * DRAW_BYTES, "a refusal takes nothing");
+        drop((one, first));
+        assert_eq!(all.bytes_drawn(), DRAW_BYTES);
+        other.add(1).unwrap();
+        drop((other, second));
+        assert_eq!(all.bytes_drawn(), 0);
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub enum EvalFault {
         /// Most bytes of a value.
         weight_max: usize,
     },
+    /// Other queries have the memory that this one needs.
+    #[error("other queries use the memory that the query needs")]
+    MemoryBusy,
     /// A LIKE pattern with too long a stretch of wildcards.
     #[error("pattern with more than {places_max} characters between two '%'")]
     PatternTooLarge {

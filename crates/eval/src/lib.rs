@@ -31,7 +31,9 @@ mod row;
 mod text_analysis;
 
 pub use aggregate::Accumulator;
-pub use budget::{Budget, Holding, VALUE_WEIGHT_MAX, allocated, table_bytes, weigh, weigh_inside};
+pub use budget::{
+    Budget, Holding, QueryMemory, VALUE_WEIGHT_MAX, allocated, table_bytes, weigh, weigh_inside,
+};
 pub use computed::Computed;
 pub use context::{Context, Deadline, NoUserFunctions, UserFunctionFault, UserFunctions};
 pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};

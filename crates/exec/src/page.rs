@@ -1,6 +1,6 @@
 //! A page of a query: streamed where the order of numbers is asked for, selected otherwise.
 
-use eval::Meter;
+use eval::{Meter, QueryMemory};
 use model::{Ambient, DocumentNumber, Fault, Lsn, PartitionOrdinal};
 use partition::index::is_damage;
 use plan::query::{Order, SortKey};
@@ -39,6 +39,8 @@ pub struct PageRequest {
     pub resume: Option<Resume>,
     /// Bounds of the work.
     pub bounds: QueryBounds,
+    /// The memory of all queries.
+    pub memory: Arc<QueryMemory>,
     /// The parts of partitions that are asked.
     pub parts: Vec<Part>,
 }
@@ -88,7 +90,8 @@ async fn attempt(
         limit: query.limit,
         after: After::Position(Vec::new()),
     });
-    let task = Task::new(Arc::clone(&request.program), ambient, request.bounds, meter, resume.now_static_ms);
+    let memory = (request.bounds, Arc::clone(&request.memory));
+    let task = Task::new(Arc::clone(&request.program), ambient, memory, meter, resume.now_static_ms);
     let task = if asks_indexes { task } else { task.without_indexes() };
     let assembly = Assembly::new(resume, request.items_max, request.bytes_max);
     let mut work =

@@ -1,7 +1,7 @@
 //! What all partitions share that work for one page.
 
 use bytes::Bytes;
-use eval::{Budget, Context, Deadline, Meter, NoUserFunctions, Patterns, Steps};
+use eval::{Budget, Context, Deadline, Meter, NoUserFunctions, Patterns, QueryMemory, Steps};
 use kv::KeyRange;
 use model::{Ambient, EffectiveRange, Fault, Lsn, PartitionOrdinal};
 use partition::index::{Documents, IndexReader, Lookup};
@@ -150,14 +150,14 @@ impl Task {
     pub(crate) fn new(
         program: Arc<Program>,
         ambient: Arc<dyn Ambient>,
-        bounds: QueryBounds,
+        (bounds, memory): (QueryBounds, Arc<QueryMemory>),
         meter: Arc<Meter>,
         now_static_ms: u64,
     ) -> Task {
         let now_ms = ambient.now_ms();
         Task {
             program,
-            budget: Arc::new(Budget::new(bounds.memory_bytes, bounds.rows)),
+            budget: Arc::new(Budget::new(bounds.memory_bytes, bounds.rows).within(memory)),
             meter,
             patterns: Arc::default(),
             now_seconds: ambient.now_seconds(),

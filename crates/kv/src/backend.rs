@@ -93,6 +93,18 @@ pub(crate) trait Backend: Send + Sync + 'static {
 
     /// Bytes the store takes on its disk or, without one, in memory.
     fn disk_bytes(&self) -> u64;
+
+    /// Bytes that the store takes in memory.
+    fn memory_use(&self) -> StoreMemory;
+}
+
+/// What a store takes in memory. A store without a disk takes what [`Backend::disk_bytes`] says and nothing besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreMemory {
+    /// Rows that are not in tables yet.
+    pub memtable_bytes: u64,
+    /// Blocks that were read lately.
+    pub blocks_bytes: u64,
 }
 
 /// A backend that keeps rows itself.
@@ -212,6 +224,13 @@ impl Backend for AnyBackend {
             AnyBackend::Faulty(backend) => backend.disk_bytes(),
         }
     }
+
+    fn memory_use(&self) -> StoreMemory {
+        match self {
+            AnyBackend::Plain(backend) => backend.memory_use(),
+            AnyBackend::Faulty(backend) => backend.memory_use(),
+        }
+    }
 }
 
 /// Views carry the backend of their point, so the arms for a point of another one are never taken.
@@ -320,6 +339,13 @@ impl Backend for PlainBackend {
         match self {
             PlainBackend::Memory(backend) => backend.disk_bytes(),
             PlainBackend::Embedded(backend) => backend.disk_bytes(),
+        }
+    }
+
+    fn memory_use(&self) -> StoreMemory {
+        match self {
+            PlainBackend::Memory(backend) => backend.memory_use(),
+            PlainBackend::Embedded(backend) => backend.memory_use(),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::backend::{AnyBackend, AnyPoint, Backend, PlainBackend, Room};
+use crate::backend::{AnyBackend, AnyPoint, Backend, PlainBackend, Room, StoreMemory};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space};
 use crate::commit::{CommitMode, block_on};
 use crate::fault::{Cause, ReadFault};
@@ -217,6 +217,10 @@ impl Backend for Faulty {
 
     fn disk_bytes(&self) -> u64 {
         self.inner.disk_bytes()
+    }
+
+    fn memory_use(&self) -> StoreMemory {
+        self.inner.memory_use()
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use bytes::Bytes;
 
-use crate::backend::{Backend, Room};
+use crate::backend::{Backend, Room, StoreMemory};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space};
 use crate::fault::{Cause, ReadFault};
 use crate::view::{Chunk, ChunkBuilder, Direction, KeyRange, ScanLimit};
@@ -204,6 +204,10 @@ impl Backend for Memory {
 
     fn disk_bytes(&self) -> u64 {
         self.read().size_bytes
+    }
+
+    fn memory_use(&self) -> StoreMemory {
+        StoreMemory::default()
     }
 }
 

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::backend::{AnyBackend, Backend, PlainBackend, Room};
+use crate::backend::{AnyBackend, Backend, PlainBackend, Room, StoreMemory};
 use crate::batch::{Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
 use crate::commit::{self, Answer, CommitMode, Committer, Lane, Queue, Status, Steps, block_on};
 use crate::embedded::{Embedded, EmbeddedOptions};
@@ -252,6 +252,11 @@ impl Store {
                 committer.close()
             }
         }
+    }
+
+    /// Bytes that the store takes in memory.
+    pub fn memory_use(&self) -> StoreMemory {
+        self.shared.backend.memory_use()
     }
 
     /// Bytes the store takes on its disk or, without one, in memory.

@@ -101,6 +101,12 @@ impl RecordCache {
         RecordCache { keys, shards: (0..SHARDS).map(|_| shard()).collect(), hasher }
     }
 
+    /// Bytes that it takes.
+    pub fn memory_bytes(&self) -> u64 {
+        let records = (0..self.shards.len()).map(|shard| self.shard(shard).records.weight()).sum::<u64>();
+        records + self.keys.memory_bytes()
+    }
+
     /// Looks for the record under `key`.
     pub(crate) fn probe(&self, key: &[u8]) -> Probe {
         let (shard_index, place_index) = self.place_of(key);

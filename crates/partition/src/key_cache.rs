@@ -39,6 +39,11 @@ impl Weighter<Number, Bytes> for ByBytes {
 }
 
 impl KeyCache {
+    /// Bytes that it takes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).weight()).sum()
+    }
+
     /// A cache of about so many bytes; with none it keeps nothing.
     pub(crate) fn new(bytes_max: usize, seed: u64) -> KeyCache {
         let hasher = FixedState::with_seed(seed);

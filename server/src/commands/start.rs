@@ -90,12 +90,13 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         durability: settings.durability,
         record_cache_bytes: size(settings.shares.caches - block_cache_bytes(&settings)),
         index: index_options(&settings),
+        query_memory_bytes: size(settings.shares.queries),
         request_memory: RequestMemoryOptions {
             bodies_bytes: size(settings.shares.bodies),
             answers_bytes: size(settings.shares.answers),
         },
         computed_reader: rest::read_computed_property,
-        query_bounds: QueryBounds { time_ms: settings.query_timeout_ms, ..QueryBounds::default() },
+        query_bounds: query_bounds(&settings),
         query_threads: Some(queries),
         admission: AdmissionBounds::of_threads(settings.query_threads),
         ..EngineOptions::default()
@@ -193,6 +194,13 @@ fn certificate_source(settings: &Settings, address: SocketAddr) -> CertificateSo
 /// The store's share of the caches: point reads, which are most, find whole documents in the other three quarters.
 fn block_cache_bytes(settings: &Settings) -> u64 {
     settings.shares.caches / 4
+}
+
+/// One query never gets all of the memory that is there for queries.
+fn query_bounds(settings: &Settings) -> QueryBounds {
+    let defaults = QueryBounds::default();
+    let memory_bytes = defaults.memory_bytes.min(size(settings.shares.queries) / 2);
+    QueryBounds { time_ms: settings.query_timeout_ms, memory_bytes, ..defaults }
 }
 
 /// Sizes of the index that fit its share of the memory.

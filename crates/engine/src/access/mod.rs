@@ -76,15 +76,9 @@ impl Principal {
         Principal { rights: Rights::Roles(Arc::new(rights)) }
     }
 
-    /// What tells this credential from others where use is counted; two credentials seldom have the same.
-    pub(crate) fn credential_hash(&self) -> u64 {
-        let hasher = FixedState::default();
-        match &self.rights {
-            Rights::Account => 0,
-            Rights::AccountRead => 1,
-            Rights::Permission(permission) => hasher.hash_one(permission.rid()),
-            Rights::Roles(rights) => hasher.hash_one(rights.principal()),
-        }
+    /// A hash of whose work is done for this principal.
+    pub(crate) fn caller_hash(&self) -> u64 {
+        FixedState::default().hash_one(self.caller())
     }
 }
 

@@ -99,13 +99,6 @@ pub(super) struct RoleRights {
     grants: Vec<Grant>,
 }
 
-impl RoleRights {
-    /// The holder of the token.
-    pub(super) fn principal(&self) -> &str {
-        &self.principal
-    }
-}
-
 /// Actions that are allowed at a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Grant {

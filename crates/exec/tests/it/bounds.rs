@@ -1,8 +1,10 @@
 //! What a query may take: memory, rows, time and size of a page, from both sides.
 
 use crate::house::{House, query};
+use eval::QueryMemory;
 use exec::QueryBounds;
-use model::{Fault, QueryFault};
+use model::{Fault, LimitFault, QueryFault};
+use std::sync::Arc;
 
 /// A count that no index knows by itself.
 const COUNT: &str = "SELECT VALUE COUNT(c.n + LENGTH(c.id)) FROM c";
@@ -37,6 +39,18 @@ async fn memory_is_bounded_and_bounded_shapes_need_little() {
         house.drain(&all, 1).await.unwrap_err(),
         Fault::Query(QueryFault::MemoryExceeded { .. })
     ));
+}
+
+#[tokio::test]
+async fn queries_together_stay_within_their_memory() {
+    let mut house = filled().await;
+    let text =
+        "SELECT VALUE ARRAY(SELECT VALUE REPLICATE(c.text, 100) FROM i IN [1, 2, 3, 4, 5, 6, 7, 8]) FROM c";
+    assert_eq!(house.drain(&query(text), 1).await.unwrap().len(), 50);
+    house.memory = Arc::new(QueryMemory::new(100_000));
+    let fault = house.drain(&query(text), 1).await.unwrap_err();
+    assert!(matches!(fault, Fault::Limit(LimitFault::Overloaded { .. })), "{fault}");
+    assert_eq!(house.memory.bytes_drawn(), 0);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A container of several partitions on a store in memory, with a clock that the test moves, and the measure that
 //! queries over it are compared with: the same query over all its documents at once.
 
-use eval::{Budget, Context, DocumentRow};
+use eval::{Budget, Context, DocumentRow, QueryMemory};
 use exec::{ComputedProperty, Page, PageRequest, Part, PartScope, Program, QueryBounds, QueryRow, Resume};
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
 use model::policy::ComputedProperty as ComputedDefinition;
@@ -51,6 +51,7 @@ pub(crate) struct House {
     pub(crate) parts: Vec<Part>,
     pub(crate) computed: Vec<ComputedProperty>,
     pub(crate) bounds: QueryBounds,
+    pub(crate) memory: Arc<QueryMemory>,
     /// Bytes after which a page ends.
     pub(crate) bytes_max: usize,
     definition: ContainerDefinition,
@@ -115,6 +116,7 @@ impl House {
             parts,
             computed,
             bounds: QueryBounds::default(),
+            memory: Arc::new(QueryMemory::new(1 << 30)),
             bytes_max: 1 << 20,
             definition,
         }
@@ -217,7 +219,15 @@ impl House {
     ) -> Result<Page, Fault> {
         let program = Arc::new(Program::new(Arc::new(query.clone()), &self.computed, SYSTEM)?);
         let (bounds, parts) = (self.bounds, parts.to_vec());
-        let request = PageRequest { program, items_max, bytes_max: self.bytes_max, resume, bounds, parts };
+        let request = PageRequest {
+            program,
+            items_max,
+            bytes_max: self.bytes_max,
+            resume,
+            bounds,
+            memory: Arc::clone(&self.memory),
+            parts,
+        };
         exec::page(Arc::new(request), self.clock.clone(), Arc::default()).await
     }
 

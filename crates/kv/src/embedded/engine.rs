@@ -14,6 +14,7 @@ use fjall::{
 
 use super::folder::Folder;
 use super::{EmbeddedOptions, journal};
+use crate::backend::StoreMemory;
 use crate::batch::{Durability, OWN_SPACE, Operation, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
 
@@ -185,6 +186,13 @@ impl Engine {
     pub(super) fn disk_bytes(&self) -> u64 {
         let tables: u64 = self.keyspaces().map(|keyspace| keyspace.disk_space()).sum();
         tables + self.journal_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn memory_use(&self) -> StoreMemory {
+        StoreMemory {
+            memtable_bytes: self.database.write_buffer_size(),
+            blocks_bytes: self.database.cache_size(),
+        }
     }
 
     fn all_spaces(&self) -> impl Iterator<Item = &EngineSpace> {

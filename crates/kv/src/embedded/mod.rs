@@ -23,7 +23,7 @@ use bytes::Bytes;
 use fjall::Readable;
 use tokio::sync::Semaphore;
 
-use crate::backend::{Backend, Room};
+use crate::backend::{Backend, Room, StoreMemory};
 use crate::batch::{Durability, Operation, SPACES_MAX, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
 use crate::view::{Chunk, ChunkBuilder, Direction, KeyRange, ScanLimit};
@@ -385,5 +385,9 @@ impl Backend for Embedded {
 
     fn disk_bytes(&self) -> u64 {
         self.engine().map_or(0, |engine| engine.disk_bytes())
+    }
+
+    fn memory_use(&self) -> StoreMemory {
+        self.engine().map(|engine| engine.memory_use()).unwrap_or_default()
     }
 }

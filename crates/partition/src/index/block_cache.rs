@@ -59,6 +59,11 @@ impl std::fmt::Debug for BlockCache {
 }
 
 impl BlockCache {
+    /// Bytes that it takes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).weight()).sum()
+    }
+
     pub(crate) fn new(bytes_max: usize) -> BlockCache {
         let hasher = FixedState::default();
         let shard = || {

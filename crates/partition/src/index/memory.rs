@@ -76,6 +76,11 @@ impl IndexMemory {
         &self.blocks
     }
 
+    /// Bytes of rows of runs that were read lately.
+    pub fn block_bytes(&self) -> u64 {
+        self.blocks.memory_bytes()
+    }
+
     /// Bytes of all segments.
     pub fn held_bytes(&self) -> usize {
         self.lock().bytes
