@@ -99,7 +99,6 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         query_bounds: query_bounds(&settings),
         query_threads: Some(queries),
         admission: AdmissionBounds::of_threads(settings.query_threads),
-        ..EngineOptions::default()
     };
     let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await;
     let engine = engine.map_err(|fault| Failure::Io {
