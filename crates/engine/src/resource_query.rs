@@ -4,8 +4,8 @@
 //! pass of theirs; computing over what was read needs no other. Knows nothing of the form that resources have on a
 //! wire: a door hands over values.
 
-use crate::catalog::{Page, PageRequest};
 use crate::access::Principal;
+use crate::catalog::{Page, PageRequest};
 use crate::engine::Engine;
 use eval::{Budget, Context, Deadline, DocumentRow};
 use exec::query_fault;
@@ -54,7 +54,8 @@ impl Engine {
         let granted_ms = self.options.query_bounds.time_ms;
         let compute = move |meter| {
             let mut context = Context::new(&*ambient, Budget::new(BYTES_MAX, ROWS_MAX)).with_meter(meter);
-            context.deadline = Some(Deadline { at_ms: ambient.now_ms().saturating_add(granted_ms), granted_ms });
+            context.deadline =
+                Some(Deadline { at_ms: ambient.now_ms().saturating_add(granted_ms), granted_ms });
             let rows = resources.iter().zip(0..);
             let rows = rows.map(|(resource, number)| DocumentRow { number, root: resource.as_ref() });
             eval::run(&context, &query, rows).map_err(query_fault)

@@ -23,7 +23,8 @@ pub(crate) fn check(filter: Option<&Filter>, record: &Record, ambient: &dyn Ambi
     };
     let stored = record.clone().into_stored();
     let document = filter.system.extend(&stored).map_err(|error| Fault::Internal(error.to_string()))?;
-    let context = Context::new(ambient, Budget::new(BYTES_MAX, ROWS_MAX)).with_meter(Meter::bounded(STEPS_MAX));
+    let context =
+        Context::new(ambient, Budget::new(BYTES_MAX, ROWS_MAX)).with_meter(Meter::bounded(STEPS_MAX));
     let row = DocumentRow { number: stored.number.raw(), root: document.root() };
     let found = eval::run(&context, &filter.query, [row]);
     let found = found.map_err(|fault| QueryFault::Evaluation { reason: fault.to_string() })?;

@@ -52,7 +52,8 @@ impl<'a> Counting<'a> {
         let Some(expired) = open.view.expired().await? else {
             return Ok(None);
         };
-        let mut counting = Counting { index, open, lookups, expired, within: None, count: index.document_count() };
+        let mut counting =
+            Counting { index, open, lookups, expired, within: None, count: index.document_count() };
         if !counting.lookups.is_empty() || !counting.expired.is_empty() {
             let Some(within) = counting.documents(None).await? else {
                 return Ok(None);

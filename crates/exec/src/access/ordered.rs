@@ -165,7 +165,8 @@ impl OrderedWalk {
             wanted,
         } = request;
         let chunk_rows = wanted.clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX);
-        let index = open.view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
+        let index =
+            open.view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
         let code = first_code(after, &directions, kind, is_backwards);
         let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
         let is_all_said = beginning.as_ref().is_some_and(|beginning| beginning.is_all);

@@ -68,8 +68,8 @@ use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::{
-    Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, PageRequest, Place,
-    LARGE_TEXT_BYTES, Principal, Reach, ReadPass, Sought, WritePass,
+    Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, LARGE_TEXT_BYTES,
+    PageRequest, Place, Principal, Reach, ReadPass, Sought, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};

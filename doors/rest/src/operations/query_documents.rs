@@ -76,11 +76,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
 }
 
 /// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.
-async fn scope_of(
-    call: &Call<'_>,
-    container: &Arc<Container>,
-    query: &Arc<Query>,
-) -> Result<Scope, Fault> {
+async fn scope_of(call: &Call<'_>, container: &Arc<Container>, query: &Arc<Query>) -> Result<Scope, Fault> {
     if let Some(scope) = scope::of_headers(call, container)? {
         return Ok(scope);
     }
