@@ -241,6 +241,12 @@ impl Admission {
         }
     }
 
+    /// How much goes on, and how much waits for it.
+    pub(crate) fn under_way(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.running, state.waiting.len())
+    }
+
     /// Refuses all that wait and all that come.
     pub(crate) fn close(&self) {
         let mut state = self.state();
