@@ -113,6 +113,20 @@ fn allocated_bytes() -> Option<usize> {
     stats::allocated::read().ok()
 }
 
+/// Queries that take long, running and waiting, as lines of `/metrics`.
+pub(crate) struct QueryLines(pub(crate) (usize, usize));
+
+impl fmt::Display for QueryLines {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (running, waiting) = self.0;
+        for (name, value) in [("running", running), ("waiting", waiting)] {
+            let name = format!("perihelion_long_queries_{name}");
+            writeln!(formatter, "# TYPE {name} gauge\n{name} {value}")?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

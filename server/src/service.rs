@@ -1,7 +1,7 @@
 //! What the server answers by itself (health, metrics, certificate), and everything else through the REST door.
 
 use crate::backoff::Backoff;
-use crate::metrics::{KeyLines, Metrics};
+use crate::metrics::{KeyLines, Metrics, QueryLines};
 use crate::settings::Timeouts;
 use crate::tls::Tls;
 use bytes::Bytes;
@@ -110,6 +110,7 @@ impl Service {
                     self.engine.disk_bytes(),
                     self.engine.memory_use(),
                 );
+                lines.push_str(&QueryLines(self.engine.long_queries()).to_string());
                 lines.push_str(&KeyLines(&self.engine.access().key_uses()).to_string());
                 text(StatusCode::OK, &lines)
             }

@@ -1,4 +1,4 @@
-//! Tasks of the project: `cargo xtask test`, `tidy`, `kill`, `disk-full`, `bench`.
+//! Tasks of the project: `cargo xtask test`, `tidy`, `kill`, `disk-full`, `hostile`, `bench`.
 //!
 //! Each task is a program over the repository's files and the tools it calls; nothing here is linked into the server.
 
@@ -17,11 +17,12 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask TASK
 
   test [--only PART]                               every check and test; the totals are the last line
-       parts: rust python javascript java go rust-sdk browser kill disk
+       parts: rust python javascript java go rust-sdk browser kill disk hostile
   tidy                                             crate arrows, file sizes, heads, links
   kill [--rounds N] [--seed S]                     kill -9 under load, restart, compare
   histories [--rounds N] [--seed S]                racing clients; every answer must fit one order of events
   disk-full                                        fill a small disk, free it, compare
+  hostile                                          clients that ask for too much, and one beside them
   bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL";
 
 fn main() -> ExitCode {
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Some("kill") => conformance::kill(&root, rest),
         Some("histories") => conformance::histories(&root, rest),
         Some("disk-full") => conformance::disk_full(&root),
+        Some("hostile") => conformance::hostile(&root),
         Some("bench") => bench::run(&root, rest),
         Some(other) => Err(format!("unknown task \"{other}\"\n\n{USAGE}")),
         None => Err(USAGE.to_owned()),

@@ -19,6 +19,7 @@ enum Group {
     Browser,
     Kill,
     Disk,
+    Hostile,
 }
 
 impl Group {
@@ -33,6 +34,7 @@ impl Group {
             "browser" => Group::Browser,
             "kill" => Group::Kill,
             "disk" => Group::Disk,
+            "hostile" => Group::Hostile,
             _ => return None,
         })
     }
@@ -41,7 +43,7 @@ impl Group {
 /// What a stage does: checks pass or fail as a whole, tests are counted.
 type Stage = (Group, &'static str, fn(&Path) -> Result<Tally, String>);
 
-const STAGES: [Stage; 15] = [
+const STAGES: [Stage; 16] = [
     (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
         check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -67,6 +69,7 @@ const STAGES: [Stage; 15] = [
         counted(Runner::Driver, conformance::histories_command(root, &["--rounds", "40"])?)
     }),
     (Group::Disk, "disk full", |root| counted(Runner::Driver, conformance::disk_command(root)?)),
+    (Group::Hostile, "hostile clients", |root| counted(Runner::Driver, conformance::hostile_command(root)?)),
 ];
 
 /// Runs the stages that `arguments` choose and tells the totals.
@@ -112,7 +115,7 @@ fn only(arguments: &[String]) -> Result<Option<Group>, String> {
             Group::parse(name).map(Some).ok_or_else(|| format!("unknown part \"{name}\" behind --only"))
         }
         _ => Err(format!(
-            "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|rust-sdk|browser|kill|disk"
+            "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|rust-sdk|browser|kill|disk|hostile"
         )),
     }
 }

@@ -241,6 +241,12 @@ impl Admission {
         }
     }
 
+    /// How much goes on, and how much waits for it.
+    pub(crate) fn under_way(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.running, state.waiting.len())
+    }
+
     /// Refuses all that wait and all that come.
     pub(crate) fn close(&self) {
         let mut state = self.state();
@@ -288,4 +294,131 @@ impl Drop for Ticket {
 
 fn stopping() -> Fault {
     LimitFault::Stopping { retry_after_ms: RETRY_AFTER_MS }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::ResourceNumber;
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[derive(Debug, Default)]
+    struct Clock(AtomicU64);
+
+    impl Ambient for Clock {
+        fn now_ms(&self) -> u64 {
+            self.0.load(Ordering::SeqCst)
+        }
+
+        fn fill_random(&self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+
+    fn caller(number: u32) -> Caller {
+        Caller::Permission(ResourceNumber(number))
+    }
+
+    fn admission(running_max: usize, waiting_max: usize) -> (Arc<Admission>, Arc<Clock>) {
+        let clock = Arc::new(Clock::default());
+        let bounds = AdmissionBounds {
+            waiting_max,
+            waiting_per_caller_max: 2,
+            ..AdmissionBounds::of_threads(running_max)
+        };
+        (Admission::new(bounds, Arc::clone(&clock) as Arc<dyn Ambient>), clock)
+    }
+
+    async fn is_waiting(future: std::pin::Pin<&mut impl Future>) -> bool {
+        let mut future = future;
+        std::future::poll_fn(|context| std::task::Poll::Ready(future.as_mut().poll(context).is_pending()))
+            .await
+    }
+
+    #[tokio::test]
+    async fn a_free_place_goes_to_who_has_used_least() {
+        let (admission, clock) = admission(2, 10);
+        let (one, other, third) = (caller(1), caller(2), caller(3));
+        let long = admission.try_enter(&one).unwrap();
+        let short = admission.try_enter(&other).unwrap();
+        assert!(admission.try_enter(&third).is_none());
+        clock.0.store(5_000, Ordering::SeqCst);
+        let mut busy = pin!(admission.enter(&one));
+        assert!(is_waiting(busy.as_mut()).await);
+        drop(long);
+        // There is room, and nobody else has asked.
+        let again = busy.await.unwrap();
+        let (mut busy, mut fresh) = (pin!(admission.enter(&one)), pin!(admission.enter(&third)));
+        assert!(is_waiting(busy.as_mut()).await && is_waiting(fresh.as_mut()).await);
+        drop(again);
+        // It came later, but for a caller who has used nothing.
+        let fresh = fresh.await.unwrap();
+        assert!(is_waiting(busy.as_mut()).await);
+        drop((short, fresh));
+        busy.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_was_used_is_forgotten_in_time() {
+        let mut usage = Usage { used_ms: 8_000, ..Usage::default() };
+        usage.halve(HALF_LIFE_MS - 1);
+        assert_eq!(usage.used_ms, 8_000);
+        usage.halve(2 * HALF_LIFE_MS);
+        assert_eq!(usage.used_ms, 2_000);
+        usage.halve(u64::MAX);
+        assert_eq!(usage.used_ms, 0);
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_leaves_no_trace() {
+        let (admission, _) = admission(2, 10);
+        let one = caller(1);
+        let held = admission.try_enter(&one).unwrap();
+        {
+            let mut waiting = pin!(admission.enter(&one));
+            assert!(is_waiting(waiting.as_mut()).await);
+            assert_eq!(admission.state().waiting.len(), 1);
+        }
+        assert!(admission.state().waiting.is_empty());
+        assert_eq!(admission.state().callers[&one].waiting, 0);
+        drop(held);
+        assert_eq!(admission.state().running, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn queue_and_patience_are_bounded() {
+        let (admission, _) = admission(2, 3);
+        let (one, other) = (caller(1), caller(2));
+        let _held = (admission.try_enter(&one).unwrap(), admission.try_enter(&other).unwrap());
+        let (mut first, mut second) = (pin!(admission.enter(&one)), pin!(admission.enter(&one)));
+        assert!(is_waiting(first.as_mut()).await && is_waiting(second.as_mut()).await);
+        // Too many of one caller, then too many of all.
+        let refused = admission.enter(&one).await;
+        assert!(matches!(refused, Err(Fault::Limit(LimitFault::Busy { .. }))), "{refused:?}");
+        let third = caller(3);
+        let mut waiting = pin!(admission.enter(&third));
+        assert!(is_waiting(waiting.as_mut()).await);
+        let refused = admission.enter(&caller(4)).await;
+        assert!(matches!(refused, Err(Fault::Limit(LimitFault::Overloaded { .. }))), "{refused:?}");
+        // One waits for its own work to end, the other one for that of others.
+        let refused = first.await;
+        assert!(matches!(refused, Err(Fault::Limit(LimitFault::Busy { .. }))), "{refused:?}");
+        let refused = waiting.await;
+        assert!(matches!(refused, Err(Fault::Limit(LimitFault::Overloaded { .. }))), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn nothing_begins_once_closed() {
+        let (admission, _) = admission(2, 10);
+        let one = caller(1);
+        let held = admission.try_enter(&one).unwrap();
+        let mut waiting = pin!(admission.enter(&one));
+        assert!(is_waiting(waiting.as_mut()).await);
+        admission.close();
+        for refused in [waiting.await, admission.enter(&caller(2)).await] {
+            assert!(matches!(refused, Err(Fault::Limit(LimitFault::Stopping { .. }))), "{refused:?}");
+        }
+        drop(held);
+    }
 }

@@ -157,6 +157,11 @@ impl Engine {
         Ok(engine)
     }
 
+    /// Queries that go on apart from other requests because they take long, and those that wait for their turn there.
+    pub fn long_queries(&self) -> (usize, usize) {
+        self.isolation.under_way()
+    }
+
     /// Stops all queries under way, which are refused with a word on when to try again, and lets none begin that takes
     /// long: for a server that stops.
     pub fn stop_queries(&self) {

@@ -61,6 +61,11 @@ impl Isolation {
         }
     }
 
+    /// How much goes on apart from the threads of requests, and how much waits for that.
+    pub(crate) fn under_way(&self) -> (usize, usize) {
+        self.admission.under_way()
+    }
+
     /// Stops everything, for good.
     pub(crate) fn stop(&self) {
         self.stop_all.store(true, Ordering::Relaxed);

@@ -9,6 +9,9 @@ use value::Value;
 use crate::meter::{ROW_STEPS, steps_of_bytes};
 use crate::{Budget, EvalFault, Meter, Patterns, Steps};
 
+/// Bytes that are not counted.
+const FEW_BYTES: usize = 256;
+
 /// When an evaluation must be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline {
@@ -80,10 +83,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Counts the steps that it takes to look at so many bytes.
+    /// Counts the steps that it takes to look at so many bytes. Few are not counted: the row that they are in was.
     #[inline]
     pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), EvalFault> {
-        self.charge(steps_of_bytes(bytes))
+        if bytes <= FEW_BYTES { Ok(()) } else { self.charge(steps_of_bytes(bytes)) }
     }
 
     #[cold]

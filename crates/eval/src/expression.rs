@@ -115,7 +115,9 @@ impl<'a> Frame<'a> {
     /// Counts what it takes to weigh and copy a value.
     #[inline]
     fn charge_copy(self, value: &Computed<'_>) -> Result<(), EvalFault> {
-        self.context.charge_bytes(value.as_ref().extent())
+        let value = value.as_ref();
+        self.context.charge_bytes(value.extent())?;
+        self.context.charge(value.len())
     }
 
     /// The truth value of an expression; whatever is no boolean acts like undefined.

@@ -163,7 +163,9 @@ async fn add_documents(
             collector.add(layer, row, item)?;
             Ok(ControlFlow::Continue(()))
         })?;
-        task.rest_if_due().await?;
+        if task.meter.is_due() {
+            task.rest().await?;
+        }
     }
     Ok(())
 }
@@ -216,7 +218,9 @@ pub(crate) async fn over_rows(
         let begun = Instant::now();
         for (position, value) in chunk {
             add(position, value.as_ref())?;
-            task.rest_if_due().await?;
+            if task.meter.is_due() {
+                task.rest().await?;
+            }
         }
         metrics.evaluation_time += begun.elapsed();
         task.rest().await?;

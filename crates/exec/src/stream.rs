@@ -299,7 +299,9 @@ impl Stream {
             if is_enough {
                 break;
             }
-            task.rest_if_due().await?;
+            if task.meter.is_due() {
+                task.rest().await?;
+            }
         }
         metrics.evaluation_time += begun.elapsed();
         Ok(is_enough.then_some(position))

@@ -179,11 +179,6 @@ impl Task {
         rest(&self.meter).await
     }
 
-    /// The same only where the work is due to be moved.
-    pub(crate) async fn rest_if_due(&self) -> Result<(), Fault> {
-        rest_if_due(&self.meter).await
-    }
-
     /// Whether it is time to give what there is.
     pub(crate) fn is_late(&self) -> bool {
         self.ambient.now_ms() >= self.patience_end_ms

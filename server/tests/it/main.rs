@@ -8,6 +8,7 @@ mod hostile;
 mod http2;
 mod identity;
 mod process;
+mod queries;
 mod secrets;
 mod serving;
 mod tls;

@@ -13,7 +13,8 @@ pub(crate) use go::go_suite;
 pub(crate) use java::java_suite;
 pub(crate) use node::{browser_suite, javascript_suite};
 pub(crate) use python::{
-    disk_command, disk_full, driver_suite, histories, histories_command, kill, kill_command, python_suite,
+    disk_command, disk_full, driver_suite, histories, histories_command, hostile, hostile_command, kill,
+    kill_command, python_suite,
 };
 pub(crate) use rust_sdk::rust_sdk_suite;
 

@@ -1,4 +1,4 @@
-//! The packages in Python: the SDK's suite and the drivers that kill the server and fill its disk.
+//! The packages in Python: the SDK's suite and the drivers that kill the server, fill its disk and ask too much of it.
 
 use super::{SERVER_VARIABLE, apt, server};
 use crate::run::{self, cargo, command, works};
@@ -25,6 +25,11 @@ pub(crate) fn disk_command(root: &Path) -> Result<Command, String> {
     python(root, &["-m", "disk"])
 }
 
+/// The driver whose clients ask for too much.
+pub(crate) fn hostile_command(root: &Path) -> Result<Command, String> {
+    python(root, &["-m", "hostile"])
+}
+
 /// The driver that records what racing clients see and has it judged.
 pub(crate) fn histories_command(root: &Path, arguments: &[&str]) -> Result<Command, String> {
     run::plain(cargo(root, &["build", "--package", "perihelion-sim"]))?;
@@ -44,6 +49,11 @@ pub(crate) fn histories(root: &Path, arguments: &[String]) -> Result<(), String>
 pub(crate) fn kill(root: &Path, arguments: &[String]) -> Result<(), String> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     run::plain(kill_command(root, &arguments)?)
+}
+
+/// `cargo xtask hostile`.
+pub(crate) fn hostile(root: &Path) -> Result<(), String> {
+    run::plain(hostile_command(root)?)
 }
 
 /// `cargo xtask disk-full`.

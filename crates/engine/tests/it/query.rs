@@ -12,7 +12,12 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-fn request(sql: &str, scope: Scope, items_max: usize, continuation: Option<String>) -> QueryRequest {
+pub(crate) fn request(
+    sql: &str,
+    scope: Scope,
+    items_max: usize,
+    continuation: Option<String>,
+) -> QueryRequest {
     let query = sql::lower(&sql::parse(sql).unwrap(), &sql::Parameters::none()).unwrap();
     let computed = Arc::from([]);
     QueryRequest {

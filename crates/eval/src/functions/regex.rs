@@ -44,8 +44,11 @@ fn pattern(call: Call<'_>) -> Result<Option<Arc<Regex>>, EvalFault> {
 /// Bytes of a text that are compared with a pattern in a step, at worst.
 const BYTES_PER_STEP: usize = 4;
 
+/// A text and the pattern that it is compared with.
+type Comparison<'a> = (Cow<'a, str>, Arc<Regex>);
+
 /// The text and the pattern of a call.
-fn text_and_pattern<'a>(call: Call<'a>) -> Result<Option<(Cow<'a, str>, Arc<Regex>)>, EvalFault> {
+fn text_and_pattern(call: Call<'_>) -> Result<Option<Comparison<'_>>, EvalFault> {
     let text = defined!(call.text(0));
     let pattern = defined!(pattern(call));
     call.charge(text.len() / BYTES_PER_STEP)?;

@@ -1,7 +1,8 @@
 //! Every bound from both sides, on a stack no larger than that of a worker thread.
 
 use eval::{
-    Budget, Context, DocumentRow, EXPRESSION_DEPTH_MAX, EvalFault, Row, VALUE_WEIGHT_MAX, evaluate, run,
+    Budget, Context, DocumentRow, EXPRESSION_DEPTH_MAX, EvalFault, Meter, Row, VALUE_WEIGHT_MAX, evaluate,
+    run,
 };
 use plan::query::{Expression, Function, Query, SlotId, SubqueryKind, UnaryOperator};
 use value::{Document, Value};
@@ -122,5 +123,58 @@ fn deep_values_are_walked_safely() {
         let expression = text::expression(text);
         let found = evaluate(&context, &expression, Row::of_document(&slots, 1)).unwrap();
         assert_eq!(found.and_then(|value| value.as_bool()), Some(true), "{text}");
+    }
+}
+
+/// Work that a few letters of a query can ask for; each must be counted by its size, or nobody can stop it.
+#[test]
+fn work_is_counted_by_its_size() {
+    let line = |west: usize| {
+        let points: Vec<String> = (0..2000).map(|at| format!("[{},{}]", west + at / 100, at % 80)).collect();
+        format!(r#"{{"type":"LineString","coordinates":[{}]}}"#, points.join(","))
+    };
+    let json = format!(
+        r#"{{"text":"{}","words":"{}","numbers":[{}],"line":{},"other":{}}}"#,
+        "a".repeat(1 << 20),
+        "word ".repeat(20_000),
+        (0..20_000).map(|number| number.to_string()).collect::<Vec<_>>().join(","),
+        line(0),
+        line(100),
+    );
+    let document = Document::from_json(json.as_bytes()).unwrap();
+    let ambient = Still::default();
+    let steps_max = 10_000;
+    for sql in [
+        "(SELECT VALUE COUNT(1) FROM a IN c.numbers)",
+        "EXISTS(SELECT VALUE a FROM a IN c.numbers WHERE a < 0)",
+        "ARRAY_CONTAINS(c.numbers, -1)",
+        "ARRAY_CONTAINS_ANY(c.numbers, -1, -2)",
+        "SetUnion(c.numbers, c.numbers)",
+        "ARRAY_CONCAT(c.numbers, c.numbers)",
+        "c.text = c.text",
+        "CONTAINS(c.text, 'b')",
+        "UPPER(c.text)",
+        "c.text || 'b'",
+        "c.text LIKE '%_b_%'",
+        "REPLACE(c.text, 'a', 'b')",
+        "RegexMatch(c.text, 'b')",
+        "RegexMatch('b', '(\\\\w{9}){9}')",
+        "FullTextContains(c.words, 'word word none')",
+        "FullTextContains(c.words, {term: 'wodr', distance: 2})",
+        "ST_DISTANCE(c.line, c.other)",
+        "ST_INTERSECTS(c.line, c.other)",
+        "[c.text, c.text]",
+        "{a: c.numbers}",
+    ] {
+        let expression = text::expression(sql);
+        let context = Context::new(&ambient, roomy()).with_meter(Meter::bounded(steps_max));
+        let slots = [document.root()];
+        let outcome = evaluate(&context, &expression, Row::of_document(&slots, 1));
+        assert_eq!(outcome.err(), Some(EvalFault::StepsExceeded { steps_max }), "{sql}");
+        // And whoever has stopped it gets no result of it.
+        let context = Context::new(&ambient, roomy());
+        context.meter.stop();
+        let outcome = evaluate(&context, &expression, Row::of_document(&slots, 1));
+        assert_eq!(outcome.err(), Some(EvalFault::Stopped), "{sql}");
     }
 }

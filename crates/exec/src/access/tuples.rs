@@ -59,7 +59,9 @@ impl Grouping<'_> {
         let mut made = 0_u64;
         // The terms of a piece are turned round at once.
         self.task.meter.expect(self.counting.count.saturating_mul(TURN_STEPS));
-        self.task.rest_if_due().await?;
+        if self.task.meter.is_due() {
+            self.task.rest().await?;
+        }
         for piece in 0..self.counting.index.piece_count() {
             let within = self.counting.within.as_ref();
             let Some(columns) = self.counting.index.columns(piece, &index_paths, within).await? else {

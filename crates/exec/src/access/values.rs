@@ -166,7 +166,9 @@ impl Grouping<'_> {
                     take(row, item)?;
                     Ok(ControlFlow::Continue(()))
                 })?;
-                self.task.rest_if_due().await?;
+                if self.task.meter.is_due() {
+                    self.task.rest().await?;
+                }
             }
             self.task.rest().await?;
         }

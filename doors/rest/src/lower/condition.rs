@@ -10,8 +10,15 @@ use std::sync::Arc;
 /// What makes a query of a condition.
 const BEGINNING: &str = "SELECT VALUE 1 ";
 
+/// Most bytes of a condition. It is read beside other requests and evaluated while nobody else writes, and a batch can
+/// have a hundred of them.
+const CONDITION_BYTES_MAX: usize = 16 * 1024;
+
 /// What a condition asks of a document of `container`.
 pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, Fault> {
+    if text.len() > CONDITION_BYTES_MAX {
+        return Err(bad(&format!("the condition of a patch has at most {CONDITION_BYTES_MAX} bytes")).into());
+    }
     let first = text.trim_start().get(..4).unwrap_or_default();
     if !first.eq_ignore_ascii_case("from") {
         return Err(bad("the condition of a patch begins with FROM").into());

@@ -61,15 +61,40 @@ fn polygon_area(polygon: &Polygon) -> f64 {
         - polygon.holes.iter().map(|hole| ring_area(hole, true).abs()).sum::<f64>()
 }
 
+/// What it takes to compare two positions or edges.
+const POSITION_STEPS: usize = 2;
+
+/// Counts what it takes to compare one position or edge with all of a geometry.
+fn charge_one(call: Call<'_>, positions: usize) -> Result<(), EvalFault> {
+    call.charge(positions.saturating_mul(POSITION_STEPS))
+}
+
+/// Whether one of some positions or edges passes a test against something of so many positions.
+fn any<T>(
+    call: Call<'_>,
+    items: impl IntoIterator<Item = T>,
+    positions: usize,
+    test: impl Fn(T) -> bool,
+) -> Result<bool, EvalFault> {
+    for item in items {
+        charge_one(call, positions)?;
+        if test(item) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Metres between the nearest points; 0 where the geometries meet.
 pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
     let left = defined!(geometry(call, 0));
     let right = defined!(geometry(call, 1));
-    if meet(&left, &right) {
+    if meet(call, &left, &right)? {
         return Ok(Some(Value::Int64(0).into()));
     }
-    let nearest = nearest_points(&left, &right).into_iter().chain(nearest_points(&right, &left));
-    let nearest = nearest.min_by(|one, other| {
+    let forth = nearest_points(call, &left, &right)?;
+    let back = nearest_points(call, &right, &left)?;
+    let nearest = forth.into_iter().chain(back).min_by(|one, other| {
         sphere::chord_squared(one.0, one.1).total_cmp(&sphere::chord_squared(other.0, other.1))
     });
     let Some((from, to)) = nearest else {
@@ -80,9 +105,16 @@ pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(double_value(metres).into()))
 }
 
+/// A vertex and a point of another geometry.
+type Pair = (Vector, Vector);
+
 /// The nearest pair of a vertex of one geometry and a point of the other.
-fn nearest_points(vertices_of: &Geometry, other: &Geometry) -> Option<(Vector, Vector)> {
-    let mut nearest: Option<(Vector, Vector)> = None;
+fn nearest_points(
+    call: Call<'_>,
+    vertices_of: &Geometry,
+    other: &Geometry,
+) -> Result<Option<Pair>, EvalFault> {
+    let mut nearest: Option<Pair> = None;
     let mut offer = |vertex: Vector, point: Vector| {
         let is_nearer = nearest.is_none_or(|(vertex_before, point_before)| {
             sphere::chord_squared(vertex, point) < sphere::chord_squared(vertex_before, point_before)
@@ -91,7 +123,9 @@ fn nearest_points(vertices_of: &Geometry, other: &Geometry) -> Option<(Vector, V
             nearest = Some((vertex, point));
         }
     };
+    let positions = vertices(other).count();
     for vertex in vertices(vertices_of).map(|position| sphere::vector(*position)) {
+        charge_one(call, positions)?;
         if let Geometry::Points(points) = other {
             points.iter().for_each(|point| offer(vertex, sphere::vector(*point)));
         }
@@ -99,49 +133,70 @@ fn nearest_points(vertices_of: &Geometry, other: &Geometry) -> Option<(Vector, V
             sphere::arcs(line).for_each(|(from, to)| offer(vertex, sphere::nearest_on_arc(vertex, from, to)));
         }
     }
-    nearest
+    Ok(nearest)
 }
 
 /// Whether the first lies in the second.
 pub(super) fn within(call: Call<'_>) -> Outcome<'_> {
     let inner = defined!(geometry(call, 0));
     let outer = defined!(geometry(call, 1));
-    let is_within = match &inner {
-        Geometry::Points(points) => points.iter().all(|point| is_point_in(*point, &outer)),
-        Geometry::Lines(inner_lines) => inner_lines.iter().all(|line| match &outer {
-            Geometry::Points(_) => false,
-            Geometry::Lines(outer_lines) => outer_lines.iter().any(|outer| is_line_on(line, outer)),
-            Geometry::Polygons(polygons) => polygons.iter().any(|polygon| is_line_in(line, polygon)),
-        }),
-        Geometry::Polygons(inner_polygons) => inner_polygons.iter().all(|inner| match &outer {
-            Geometry::Points(_) | Geometry::Lines(_) => false,
-            Geometry::Polygons(polygons) => polygons.iter().any(|outer| is_polygon_in(inner, outer)),
-        }),
+    let positions = vertices(&outer).count();
+    let is_within = match (&inner, &outer) {
+        (Geometry::Points(points), _) => !any(call, points, positions, |point| !is_point_in(*point, &outer))?,
+        (Geometry::Lines(inner), Geometry::Lines(outer)) => {
+            each_in_some(inner, outer, |line, outer| is_line_on(call, line, outer))?
+        }
+        (Geometry::Lines(inner), Geometry::Polygons(outer)) => {
+            each_in_some(inner, outer, |line, polygon| is_line_in(call, line, polygon))?
+        }
+        (Geometry::Polygons(inner), Geometry::Polygons(outer)) => {
+            each_in_some(inner, outer, |inner, outer| is_polygon_in(call, inner, outer))?
+        }
+        (Geometry::Lines(_), Geometry::Points(_))
+        | (Geometry::Polygons(_), Geometry::Points(_) | Geometry::Lines(_)) => false,
     };
     Ok(Some(is_within.into()))
+}
+
+/// Whether each of the first lies in one of the second.
+fn each_in_some<I, O>(
+    inner: &[I],
+    outer: &[O],
+    is_in: impl Fn(&I, &O) -> Result<bool, EvalFault>,
+) -> Result<bool, EvalFault> {
+    for one in inner {
+        let mut is_inside = false;
+        for other in outer {
+            is_inside = is_in(one, other)?;
+            if is_inside {
+                break;
+            }
+        }
+        if !is_inside {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the two have a point in common.
 pub(super) fn intersects(call: Call<'_>) -> Outcome<'_> {
     let left = defined!(geometry(call, 0));
     let right = defined!(geometry(call, 1));
-    Ok(Some(meet(&left, &right).into()))
+    Ok(Some(meet(call, &left, &right)?.into()))
 }
 
-fn meet(left: &Geometry, right: &Geometry) -> bool {
-    let meet_at_edges = || {
-        lines(left).any(|line| {
-            sphere::arcs(line).any(|(from, to)| {
-                lines(right).any(|other| {
-                    sphere::arcs(other)
-                        .any(|(other_from, other_to)| sphere::arcs_touch(from, to, other_from, other_to))
-                })
-            })
+fn meet(call: Call<'_>, left: &Geometry, right: &Geometry) -> Result<bool, EvalFault> {
+    let (of_left, of_right) = (vertices(left).count(), vertices(right).count());
+    let touches = |(from, to): (Vector, Vector)| {
+        lines(right).any(|line| {
+            sphere::arcs(line)
+                .any(|(other_from, other_to)| sphere::arcs_touch(from, to, other_from, other_to))
         })
     };
-    vertices(left).any(|position| is_point_in(*position, right))
-        || vertices(right).any(|position| is_point_in(*position, left))
-        || meet_at_edges()
+    Ok(any(call, vertices(left), of_right, |position| is_point_in(*position, right))?
+        || any(call, vertices(right), of_left, |position| is_point_in(*position, left))?
+        || any(call, lines(left).flat_map(|line| sphere::arcs(line)), of_right, touches)?)
 }
 
 fn is_point_in(point: Position, geometry: &Geometry) -> bool {
@@ -160,30 +215,35 @@ fn is_point_in(point: Position, geometry: &Geometry) -> bool {
     }
 }
 
-fn is_line_on(line: &[Position], outer: &[Position]) -> bool {
+fn is_line_on(call: Call<'_>, line: &[Position], outer: &[Position]) -> Result<bool, EvalFault> {
+    let positions = outer.len();
     let outer = Geometry::Lines(vec![outer.to_vec()]);
-    probes(line).into_iter().all(|position| is_point_in(position, &outer))
+    Ok(!any(call, probes(line), positions, |position| !is_point_in(position, &outer))?)
 }
 
 /// All vertices and the middles of edges lie in the polygon, and no edge crosses a ring.
-fn is_line_in(line: &[Position], polygon: &Polygon) -> bool {
-    let is_in = |position| sphere::side(polygon, position) != Side::Outside;
-    let crosses = || {
-        sphere::arcs(line).any(|(from, to)| {
-            rings(polygon).any(|ring| {
-                sphere::arcs(ring)
-                    .any(|(other_from, other_to)| sphere::arcs_cross(from, to, other_from, other_to))
-            })
+fn is_line_in(call: Call<'_>, line: &[Position], polygon: &Polygon) -> Result<bool, EvalFault> {
+    let positions = rings(polygon).map(Vec::len).sum();
+    let is_out = |position| sphere::side(polygon, position) == Side::Outside;
+    let crosses = |(from, to): (Vector, Vector)| {
+        rings(polygon).any(|ring| {
+            sphere::arcs(ring)
+                .any(|(other_from, other_to)| sphere::arcs_cross(from, to, other_from, other_to))
         })
     };
-    probes(line).into_iter().all(is_in) && !crosses()
+    Ok(!any(call, probes(line), positions, is_out)? && !any(call, sphere::arcs(line), positions, crosses)?)
 }
 
 /// Its rings lie in the other polygon, and no hole of that opens inside it.
-fn is_polygon_in(inner: &Polygon, outer: &Polygon) -> bool {
-    let has_no_gap =
-        |ring: &Vec<Position>| ring.iter().all(|position| sphere::side(inner, *position) != Side::Inside);
-    rings(inner).all(|ring| is_line_in(ring, outer)) && rings(outer).all(has_no_gap)
+fn is_polygon_in(call: Call<'_>, inner: &Polygon, outer: &Polygon) -> Result<bool, EvalFault> {
+    for ring in rings(inner) {
+        if !is_line_in(call, ring, outer)? {
+            return Ok(false);
+        }
+    }
+    let positions = rings(inner).map(Vec::len).sum();
+    let is_gap = |position: &Position| sphere::side(inner, *position) == Side::Inside;
+    Ok(!any(call, rings(outer).flatten(), positions, is_gap)?)
 }
 
 /// Vertices and middles of edges.
