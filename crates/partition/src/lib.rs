@@ -32,5 +32,6 @@ pub use partition::{
 };
 pub use record::stored_document;
 pub use shape::{ContainerShape, CurrentShape};
+pub use staging::{TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
 pub use storage::{commit_fault, read_fault};
 pub use view::{NumberPage, NumberScan, PartitionView, RecordPage, RecordScan};

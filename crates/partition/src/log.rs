@@ -15,6 +15,8 @@ use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
 
 const ENTRY_BYTES: usize = 25;
+/// Bytes of a row of the log, its key included.
+pub(crate) const LOG_ROW_BYTES: usize = keyspace::LOG_KEY_BYTES + ENTRY_BYTES;
 
 /// What happened to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

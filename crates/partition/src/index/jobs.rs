@@ -106,7 +106,7 @@ fn groups(inputs: &[SegmentPiece]) -> Vec<Vec<SegmentPiece>> {
             }
             Some(_) | None => {
                 groups.push(vec![input.clone()]);
-                room = (SEGMENT_DOCUMENTS_MAX as u64 - 1).saturating_sub(live);
+                room = (SEGMENT_DOCUMENTS_MAX as u64).saturating_sub(live);
             }
         }
     }

@@ -39,7 +39,7 @@ pub(crate) type Changes = BTreeMap<DocumentNumber, Option<Version>>;
 /// What a batch does to the index, computed while it is on its way to the disk.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    segment: Option<SegmentPiece>,
+    segments: Vec<SegmentPiece>,
     /// Documents whose older version, if any, is dead.
     touched: Vec<DocumentNumber>,
 }
@@ -47,10 +47,14 @@ pub(crate) struct Prepared {
 impl Prepared {
     pub(crate) fn new(rules: &Arc<Rules>, changes: Changes) -> Prepared {
         let touched = changes.keys().copied().collect();
-        let versions: Vec<Version> = changes.into_values().flatten().collect();
-        let is_empty = versions.is_empty();
-        let segment = (!is_empty).then(|| SegmentPiece::new(Segment::drafted(Arc::clone(rules), versions)));
-        Prepared { segment, touched }
+        let mut versions: Vec<Version> = changes.into_values().flatten().collect();
+        let mut segments = Vec::with_capacity(versions.len().div_ceil(SEGMENT_DOCUMENTS_MAX));
+        while !versions.is_empty() {
+            let rest = versions.split_off(versions.len().min(SEGMENT_DOCUMENTS_MAX));
+            let some = std::mem::replace(&mut versions, rest);
+            segments.push(SegmentPiece::new(Segment::drafted(Arc::clone(rules), some)));
+        }
+        Prepared { segments, touched }
     }
 }
 
@@ -242,7 +246,7 @@ impl Keeper {
         for number in prepared.touched {
             self.kill(number);
         }
-        self.segments.extend(prepared.segment);
+        self.segments.extend(prepared.segments);
         self.lsn = lsn;
         self.tidy().await;
     }
@@ -357,7 +361,7 @@ impl Keeper {
         let mut group = sizes.into_values().find(|group| group.len() >= FAN_IN)?;
         group.truncate(FAN_IN);
         let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
-        (live < SEGMENT_DOCUMENTS_MAX as u64).then(|| group.into_iter().cloned().collect())
+        (live <= SEGMENT_DOCUMENTS_MAX as u64).then(|| group.into_iter().cloned().collect())
     }
 
     /// Runs of one size of which there are enough.

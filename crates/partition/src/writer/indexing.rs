@@ -1,6 +1,7 @@
 //! What the writer does about the index: makes it, keeps it at the position of the published view, publishes it.
 
 use super::Writer;
+use super::recovery::Doubt;
 use crate::head::Head;
 use crate::index::{
     self, Build, Event, Fingerprint, IndexReader, Install, Keeper, Plan, Rules, drop_run, is_damage,
@@ -158,7 +159,7 @@ impl Writer {
             tracing::warn!(partition = ?self.id, cause = %fault, "the index waits for the store");
             self.forget_index_work();
             self.index_stale = true;
-            self.doubtful = true;
+            self.doubt = Some(Doubt::Unknown);
             return;
         }
         if let Some(built) = self.built.take() {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
+mod bounds;
 mod index;
 
 use kv::{Batch, CommitMode, Durability, Store};
@@ -12,7 +13,7 @@ use partition::{
     ContainerShape, CurrentShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
     new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, Target, Transaction};
+use plan::{Condition, Item, LogicalKey, Mutation, Operation, StepFault, Target, Transaction};
 use serde_json::json;
 use std::sync::Arc;
 use value::Document;
@@ -61,9 +62,13 @@ impl Fixture {
     }
 
     async fn run(&self, mutations: Vec<Mutation>) -> Lsn {
+        self.try_run(&self.key, mutations).await.unwrap()
+    }
+
+    async fn try_run(&self, key: &LogicalKey, mutations: Vec<Mutation>) -> Result<Lsn, StepFault> {
         let operations = mutations.into_iter().map(Operation::Write).collect();
-        let transaction = Transaction { key: self.key.clone(), operations };
-        self.partition.execute(transaction).await.unwrap().lsn
+        let transaction = Transaction { key: key.clone(), operations };
+        self.partition.execute(transaction).await.map(|executed| executed.lsn)
     }
 
     async fn log(&self) -> Vec<(Lsn, LogKind, Lsn)> {
@@ -73,7 +78,13 @@ impl Fixture {
 }
 
 fn upsert(id: &str) -> Mutation {
-    let document = Document::from_json(format!(r#"{{"id":"{id}","pk":"a"}}"#).as_bytes()).unwrap();
+    padded(id, 0)
+}
+
+/// A document with so many bytes of text.
+fn padded(id: &str, pad: usize) -> Mutation {
+    let text = format!(r#"{{"id":"{id}","pk":"a","pad":"{}"}}"#, "x".repeat(pad));
+    let document = Document::from_json(text.as_bytes()).unwrap();
     Mutation::Upsert { item: Item::new(document).unwrap(), condition: Condition::None }
 }
 
