@@ -107,6 +107,14 @@ impl Head {
         self
     }
 
+    /// The stored head for a writer that began with `first` and whose last batches were refused: what it has given
+    /// since is stored, but perhaps nothing was since it began.
+    pub(crate) fn after_refusal(mut self, first: &Head) -> Head {
+        self.lsn = self.lsn.max(first.lsn);
+        self.counter = self.counter.max(first.counter);
+        self
+    }
+
     /// The head a writer leaves behind when it stops in order: nothing is reserved beyond what was given.
     pub(crate) fn closed(mut self) -> Head {
         self.lsn_reserved = self.lsn;

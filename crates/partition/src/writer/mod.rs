@@ -103,6 +103,8 @@ pub(crate) struct Writer {
     ambient: Arc<dyn Ambient>,
     published: Arc<ArcSwap<Published>>,
     state: State,
+    /// The head with which this writer began, or began again after an unknown outcome.
+    first_head: Head,
     /// At the position of the published view; `None` while there is none.
     index: Option<Keeper>,
     index_home: Home,
@@ -159,6 +161,7 @@ impl Writer {
             ambient,
             published,
             state: State::new(view.clone(), head.clone().reopened()),
+            first_head: head.clone().reopened(),
             index: None,
             index_home,
             build: None,

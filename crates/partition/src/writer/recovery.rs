@@ -1,7 +1,7 @@
 //! What the writer does when a batch was not committed: who is refused, who runs again, what the state is now.
 //!
 //! A batch that the store has refused left nothing behind, and nobody has seen its LSNs: the writer goes on from the
-//! head that is stored. After an unknown outcome it waits until the store was reopened, and goes on behind all LSNs
+//! head that is stored, or from the one it began with. After an unknown outcome it waits until the store was reopened, and goes on behind all LSNs
 //! that may have been given.
 
 use super::{InFlight, Writer};
@@ -115,8 +115,11 @@ impl Writer {
         self.consumers = load_consumers(&view, self.id).await?;
         self.settle_index(&view, &head).await?;
         let head = match self.doubt {
-            Some(Doubt::Refused) => head,
-            Some(Doubt::Unknown) | None => head.reopened(),
+            Some(Doubt::Refused) => head.after_refusal(&self.first_head),
+            Some(Doubt::Unknown) | None => {
+                self.first_head = head.reopened();
+                self.first_head.clone()
+            }
         };
         self.publish(view.clone(), &head);
         self.state = State::new(view, head);
