@@ -41,7 +41,7 @@ pub(crate) struct Head {
     pub(crate) documents: u64,
     /// Bytes of their records.
     pub(crate) bytes: u64,
-    /// The log holds no delete entry below.
+    /// The log holds no entry of a deletion or of a replaced version below.
     pub(crate) trimmed: Lsn,
 }
 

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! An entry of a version that was replaced since is dropped at once, and an entry of a deletion when the log is
-//! trimmed, but only below the least position of all registered consumers.
+//! trimmed, but only below the least position of all registered consumers. What was kept for a consumer is dropped
+//! when the log is trimmed after the consumer has passed it.
 
 use crate::keyspace::{self, META, PartitionId};
 use crate::storage::{damaged, read_fault};

@@ -197,7 +197,8 @@ impl PhysicalPartition {
         self.ask(|reply| Command::SetConsumer { name, lsn, reply }).await?
     }
 
-    /// Drops entries of deletions that every consumer has passed, a bounded number; tells whether there are more.
+    /// Drops entries of deletions and of replaced versions that every consumer has passed, a bounded number; returns
+    /// whether there are more.
     pub async fn trim_log(&self) -> Result<bool, Fault> {
         self.ask(|reply| Command::Trim { reply }).await?
     }

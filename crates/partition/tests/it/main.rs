@@ -129,3 +129,28 @@ async fn the_entries_of_a_transaction_know_its_end() {
     assert!(log.iter().all(|(_, _, end)| *end == last));
     assert_eq!(log.iter().map(|(lsn, ..)| last.0 - lsn.0).collect::<Vec<_>>(), [2, 1, 0]);
 }
+
+/// Trimming dropped the entries of deletions only: what was kept for a slow consumer stayed for ever.
+#[tokio::test]
+async fn what_was_kept_for_a_consumer_goes_when_it_was_read() {
+    let fixture = Fixture::new().await;
+    fixture.run(vec![upsert("1")]).await;
+    fixture.run(vec![upsert("2")]).await;
+    // The position of trimming is behind both entries when the consumer comes.
+    assert!(!fixture.partition.trim_log().await.unwrap());
+    fixture.partition.set_consumer("reader", Lsn(0)).await.unwrap();
+    let mut last = Lsn(0);
+    for _ in 0..1000 {
+        last = fixture.run(vec![upsert("1")]).await;
+    }
+    fixture.run(vec![delete("2")]).await;
+    while fixture.partition.trim_log().await.unwrap() {}
+    assert_eq!(fixture.log().await.len(), 1003, "nothing was read yet");
+    let middle = Lsn(last.0 - 500);
+    fixture.partition.set_consumer("reader", middle).await.unwrap();
+    while fixture.partition.trim_log().await.unwrap() {}
+    assert_eq!(fixture.log().await.len(), 501);
+    fixture.partition.set_consumer("reader", fixture.partition.lsn()).await.unwrap();
+    while fixture.partition.trim_log().await.unwrap() {}
+    assert_eq!(fixture.log().await, [(last, LogKind::Replace, last)]);
+}
