@@ -4,7 +4,7 @@ use super::{BATCH_BYTES_MAX, Writer};
 use crate::keyspace::{self, LOG, META, NUMBERS, PartitionId, RECORDS};
 use crate::log::LogEntry;
 use crate::record::Record;
-use crate::storage::{damaged, read_fault};
+use crate::storage::{commit_fault, damaged, read_fault};
 use bytes::Bytes;
 use kv::{Batch, Direction, ScanLimit, View};
 use model::{Fault, Lsn};
@@ -23,7 +23,7 @@ impl Writer {
             batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
         }
         batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
-        self.commit_alone(batch).await?;
+        self.commit_alone(batch).await.map_err(commit_fault)?;
         self.consumers.insert(name, lsn);
         Ok(())
     }
@@ -32,6 +32,8 @@ impl Writer {
     /// of entries and returns whether there are more.
     pub(super) async fn trim(&mut self) -> Result<bool, Fault> {
         self.wake().await?;
+        // Also where nobody writes, an index build that failed is tried again.
+        self.check_policy();
         let view = self.store.view().map_err(read_fault)?;
         // Without an index there may still be one on disk that needs the log.
         let Some(keeper) = &self.index else { return Ok(false) };
@@ -51,7 +53,7 @@ impl Writer {
         if !batch.is_empty() {
             batch.mark_shrinking();
             batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
-            self.commit_alone(batch).await?;
+            self.commit_alone(batch).await.map_err(commit_fault)?;
         }
         Ok(chunk.more)
     }

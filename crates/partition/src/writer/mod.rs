@@ -11,7 +11,7 @@ mod indexing;
 mod recovery;
 
 pub(crate) use self::indexing::IndexProgress;
-use self::indexing::news;
+use self::indexing::{FailedBuild, news};
 use self::recovery::Doubt;
 use crate::cache::RecordCache;
 use crate::evaluate::evaluate;
@@ -113,8 +113,8 @@ pub(crate) struct Writer {
     /// One that was made and waits for a moment without batches in flight.
     built: Option<Keeper>,
     progress: Arc<IndexProgress>,
-    /// Batches to wait for before an index is tried again.
-    build_pause: u32,
+    /// The last index build, if it failed.
+    build_failed: Option<FailedBuild>,
     /// Runs that wait for a moment without batches in flight.
     installing: Option<Install>,
     /// Numbers of runs below may be in use.
@@ -167,7 +167,7 @@ impl Writer {
             build: None,
             built: None,
             progress,
-            build_pause: 0,
+            build_failed: None,
             installing: None,
             run_next: 0,
             discarded: Vec::new(),
@@ -269,6 +269,7 @@ impl Writer {
                 let _ = reply.send(self.set_consumer(name, lsn).await);
             }
             Command::Trim { reply } => {
+                self.check_policy();
                 let _ = reply.send(self.trim().await);
             }
             Command::Reshape => self.check_policy(),
@@ -473,7 +474,7 @@ impl Writer {
     }
 
     /// Commits rows that stand alone, with nothing in flight.
-    async fn commit_alone(&mut self, batch: Batch) -> Result<(), Fault> {
+    async fn commit_alone(&mut self, batch: Batch) -> Result<(), CommitFault> {
         self.batch_last += 1;
         match self.store.submit(&self.lane, batch, Durability::Sync).await {
             Ok(view) => {
@@ -483,7 +484,7 @@ impl Writer {
             }
             Err(fault) => {
                 self.begin_doubt(Doubt::of(&fault)).await;
-                Err(commit_fault(fault))
+                Err(fault)
             }
         }
     }
@@ -494,7 +495,7 @@ impl Writer {
         let mut batch = Batch::default();
         batch.mark_shrinking();
         batch.put(META, keyspace::head_key(self.id), self.state.head.clone().closed().encode());
-        self.commit_alone(batch).await
+        self.commit_alone(batch).await.map_err(commit_fault)
     }
 
     async fn drain(&mut self) {

@@ -16,14 +16,28 @@ use partition::{
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, StepFault, Target, Transaction};
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use value::Document;
 
+/// A clock that stands until the test moves it.
 #[derive(Debug)]
-struct Still;
+struct TestClock(AtomicU64);
 
-impl Ambient for Still {
+impl Default for TestClock {
+    fn default() -> TestClock {
+        TestClock(AtomicU64::new(1_700_000_000_000))
+    }
+}
+
+impl TestClock {
+    fn advance_ms(&self, milliseconds: u64) {
+        self.0.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+}
+
+impl Ambient for TestClock {
     fn now_ms(&self) -> u64 {
-        1_700_000_000_000
+        self.0.load(Ordering::SeqCst)
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
@@ -51,7 +65,7 @@ impl Fixture {
         let surroundings = Surroundings {
             store,
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
-            ambient: Arc::new(Still),
+            ambient: Arc::new(TestClock::default()),
             durability: Durability::Sync,
             index: IndexMemory::new(IndexOptions::default()),
         };
