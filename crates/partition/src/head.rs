@@ -35,7 +35,7 @@ pub(crate) struct Head {
     pub(crate) counter: u64,
     /// Counts up to here may have been given.
     counter_reserved: u64,
-    /// The latest write's time in seconds: `_ts` never goes back.
+    /// The last write's time in seconds.
     pub(crate) ts: u64,
     /// Documents, expired ones included until they are swept.
     pub(crate) documents: u64,

@@ -4,6 +4,7 @@
 
 mod audit;
 mod cache;
+mod clock;
 mod evaluate;
 mod expiry;
 mod filter;

@@ -3,6 +3,7 @@
 //! Writes go to the writer's queue; reads take the published view. Knows nothing of other partitions.
 
 use crate::cache::{Probe, RecordCache};
+use crate::clock::PartitionClock;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{IndexFinding, IndexMemory, audit_index};
@@ -72,6 +73,7 @@ pub struct PhysicalPartition {
     published: Arc<ArcSwap<Published>>,
     commands: mpsc::Sender<Command>,
     progress: Arc<IndexProgress>,
+    clock: Arc<PartitionClock>,
     surroundings: Surroundings,
 }
 
@@ -90,6 +92,7 @@ impl PhysicalPartition {
         let view = surroundings.store.view().map_err(read_fault)?;
         let published = Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default())));
         let progress = Arc::new(IndexProgress::default());
+        let clock = Arc::new(PartitionClock::new(spec.id, Arc::clone(&surroundings.ambient)));
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writer = Writer::new(
             surroundings.clone(),
@@ -97,11 +100,12 @@ impl PhysicalPartition {
             Arc::clone(&shape),
             Arc::clone(&published),
             Arc::clone(&progress),
+            Arc::clone(&clock),
             view,
         )
         .await?;
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition { spec, shape, published, commands, progress, surroundings })
+        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, surroundings })
     }
 
     /// Which partition this is.
@@ -134,7 +138,7 @@ impl PhysicalPartition {
             partition: self.spec.id,
             shape,
             lsn: published.lsn,
-            now: self.surroundings.ambient.now_seconds(),
+            now: self.clock.now(),
         })
     }
 
@@ -168,8 +172,7 @@ impl PhysicalPartition {
                 (record, view.lsn())
             }
         };
-        let now = self.surroundings.ambient.now_seconds();
-        if record.is_expired(self.shape.load().default_ttl, now) {
+        if record.is_expired(self.shape.load().default_ttl, self.clock.now()) {
             return Err(MissingFault::Resource.into());
         }
         let charge = Charge::read(record.document.bytes().len());

@@ -28,10 +28,8 @@ pub const TRANSACTION_DOCUMENTS_MAX: usize = 65_535;
 pub(crate) struct Context<'a> {
     pub(crate) partition: PartitionId,
     pub(crate) shape: &'a ContainerShape,
-    /// The second at which expiry is judged.
+    /// The second at which expiry is judged and versions are written.
     pub(crate) now: u64,
-    /// The time of the versions written.
-    pub(crate) ts: u64,
     /// Log entries at or below are read by every consumer.
     pub(crate) lsn_consumed: Lsn,
     /// Time and chance, for filters that ask for them.
@@ -92,7 +90,7 @@ impl<'a> Staging<'a> {
             self.put(LOG, keyspace::log_key(self.context.partition, lsn), entry.encode());
         }
         if !self.rows.is_empty() {
-            self.head.ts = self.context.ts;
+            self.head.ts = self.context.now;
         }
         Accepted { rows: self.rows, bytes: self.bytes, changes: self.changes, head: self.head }
     }
@@ -200,7 +198,7 @@ impl<'a> Staging<'a> {
             number,
             lsn: self.head.lsn,
             ordinal: self.context.partition.ordinal,
-            ts: self.context.ts,
+            ts: self.context.now,
             ttl: item.ttl(),
             document: item.document().clone(),
         }
@@ -239,7 +237,7 @@ impl<'a> Staging<'a> {
 
     fn note(&mut self, kind: LogKind, number: DocumentNumber) {
         let lsn = self.head.lsn;
-        self.log.push((lsn, LogEntry { kind, number, ts: self.context.ts, lsn_last: lsn }));
+        self.log.push((lsn, LogEntry { kind, number, ts: self.context.now, lsn_last: lsn }));
     }
 
     fn unique_rows(&self, document: &Document) -> Vec<Bytes> {

@@ -14,6 +14,7 @@ pub(crate) use self::indexing::IndexProgress;
 use self::indexing::{FailedBuild, news};
 use self::recovery::Doubt;
 use crate::cache::RecordCache;
+use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
 use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
@@ -101,6 +102,7 @@ pub(crate) struct Writer {
     cache: Arc<RecordCache>,
     durability: Durability,
     ambient: Arc<dyn Ambient>,
+    clock: Arc<PartitionClock>,
     published: Arc<ArcSwap<Published>>,
     state: State,
     /// The head with which this writer began, or began again after an unknown outcome.
@@ -143,10 +145,12 @@ impl Writer {
         shape: Arc<CurrentShape>,
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
+        clock: Arc<PartitionClock>,
         view: View,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
         let head = Head::load(&view, id).await?;
+        clock.begin_at(head.ts);
         let consumers = load_consumers(&view, id).await?;
         let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
         let index_home = Home { store: store.clone(), partition: id, memory };
@@ -159,6 +163,7 @@ impl Writer {
             cache,
             durability,
             ambient,
+            clock,
             published,
             state: State::new(view.clone(), head.clone().reopened()),
             first_head: head.clone().reopened(),
@@ -264,12 +269,12 @@ impl Writer {
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
             Command::Wake { reply } => {
                 let _ = reply.send(self.wake().await);
+                self.check_policy();
             }
             Command::SetConsumer { name, lsn, reply } => {
                 let _ = reply.send(self.set_consumer(name, lsn).await);
             }
             Command::Trim { reply } => {
-                self.check_policy();
                 let _ = reply.send(self.trim().await);
             }
             Command::Reshape => self.check_policy(),
@@ -294,7 +299,7 @@ impl Writer {
         }
         self.check_policy();
         let number = self.batch_last + 1;
-        let now = self.ambient.now_seconds();
+        let now = self.clock.now();
         let full = full_fault(&self.store);
         let mut batch_rows = Rows::new();
         let mut batch_bytes = 0;
@@ -315,7 +320,6 @@ impl Writer {
                         partition: self.id,
                         shape: &shape,
                         now,
-                        ts: now.max(self.state.head.ts),
                         lsn_consumed: self.lsn_consumed(),
                         ambient: &*self.ambient,
                     };
