@@ -9,6 +9,7 @@ mod expiry;
 mod feed;
 mod harness;
 mod index;
+mod lifecycle;
 mod query;
 mod rank;
 mod small_resources;

@@ -53,7 +53,7 @@ impl Writer {
         self.index_stale = true;
         let home = self.index_home.clone();
         match index::open(home, Arc::clone(&rules), view, head, &self.spec.range, self.run_next).await {
-            Ok(opened) => {
+            Ok(mut opened) => {
                 if opened.is_manifest_stale {
                     let batch = self.manifest_deletion(view).await?;
                     let deleted = self.store.submit(&self.store.lane(), batch, Durability::Sync).await;
@@ -64,8 +64,10 @@ impl Writer {
                 }
                 self.run_next = opened.run_next;
                 self.index_stale = false;
-                if opened.keeper.is_none() {
-                    self.begin_build(rules, head.lsn);
+                // Nothing can fail from here on: an opening that fails has no job under way.
+                match &mut opened.keeper {
+                    Some(keeper) => keeper.complete().await,
+                    None => self.begin_build(rules, head.lsn),
                 }
                 self.index = opened.keeper;
                 Ok(())
