@@ -9,6 +9,7 @@ mod documents;
 mod engine;
 mod feed;
 mod jobs;
+mod log;
 mod query;
 mod resource_query;
 mod router;

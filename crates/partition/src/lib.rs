@@ -14,6 +14,8 @@ mod key_cache;
 pub mod keyspace;
 mod log;
 mod partition;
+#[cfg(feature = "planted-faults")]
+pub mod planted;
 mod published;
 mod record;
 mod shape;

@@ -53,7 +53,7 @@ mod tests;
 mod unnamed;
 mod walk;
 
-pub use audit::IndexFinding;
+pub use audit::{IndexFinding, unnamed_runs};
 pub use code::write_tuple_member;
 pub use columns::{Column, Columns};
 pub use computed::ComputedReader;
