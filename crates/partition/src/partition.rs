@@ -14,7 +14,7 @@ use crate::storage::read_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, IndexProgress, Writer};
 use arc_swap::ArcSwap;
-use kv::{Batch, Durability, Store, View};
+use kv::{Batch, Durability, Lane, Store, View};
 use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, MissingFault, StorageFault};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
@@ -90,7 +90,8 @@ impl PhysicalPartition {
         shape: Arc<CurrentShape>,
     ) -> Result<PhysicalPartition, Fault> {
         let view = surroundings.store.view().map_err(read_fault)?;
-        let published = Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default())));
+        let published =
+            Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());
         let clock = Arc::new(PartitionClock::new(spec.id, Arc::clone(&surroundings.ambient)));
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
@@ -157,10 +158,17 @@ impl PhysicalPartition {
         let record_key = keyspace::document_key(self.spec.id.container, key, id);
         let cache = &self.surroundings.cache;
         let (record, lsn) = match cache.probe(&record_key) {
-            // The client has seen this version, which may be newer than the position read a moment ago.
             Probe::Hit(record) => {
-                let lsn = self.lsn().max(record.lsn);
-                (record, lsn)
+                let published = self.published.load();
+                if published.lane.is_rewound() {
+                    // The version may be gone. The writer finds out, and clears the cache.
+                    let view = self.view().await?;
+                    (view.record(&record_key).await?, view.lsn())
+                } else {
+                    // The client has seen this version, which may be newer than the position read a moment ago.
+                    let lsn = published.lsn.max(record.lsn);
+                    (record, lsn)
+                }
             }
             // The leave is older than the view, as the cache wants it.
             Probe::Miss(leave) => {

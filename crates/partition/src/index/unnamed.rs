@@ -71,7 +71,8 @@ impl Drop for UnnamedRun {
             let (store, partition, run) = (self.store.clone(), self.partition, self.run);
             runtime.spawn(async move {
                 if let Err(fault) = discard(&store, partition, run, ingests, under_way).await {
-                    tracing::warn!(?partition, run, cause = %fault, "rows of an unnamed run stay until the next start");
+                    // As when the store is closed meanwhile.
+                    tracing::info!(?partition, run, cause = %fault, "rows of an unnamed run stay until the next start");
                 }
             });
         }

@@ -262,7 +262,7 @@ impl Writer {
     /// Lets readers see the state at `view`, which the index has reached.
     pub(super) fn publish(&self, view: View, head: &Head) -> Arc<Published> {
         let reader = self.reader(&view);
-        let published = Arc::new(Published::new(view, reader, self.policy(), head));
+        let published = Arc::new(Published::new(view, reader, self.policy(), head, self.lane.clone()));
         self.published.store(Arc::clone(&published));
         published
     }
@@ -280,6 +280,7 @@ impl Writer {
                 policy,
                 lsn,
                 counts,
+                lane: self.lane.clone(),
             }));
         } else {
             self.rest_published();
@@ -290,7 +291,8 @@ impl Writer {
     pub(super) fn rest_published(&self) {
         let published = self.published.load_full();
         let (lsn, counts, policy) = (published.lsn, published.counts, self.policy());
-        self.published.store(Arc::new(Published { view: None, index: None, policy, lsn, counts }));
+        let lane = self.lane.clone();
+        self.published.store(Arc::new(Published { view: None, index: None, policy, lsn, counts, lane }));
     }
 
     fn policy(&self) -> Option<Fingerprint> {

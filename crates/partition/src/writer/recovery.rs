@@ -11,7 +11,7 @@ use crate::published::Published;
 use crate::state::State;
 use crate::storage::{commit_fault, read_fault};
 use crate::verdicts::{Again, refuse};
-use kv::{CommitFault, Health};
+use kv::{CommitFault, Durability, Health};
 use model::{Fault, StorageFault};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -96,21 +96,29 @@ impl Writer {
 
     /// A batch has failed. Reads the state again at once if it can be told now, and otherwise before the next decision.
     pub(super) async fn begin_doubt(&mut self, doubt: Doubt) {
-        self.lane = self.store.lane();
         self.doubt = self.doubt.max(Some(doubt));
         if let Err(fault) = self.reload().await {
             tracing::warn!(partition = ?self.id, cause = %fault, "the partition waits for its store");
         }
     }
 
+    /// Reads the state again. Nothing is submitted to the lane until then.
     async fn reload(&mut self) -> Result<(), Fault> {
+        let view = self.store.view();
+        // Behind the view: the store says that it serves after it has rewound the lanes of what may be gone.
         if let Health::Poisoned { cause } = self.store.health() {
             // It will be reopened before the state can be read.
             self.doubt = Some(Doubt::Unknown);
             let cause = cause.to_string();
             return Err(StorageFault::Unavailable { cause }.into());
         }
-        let view = self.store.view().map_err(read_fault)?;
+        let view = view.map_err(read_fault)?;
+        if self.lane.is_rewound() {
+            // Acknowledged batches may be gone, and with them what index and cache were told.
+            self.doubt = Some(Doubt::Unknown);
+            self.index_stale = true;
+            self.cache.clear();
+        }
         let head = Head::load(&view, self.id).await?;
         self.consumers = load_consumers(&view, self.id).await?;
         self.settle_index(&view, &head).await?;
@@ -121,6 +129,7 @@ impl Writer {
                 self.first_head.clone()
             }
         };
+        self.lane = self.store.lane();
         self.publish(view.clone(), &head);
         self.state = State::new(view, head);
         self.doubt = None;
@@ -133,6 +142,9 @@ impl Writer {
 
     /// Makes sure that there is a view to decide on, and tells it.
     pub(super) async fn wake(&mut self) -> Result<Arc<Published>, Fault> {
+        if self.lane.is_rewound() && self.in_flight.is_empty() {
+            self.doubt = Some(Doubt::Unknown);
+        }
         if self.doubt.is_some() {
             self.reload().await?;
         }
@@ -142,10 +154,21 @@ impl Writer {
             Some(view) if view.is_live() || !self.in_flight.is_empty() => {
                 return Ok(published);
             }
-            // The store was reopened because of others, or this writer rests: nothing of its own has changed.
+            // The store was reopened because of others, or this writer rests.
             Some(_) | None => {}
         }
         let view = self.store.view().map_err(read_fault)?;
+        if self.durability == Durability::Buffered
+            && let Health::Poisoned { cause } = self.store.health()
+        {
+            // Only when it was reopened is it known whether anything of this writer is gone.
+            return Err(StorageFault::Unavailable { cause: cause.to_string() }.into());
+        }
+        if self.lane.is_rewound() {
+            self.doubt = Some(Doubt::Unknown);
+            self.reload().await?;
+            return Ok(self.published.load_full());
+        }
         self.state.wake(view.clone());
         Ok(self.publish(view, &self.state.head))
     }
