@@ -37,10 +37,10 @@ impl Feed {
         self.continuation.clone().map(|continuation| OpenFeed { scope: self.scope, continuation })
     }
 
-    /// Takes a page. `moments` are the states that each partition key went through meanwhile.
+    /// Takes a page. `rules` hold for each partition key, `moments` are the states that each partition key went through meanwhile.
     pub fn take(
         &mut self,
-        rules: &Rules,
+        rules: &[Rules],
         page: &FeedPage,
         stored: &[Stored],
         items_max: usize,
@@ -53,7 +53,7 @@ impl Feed {
             let key = key_of(&stored.body).ok_or("a feed shows a partition key that nobody wrote")?;
             let id = stored.body.get("id").and_then(|id| id.as_str()).unwrap_or_default();
             let was_there = moments[key].iter().any(|moment| {
-                let version = rules.live(&moment.state, id);
+                let version = rules[key].live(&moment.state, id);
                 version.is_some_and(|version| shows(version, stored))
             });
             if !was_there {
@@ -71,7 +71,7 @@ impl Feed {
     /// A quiet moment: notes what was there all along, and judges a feed that has ended. Tells whether it has.
     pub fn settle(
         &mut self,
-        rules: &Rules,
+        rules: &[Rules],
         moments: &[Vec<Moment>],
         ordinal_of: impl Fn(usize) -> Option<u32>,
     ) -> Result<bool, Complaint> {
@@ -86,7 +86,7 @@ impl Feed {
                 continue;
             };
             for id in first.state.keys() {
-                let all_along = moments.iter().all(|moment| rules.live(&moment.state, id).is_some());
+                let all_along = moments.iter().all(|moment| rules[key].live(&moment.state, id).is_some());
                 if all_along {
                     there.insert((key, id.clone()));
                 }

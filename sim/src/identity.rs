@@ -1,4 +1,4 @@
-//! What may never repeat or go back: LSNs, document numbers, ETags, and the time of a partition.
+//! What may never repeat or go back: LSNs, document numbers and ETags; and what time versions must have.
 //!
 //! Remembers what clients were shown, also of writes that a crash took away again.
 
@@ -20,7 +20,6 @@ pub struct Identities {
 struct Reached {
     lsn: u64,
     number: u64,
-    ts: u64,
 }
 
 /// The versions that one quiet moment and the next lie between.
@@ -32,10 +31,8 @@ pub struct Shown<'a> {
     pub written: Vec<(&'a Stored, bool)>,
     /// Versions that were read.
     pub read: Vec<&'a Stored>,
-    /// The time at which all of it happened.
-    pub now: u64,
-    /// The latest time that any clock has shown.
-    pub now_max: u64,
+    /// The time of each partition, by its ordinal, when all of it happened.
+    pub times: BTreeMap<u32, u64>,
 }
 
 impl Identities {
@@ -54,15 +51,11 @@ impl Identities {
             if *is_new && stored.number <= earlier.number {
                 return Err(format!("the number of {etag} is not behind {}", earlier.number));
             }
-            if stored.ts < reached.ts || stored.ts < shown.now || stored.ts > shown.now_max {
-                let (ts, now) = (stored.ts, shown.now);
-                return Err(format!(
-                    "the time of {etag} is {ts}, the partition is at {}, the clock at {now}",
-                    reached.ts
-                ));
+            let time = shown.times.get(&stored.ordinal);
+            if time != Some(&stored.ts) {
+                return Err(format!("the time of {etag} is {}, that of the partition {time:?}", stored.ts));
             }
             reached.lsn = reached.lsn.max(stored.lsn);
-            reached.ts = reached.ts.max(stored.ts);
             if *is_new {
                 reached.number = reached.number.max(stored.number);
             }
@@ -75,11 +68,6 @@ impl Identities {
             self.remember((shown.container, stored.ordinal), stored)?;
         }
         Ok(())
-    }
-
-    /// A crash has taken the last writes of a partition: its time is that of what is left.
-    pub fn set_back(&mut self, name: PartitionName, ts: u64) {
-        self.partitions.entry(name).or_default().ts = ts;
     }
 
     /// One ETag is one version for ever.

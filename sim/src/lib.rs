@@ -11,6 +11,7 @@ pub mod ambient;
 pub mod desk;
 pub mod feeds;
 pub mod history;
+pub mod housekeeping;
 pub mod identity;
 pub mod naive;
 pub mod queries;

@@ -26,6 +26,9 @@ struct Arguments {
     /// Compare so many pairs of random queries and documents with plain rules instead.
     #[arg(long, value_name = "PAIRS")]
     queries: Option<u64>,
+    /// Play the courses of the engine's own work instead: definitions, jobs, index builds, consumers of logs.
+    #[arg(long)]
+    housekeeping: bool,
     /// Judge the histories that clients recorded in this file instead.
     #[arg(long, value_name = "FILE")]
     judge: Option<PathBuf>,
@@ -42,6 +45,9 @@ fn main() -> ExitCode {
     };
     if let Some(pairs) = arguments.queries {
         return compare_queries(first, pairs);
+    }
+    if arguments.housekeeping {
+        return keep_house(first, end);
     }
     let length = if arguments.short { Length::Short } else { Length::Long };
     let (mut operations, mut faults, mut crashes, mut failed) = (0, 0, 0, 0);
@@ -105,6 +111,17 @@ fn compare_queries(first: u64, pairs: u64) -> ExitCode {
         }
     }
     println!("{} pairs, {} pages, {} rows, all as the rules say", total.pairs, total.pages, total.rows);
+    ExitCode::SUCCESS
+}
+
+fn keep_house(first: u64, end: u64) -> ExitCode {
+    for seed in first..end {
+        if let Err(complaint) = sim::housekeeping::play(&sim::housekeeping::draw(seed)) {
+            println!("{complaint}");
+            return ExitCode::FAILURE;
+        }
+    }
+    println!("{} seeds of housekeeping", end - first);
     ExitCode::SUCCESS
 }
 

@@ -43,7 +43,7 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
 };
 /// Name of the one container.
 const CONTAINER: &str = "c";
-const DATABASE: &str = "d";
+pub(crate) const DATABASE: &str = "d";
 
 /// See the file's head.
 pub struct World {
@@ -333,7 +333,17 @@ impl World {
         owner.map(|spec| spec.id.ordinal.0)
     }
 
-    fn run<F: Future>(&self, future: F) -> Result<F::Output, Complaint> {
+    /// The engine of this life.
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine)
+    }
+
+    /// Who calls it.
+    pub(crate) fn principal(&self) -> Principal {
+        self.principal.clone()
+    }
+
+    pub(crate) fn run<F: Future>(&self, future: F) -> Result<F::Output, Complaint> {
         let life = self.life.as_ref().ok_or("no life")?;
         life.run(&self.store, future)
     }
@@ -461,7 +471,7 @@ async fn create_container(
     engine.create_container(pass, &database, definition, Some(throughput)).await
 }
 
-fn wire_ttl(default_ttl: DefaultTtl) -> Option<Json> {
+pub(crate) fn wire_ttl(default_ttl: DefaultTtl) -> Option<Json> {
     match default_ttl {
         DefaultTtl::Off => None,
         DefaultTtl::OnDemand => Some((-1).into()),

@@ -168,16 +168,18 @@ impl Engine {
         self.isolation.stop();
     }
 
-    /// Stops jobs and writers in order and closes the store. Requests that come later are refused.
+    /// Stops jobs and writers in order and closes the store. Requests that come later are refused. A partition that
+    /// cannot be closed does not keep the others and the store open; the first failure is returned.
     pub async fn close(&self) -> Result<(), Fault> {
         self.jobs.stop().await;
         let containers: Vec<_> = self.catalog.state().containers().cloned().collect();
+        let mut closed = Ok(());
         for entry in containers.iter().flat_map(|container| &container.map.entries) {
             if let Some(partition) = entry.opened.get() {
-                partition.close().await?;
+                closed = closed.and(partition.close().await);
             }
         }
-        self.store.clone().close().await.map_err(commit_fault)
+        closed.and(self.store.clone().close().await.map_err(commit_fault))
     }
 
     /// Who may do what.

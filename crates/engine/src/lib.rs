@@ -11,6 +11,7 @@ mod engine;
 mod feed;
 mod isolation;
 mod jobs;
+mod log;
 mod query;
 mod request_memory;
 mod resource_query;

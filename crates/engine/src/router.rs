@@ -3,7 +3,7 @@
 use crate::catalog::{Container, PartitionEntry};
 use crate::engine::Engine;
 use kv::{Health, Store};
-use model::{Fault, MissingFault, PartitionKey, RequestFault, SessionToken, StorageFault};
+use model::{Fault, MissingFault, PartitionKey, PartitionOrdinal, RequestFault, SessionToken, StorageFault};
 use partition::index::IndexFinding;
 use partition::keyspace::PartitionId;
 use partition::{PartitionSpec, PhysicalPartition, Surroundings};
@@ -78,9 +78,7 @@ impl Engine {
         if let Some(partition) = entry.opened.get() {
             return Ok(Arc::clone(partition));
         }
-        // What happens once in a partition's life must not make the future of every request large.
-        let opened =
-            Box::pin(entry.opened.get_or_try_init(|| self.open_partition(container, entry))).await.cloned();
+        let opened = self.open_partition(container, entry.ordinal).await;
         // Dropped meanwhile: whoever deletes the rows may not have seen this writer, so it must do nothing.
         if container.map.is_retired() {
             return Err(MissingFault::Owner.into());
@@ -88,15 +86,28 @@ impl Engine {
         opened
     }
 
-    async fn open_partition(
+    /// Opens a partition in a task of its own: a client that goes away does not stop it halfway, with work of its
+    /// index under way that the next opening would not know of.
+    fn open_partition(
         &self,
         container: &Container,
-        entry: &PartitionEntry,
-    ) -> Result<Arc<PhysicalPartition>, Fault> {
-        let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
-        let spec = PartitionSpec { id, range: entry.range.clone() };
-        let shape = Arc::clone(&container.shape);
-        Ok(Arc::new(PhysicalPartition::open(self.surroundings(), spec, shape).await?))
+        ordinal: PartitionOrdinal,
+    ) -> impl Future<Output = Result<Arc<PhysicalPartition>, Fault>> + use<> {
+        let id = PartitionId { container: container.number(), ordinal };
+        let (map, shape) = (Arc::clone(&container.map), Arc::clone(&container.shape));
+        let surroundings = self.surroundings();
+        let opening = tokio::spawn(async move {
+            let entry =
+                map.by_ordinal(ordinal).ok_or_else(|| Fault::Internal(format!("no partition {id:?}")))?;
+            let spec = PartitionSpec { id, range: entry.range.clone() };
+            let open = async || PhysicalPartition::open(surroundings, spec, shape).await.map(Arc::new);
+            entry.opened.get_or_try_init(open).await.cloned()
+        });
+        async move {
+            let opened = opening.await;
+            opened
+                .unwrap_or_else(|error| Err(Fault::Internal(format!("a partition was not opened: {error}"))))
+        }
     }
 }
 

@@ -446,6 +446,22 @@ pub enum LimitFault {
         /// The most that is allowed.
         limit: usize,
     },
+    /// A transaction would write more than one commit of the store takes.
+    #[error("the transaction writes {bytes} bytes, {limit} allowed: no changes were made")]
+    TransactionBytes {
+        /// What was counted when the limit was met.
+        bytes: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
+    /// A transaction would change too many documents.
+    #[error("the transaction changes {documents} documents, {limit} allowed: no changes were made")]
+    TransactionDocuments {
+        /// What was counted when the limit was met.
+        documents: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
     /// Too many operations in one request.
     #[error("{given} operations in one request, {limit} allowed")]
     TooManyOperations {

@@ -163,6 +163,15 @@ impl RecordCache {
         }
     }
 
+    /// Forgets everything: acknowledged versions may be gone from the store. What was read before is not kept either.
+    pub(crate) fn clear(&self) {
+        for index in 0..self.shards.len() {
+            let mut shard = self.shard(index);
+            shard.records.clear();
+            shard.places.iter_mut().for_each(|place| place.writes = place.writes.wrapping_add(1));
+        }
+    }
+
     fn place_of(&self, key: &[u8]) -> (usize, usize) {
         let hash = self.hasher.hash_one(key);
         let [shard, place, ..] = hash.to_le_bytes();
@@ -214,6 +223,16 @@ mod tests {
         assert_eq!(cached_lsn(&cache, b"k"), Some(1));
         cache.shut(b"k");
         assert_eq!(cached_lsn(&cache, b"k"), None);
+    }
+
+    #[test]
+    fn nothing_from_before_a_clearing_is_found_or_kept() {
+        let cache = RecordCache::new(1 << 20, 7);
+        let (given, late) = (leave(&cache, b"k").unwrap(), leave(&cache, b"j").unwrap());
+        cache.keep(given, Bytes::from_static(b"k"), &record(1));
+        cache.clear();
+        cache.keep(late, Bytes::from_static(b"j"), &record(1));
+        assert_eq!([cached_lsn(&cache, b"k"), cached_lsn(&cache, b"j")], [None, None]);
     }
 
     #[test]

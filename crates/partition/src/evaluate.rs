@@ -30,7 +30,8 @@ pub(crate) async fn evaluate(
     let mut staging = Staging::new(context, state, prefix);
     let mut outcomes = Vec::with_capacity(transaction.operations.len());
     for (index, operation) in transaction.operations.iter().enumerate() {
-        match step(&mut staging, &transaction.key.partition_key, operation).await {
+        let done = step(&mut staging, &transaction.key.partition_key, operation).await;
+        match done.and_then(|outcome| Ok(staging.check_bounds().map(|()| outcome)?)) {
             Ok(outcome) => outcomes.push(outcome),
             Err(fault) => {
                 return Err(StepFault { index, fault, charge: Charge::MINIMUM });

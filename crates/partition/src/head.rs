@@ -35,13 +35,13 @@ pub(crate) struct Head {
     pub(crate) counter: u64,
     /// Counts up to here may have been given.
     counter_reserved: u64,
-    /// The latest write's time in seconds: `_ts` never goes back.
+    /// The last write's time in seconds.
     pub(crate) ts: u64,
     /// Documents, expired ones included until they are swept.
     pub(crate) documents: u64,
     /// Bytes of their records.
     pub(crate) bytes: u64,
-    /// The log holds no delete entry below.
+    /// The log holds no entry of a deletion or of a replaced version below.
     pub(crate) trimmed: Lsn,
 }
 
@@ -104,6 +104,14 @@ impl Head {
     pub(crate) fn reopened(mut self) -> Head {
         self.lsn = self.lsn.max(self.lsn_reserved);
         self.counter = self.counter.max(self.counter_reserved);
+        self
+    }
+
+    /// The stored head for a writer that began with `first` and whose last batches were refused: what it has given
+    /// since is stored, but perhaps nothing was since it began.
+    pub(crate) fn after_refusal(mut self, first: &Head) -> Head {
+        self.lsn = self.lsn.max(first.lsn);
+        self.counter = self.counter.max(first.counter);
         self
     }
 

@@ -170,6 +170,9 @@ pub fn parse_expiry_key(key: &[u8]) -> Option<(u64, DocumentNumber)> {
     (key.len() == 20).then_some((second, DocumentNumber::from_raw(number)?))
 }
 
+/// Bytes of every key of the log.
+pub(crate) const LOG_KEY_BYTES: usize = 16;
+
 /// The change at `lsn`.
 pub fn log_key(partition: PartitionId, lsn: Lsn) -> Bytes {
     join(&[&partition_prefix(partition), &lsn.0.to_be_bytes()])
@@ -183,7 +186,7 @@ pub fn log_range(partition: PartitionId, first: Lsn, end: Lsn) -> KeyRange {
 /// The LSN of a log key.
 pub fn parse_log_key(key: &[u8]) -> Option<Lsn> {
     let lsn = u64::from_be_bytes(key.get(8..16)?.try_into().ok()?);
-    (key.len() == 16).then_some(Lsn(lsn))
+    (key.len() == LOG_KEY_BYTES).then_some(Lsn(lsn))
 }
 
 /// The head of a partition.

@@ -4,6 +4,7 @@
 
 mod audit;
 mod cache;
+mod clock;
 mod evaluate;
 mod expiry;
 mod filter;
@@ -13,6 +14,8 @@ mod key_cache;
 pub mod keyspace;
 mod log;
 mod partition;
+#[cfg(feature = "planted-faults")]
+pub mod planted;
 mod published;
 mod record;
 mod shape;
@@ -32,5 +35,6 @@ pub use partition::{
 };
 pub use record::stored_document;
 pub use shape::{ContainerShape, CurrentShape};
+pub use staging::{TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
 pub use storage::{commit_fault, read_fault};
 pub use view::{NumberPage, NumberScan, PartitionView, RecordPage, RecordScan};

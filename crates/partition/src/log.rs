@@ -5,7 +5,8 @@
 //! ```
 //!
 //! An entry of a version that was replaced since is dropped at once, and an entry of a deletion when the log is
-//! trimmed, but only below the least position of all registered consumers.
+//! trimmed, but only below the least position of all registered consumers. What was kept for a consumer is dropped
+//! when the log is trimmed after the consumer has passed it.
 
 use crate::keyspace::{self, META, PartitionId};
 use crate::storage::{damaged, read_fault};
@@ -15,6 +16,8 @@ use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
 
 const ENTRY_BYTES: usize = 25;
+/// Bytes of a row of the log, its key included.
+pub(crate) const LOG_ROW_BYTES: usize = keyspace::LOG_KEY_BYTES + ENTRY_BYTES;
 
 /// What happened to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! Writes go to the writer's queue; reads take the published view. Knows nothing of other partitions.
 
 use crate::cache::{Probe, RecordCache};
+use crate::clock::PartitionClock;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{IndexFinding, IndexMemory, audit_index};
@@ -13,7 +14,7 @@ use crate::storage::read_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, IndexProgress, Writer};
 use arc_swap::ArcSwap;
-use kv::{Batch, Durability, Store, View};
+use kv::{Batch, Durability, Lane, Store, View};
 use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, MissingFault, StorageFault};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
@@ -72,6 +73,7 @@ pub struct PhysicalPartition {
     published: Arc<ArcSwap<Published>>,
     commands: mpsc::Sender<Command>,
     progress: Arc<IndexProgress>,
+    clock: Arc<PartitionClock>,
     surroundings: Surroundings,
 }
 
@@ -88,8 +90,10 @@ impl PhysicalPartition {
         shape: Arc<CurrentShape>,
     ) -> Result<PhysicalPartition, Fault> {
         let view = surroundings.store.view().map_err(read_fault)?;
-        let published = Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default())));
+        let published =
+            Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());
+        let clock = Arc::new(PartitionClock::new(spec.id, Arc::clone(&surroundings.ambient)));
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writer = Writer::new(
             surroundings.clone(),
@@ -97,11 +101,12 @@ impl PhysicalPartition {
             Arc::clone(&shape),
             Arc::clone(&published),
             Arc::clone(&progress),
+            Arc::clone(&clock),
             view,
         )
         .await?;
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition { spec, shape, published, commands, progress, surroundings })
+        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, surroundings })
     }
 
     /// Which partition this is.
@@ -134,7 +139,7 @@ impl PhysicalPartition {
             partition: self.spec.id,
             shape,
             lsn: published.lsn,
-            now: self.surroundings.ambient.now_seconds(),
+            now: self.clock.now(),
         })
     }
 
@@ -153,10 +158,17 @@ impl PhysicalPartition {
         let record_key = keyspace::document_key(self.spec.id.container, key, id);
         let cache = &self.surroundings.cache;
         let (record, lsn) = match cache.probe(&record_key) {
-            // The client has seen this version, which may be newer than the position read a moment ago.
             Probe::Hit(record) => {
-                let lsn = self.lsn().max(record.lsn);
-                (record, lsn)
+                let published = self.published.load();
+                if published.lane.is_rewound() {
+                    // The version may be gone. The writer finds out, and clears the cache.
+                    let view = self.view().await?;
+                    (view.record(&record_key).await?, view.lsn())
+                } else {
+                    // The client has seen this version, which may be newer than the position read a moment ago.
+                    let lsn = published.lsn.max(record.lsn);
+                    (record, lsn)
+                }
             }
             // The leave is older than the view, as the cache wants it.
             Probe::Miss(leave) => {
@@ -168,8 +180,7 @@ impl PhysicalPartition {
                 (record, view.lsn())
             }
         };
-        let now = self.surroundings.ambient.now_seconds();
-        if record.is_expired(self.shape.load().default_ttl, now) {
+        if record.is_expired(self.shape.load().default_ttl, self.clock.now()) {
             return Err(MissingFault::Resource.into());
         }
         let charge = Charge::read(record.document.bytes().len());
@@ -197,7 +208,8 @@ impl PhysicalPartition {
         self.ask(|reply| Command::SetConsumer { name, lsn, reply }).await?
     }
 
-    /// Drops entries of deletions that every consumer has passed, a bounded number; tells whether there are more.
+    /// Drops entries of deletions and of replaced versions that every consumer has passed, a bounded number; returns
+    /// whether there are more.
     pub async fn trim_log(&self) -> Result<bool, Fault> {
         self.ask(|reply| Command::Trim { reply }).await?
     }

@@ -3,7 +3,7 @@
 use crate::head::Head;
 use crate::index::{Fingerprint, IndexReader};
 use crate::partition::PartitionCounts;
-use kv::View;
+use kv::{Lane, View};
 use model::Lsn;
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub(crate) struct Published {
     pub(crate) policy: Option<Fingerprint>,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
+    /// The lane of the batches that led here: if it is rewound, some of them may be gone.
+    pub(crate) lane: Lane,
 }
 
 impl Published {
@@ -26,12 +28,13 @@ impl Published {
         index: Option<IndexReader>,
         policy: Option<Fingerprint>,
         head: &Head,
+        lane: Lane,
     ) -> Published {
-        Published { view: Some(view), index: index.map(Arc::new), policy, ..Published::resting(head) }
+        Published { view: Some(view), index: index.map(Arc::new), policy, ..Published::resting(head, lane) }
     }
 
-    pub(crate) fn resting(head: &Head) -> Published {
+    pub(crate) fn resting(head: &Head, lane: Lane) -> Published {
         let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
-        Published { view: None, index: None, policy: None, lsn: head.lsn, counts }
+        Published { view: None, index: None, policy: None, lsn: head.lsn, counts, lane }
     }
 }

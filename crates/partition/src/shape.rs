@@ -66,6 +66,12 @@ impl CurrentShape {
         self.shape.load()
     }
 
+    /// Puts `shape` in force, however old it is.
+    #[cfg(feature = "planted-faults")]
+    pub fn force(&self, shape: ContainerShape) {
+        self.shape.store(Arc::new(shape));
+    }
+
     /// Puts `shape` in force unless the one in force is as new or newer; returns whether it did.
     pub fn adopt(&self, shape: ContainerShape) -> bool {
         let shape = Arc::new(shape);

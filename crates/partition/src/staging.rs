@@ -6,7 +6,7 @@ use crate::expiry::expires_at;
 use crate::head::Head;
 use crate::index::{Changes, Version};
 use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
-use crate::log::{LogEntry, LogKind};
+use crate::log::{LOG_ROW_BYTES, LogEntry, LogKind};
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::state::{Rows, State};
@@ -18,15 +18,18 @@ use model::{Ambient, ConflictFault, DocumentNumber, Fault, LimitFault, Lsn};
 use plan::Item;
 use value::Document;
 
-/// What is fixed while a batch is gathered.
+/// Bytes of rows that one transaction may write.
+pub const TRANSACTION_BYTES_MAX: usize = 32 << 20;
+/// Documents that one transaction may change.
+pub const TRANSACTION_DOCUMENTS_MAX: usize = 65_535;
+
+/// What is fixed while a transaction is decided.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) partition: PartitionId,
     pub(crate) shape: &'a ContainerShape,
-    /// The second at which expiry is judged.
+    /// The second at which expiry is judged and versions are written.
     pub(crate) now: u64,
-    /// The time of the versions written.
-    pub(crate) ts: u64,
     /// Log entries at or below are read by every consumer.
     pub(crate) lsn_consumed: Lsn,
     /// Time and chance, for filters that ask for them.
@@ -47,6 +50,8 @@ pub(crate) struct Staging<'a> {
     state: &'a State,
     pub(crate) logical_prefix: Bytes,
     rows: Rows,
+    /// Bytes of the rows, keys included.
+    bytes: usize,
     log: Vec<(Lsn, LogEntry)>,
     changes: Changes,
     head: Head,
@@ -55,6 +60,8 @@ pub(crate) struct Staging<'a> {
 /// A transaction whose every step was accepted.
 pub(crate) struct Accepted {
     pub(crate) rows: Rows,
+    /// Bytes of the rows, keys included.
+    pub(crate) bytes: usize,
     /// What the index has to learn.
     pub(crate) changes: Changes,
     pub(crate) head: Head,
@@ -68,6 +75,7 @@ impl<'a> Staging<'a> {
             state,
             logical_prefix,
             rows: Rows::new(),
+            bytes: 0,
             log: Vec::new(),
             changes: Changes::new(),
             head,
@@ -82,9 +90,22 @@ impl<'a> Staging<'a> {
             self.put(LOG, keyspace::log_key(self.context.partition, lsn), entry.encode());
         }
         if !self.rows.is_empty() {
-            self.head.ts = self.context.ts;
+            self.head.ts = self.context.now;
         }
-        Accepted { rows: self.rows, changes: self.changes, head: self.head }
+        Accepted { rows: self.rows, bytes: self.bytes, changes: self.changes, head: self.head }
+    }
+
+    /// Refuses a transaction that has grown beyond what one batch of the store can take.
+    pub(crate) fn check_bounds(&self) -> Result<(), LimitFault> {
+        let bytes = self.bytes + self.log.len() * LOG_ROW_BYTES;
+        let documents = self.changes.len();
+        if bytes > TRANSACTION_BYTES_MAX {
+            return Err(LimitFault::TransactionBytes { bytes, limit: TRANSACTION_BYTES_MAX });
+        }
+        if documents > TRANSACTION_DOCUMENTS_MAX {
+            return Err(LimitFault::TransactionDocuments { documents, limit: TRANSACTION_DOCUMENTS_MAX });
+        }
+        Ok(())
     }
 
     /// The document under `key` as the steps before have left it.
@@ -177,7 +198,7 @@ impl<'a> Staging<'a> {
             number,
             lsn: self.head.lsn,
             ordinal: self.context.partition.ordinal,
-            ts: self.context.ts,
+            ts: self.context.now,
             ttl: item.ttl(),
             document: item.document().clone(),
         }
@@ -216,7 +237,7 @@ impl<'a> Staging<'a> {
 
     fn note(&mut self, kind: LogKind, number: DocumentNumber) {
         let lsn = self.head.lsn;
-        self.log.push((lsn, LogEntry { kind, number, ts: self.context.ts, lsn_last: lsn }));
+        self.log.push((lsn, LogEntry { kind, number, ts: self.context.now, lsn_last: lsn }));
     }
 
     fn unique_rows(&self, document: &Document) -> Vec<Bytes> {
@@ -269,10 +290,18 @@ impl<'a> Staging<'a> {
     }
 
     fn put(&mut self, space: Space, key: Bytes, row: Bytes) {
-        self.rows.insert((space, key), Some(row));
+        self.set(space, key, Some(row));
     }
 
     fn delete(&mut self, space: Space, key: Bytes) {
-        self.rows.insert((space, key), None);
+        self.set(space, key, None);
+    }
+
+    fn set(&mut self, space: Space, key: Bytes, row: Option<Bytes>) {
+        let key_bytes = key.len();
+        self.bytes += key_bytes + row.as_ref().map_or(0, Bytes::len);
+        if let Some(before) = self.rows.insert((space, key), row) {
+            self.bytes -= key_bytes + before.as_ref().map_or(0, Bytes::len);
+        }
     }
 }

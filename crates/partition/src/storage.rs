@@ -1,7 +1,7 @@
 //! Faults of the store in the words of the house.
 
 use kv::{CommitFault, ReadFault};
-use model::{Fault, StorageFault};
+use model::{Fault, LimitFault, StorageFault};
 
 /// What a failed read means for a request.
 pub fn read_fault(fault: ReadFault) -> Fault {
@@ -27,8 +27,10 @@ pub fn commit_fault(fault: CommitFault) -> Fault {
         | CommitFault::Poisoned { .. }
         | CommitFault::Closed => StorageFault::Unavailable { cause: fault.to_string() }.into(),
         CommitFault::Unreadable(cause) => read_fault(cause),
-        CommitFault::TooLarge { .. }
-        | CommitFault::BadKey { .. }
+        CommitFault::TooLarge { size_bytes, limit_bytes } => {
+            LimitFault::TransactionBytes { bytes: size_bytes, limit: limit_bytes }.into()
+        }
+        CommitFault::BadKey { .. }
         | CommitFault::UnknownSpace { .. }
         | CommitFault::UnknownIngest { .. }
         | CommitFault::Unsorted { .. } => Fault::Internal(fault.to_string()),

@@ -46,10 +46,24 @@ pub(crate) fn answer(decided: Vec<Decided>, lsn: Lsn) {
     }
 }
 
-/// Tells everybody in a failed batch. Those that only free space run again when the disk was too full for others.
-pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, was_full: bool, again: &mut VecDeque<Command>) {
+/// Which transactions of a batch that was not applied run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    None,
+    /// Those that only free space: the disk was too full for others.
+    Shrinking,
+    All,
+}
+
+/// Tells everybody in a failed batch who does not run again.
+pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, runs: Again, again: &mut VecDeque<Command>) {
     for one in decided {
-        if was_full && is_shrinking(&one.transaction) {
+        let runs_again = match runs {
+            Again::None => false,
+            Again::Shrinking => is_shrinking(&one.transaction),
+            Again::All => true,
+        };
+        if runs_again {
             again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
         } else {
             let refusal = StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE };

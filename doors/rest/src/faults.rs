@@ -152,7 +152,9 @@ fn missing(fault: &MissingFault) -> (StatusCode, u32) {
 
 fn limit(fault: &LimitFault) -> (StatusCode, u32) {
     match fault {
-        LimitFault::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
+        LimitFault::TooLarge { .. }
+        | LimitFault::TransactionBytes { .. }
+        | LimitFault::TransactionDocuments { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
         LimitFault::TooManyOperations { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
         LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
@@ -284,6 +286,8 @@ mod tests {
         check(MissingFault::Range { id: "9".to_owned() }, 410, 1002, "Gone");
         check(ConflictFault::UniqueKey { constraint: 0 }, 409, 0, "Conflict");
         check(PreconditionFault::Exists, 412, 0, "PreconditionFailed");
+        check(LimitFault::TransactionBytes { bytes: 2, limit: 1 }, 413, 0, "RequestEntityTooLarge");
+        check(LimitFault::TransactionDocuments { documents: 2, limit: 1 }, 413, 0, "RequestEntityTooLarge");
         check(LimitFault::Busy { retry_after_ms: 5 }, 429, 3200, "TooManyRequests");
         check(LimitFault::Overloaded { retry_after_ms: 5 }, 503, 0, "ServiceUnavailable");
         check(LimitFault::Stopping { retry_after_ms: 5 }, 503, 0, "ServiceUnavailable");

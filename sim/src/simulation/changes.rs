@@ -102,6 +102,7 @@ impl Simulation<'_> {
         self.rules.default_ttl = self.scenario.default_ttl;
         self.default_changed = false;
         self.swept_second = 0;
+        self.clocks.clear();
         self.logicals = vec![Logical::new(); KEYS.len()];
         self.all_is_durable();
         self.settle(&[])
@@ -113,7 +114,7 @@ impl Simulation<'_> {
         self.world.heal()?;
         self.note(|trace| write!(trace, "  empty {key}: {:?}", result.as_ref().err()));
         let found = self.world.look()?;
-        let rules = self.rules.clone();
+        let rules = self.rules_of(key);
         if let Err(fault) = &result
             && !(matches!(fault, Fault::Storage(_)) && self.may_fail())
         {

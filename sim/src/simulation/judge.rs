@@ -47,10 +47,7 @@ impl Simulation<'_> {
                 }
             }
             End::Crashed(survived) => {
-                let container = self.world.container.number().0;
-                for (ordinal, Survived { ts, .. }) in survived {
-                    self.identities.set_back((container, *ordinal), *ts);
-                }
+                self.clocks = survived.iter().map(|(ordinal, survived)| (*ordinal, survived.ts)).collect();
                 self.all_is_durable();
             }
         }
@@ -65,7 +62,7 @@ impl Simulation<'_> {
         found: &Found,
         end: &End,
     ) -> Result<Vec<Moment>, Complaint> {
-        let (rules, past, found) = (&self.rules, &self.past[key], &found[key]);
+        let (rules, past, found) = (&self.rules_of(key), &self.past[key], &found[key]);
         let may_be_gone = |_: &str, version: &Version| rules.is_expired(version);
         let lsn_survived = match end {
             End::Quiet => None,
@@ -164,8 +161,13 @@ impl Simulation<'_> {
             container: self.world.container.number().0,
             written: Vec::new(),
             read: Vec::new(),
-            now: self.rules.now,
-            now_max: self.now_max,
+            times: self
+                .world
+                .specs
+                .iter()
+                .map(|spec| spec.id.ordinal.0)
+                .map(|it| (it, self.time_of(it)))
+                .collect(),
         };
         for operation in operations.iter().flatten() {
             let Verdict::Done(seen) = &operation.verdict else {
@@ -186,6 +188,7 @@ impl Simulation<'_> {
     fn judge_feeds(&mut self, records: &[Record], moments: &[Vec<Moment>]) -> Result<(), Complaint> {
         let container = self.world.container.number().0;
         let may_fail = self.may_fail();
+        let rules = self.key_rules();
         for record in records {
             let Call::Page { scope, items_max, .. } = &record.call else {
                 continue;
@@ -198,9 +201,9 @@ impl Simulation<'_> {
             match page {
                 Ok(page) if feed.container == container => {
                     let stored: Result<Vec<Stored>, _> = page.documents.iter().map(stored_of).collect();
-                    feed.take(&self.rules, page, &stored?, *items_max, moments)?;
+                    feed.take(&rules, page, &stored?, *items_max, moments)?;
                     if page.continuation.is_none() {
-                        let ended = feed.settle(&self.rules, moments, |key| self.world.ordinal_of(key))?;
+                        let ended = feed.settle(&rules, moments, |key| self.world.ordinal_of(key))?;
                         debug_assert!(ended);
                         *place = None;
                     }
@@ -223,9 +226,10 @@ impl Simulation<'_> {
 
     pub(super) fn settle_feeds(&mut self, moments: &[Vec<Moment>]) -> Result<(), Complaint> {
         let container = self.world.container.number().0;
+        let rules = self.key_rules();
         for feed in self.feeds.iter_mut().flatten() {
             if feed.container == container {
-                feed.settle(&self.rules, moments, |key| self.world.ordinal_of(key))?;
+                feed.settle(&rules, moments, |key| self.world.ordinal_of(key))?;
             }
         }
         Ok(())

@@ -26,6 +26,8 @@ use std::fmt::Write as _;
 
 /// Waves between two audits when nothing asks for one earlier.
 const WAVES_PER_AUDIT: usize = 8;
+/// Seconds that a partition may be ahead of the clock.
+const CLOCK_AHEAD_MAX: u64 = 60;
 
 /// A course that went well.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +99,8 @@ struct Simulation<'a> {
     past: Vec<Vec<Moment>>,
     identities: Identities,
     feeds: Vec<Option<Feed>>,
-    now_max: u64,
+    /// The latest time that each partition has shown, by its ordinal.
+    clocks: BTreeMap<u32, u64>,
     is_full: bool,
     default_changed: bool,
     /// The last second up to which stale expiry rows must be gone.
@@ -139,7 +142,7 @@ impl<'a> Simulation<'a> {
             past: Vec::new(),
             identities: Identities::default(),
             feeds: vec![None; LANES_MAX],
-            now_max: now,
+            clocks: BTreeMap::new(),
             is_full: false,
             default_changed: false,
             swept_second: 0,
@@ -159,7 +162,6 @@ impl<'a> Simulation<'a> {
             Wave::Clock(seconds) => {
                 self.world.ambient.jump_seconds(*seconds);
                 self.rules.now = self.world.ambient.now_seconds();
-                self.now_max = self.now_max.max(self.rules.now);
                 self.settle(&[])?;
             }
             Wave::Rest(milliseconds) => {
@@ -186,7 +188,30 @@ impl<'a> Simulation<'a> {
         if index % WAVES_PER_AUDIT == WAVES_PER_AUDIT - 1 {
             self.audit()?;
         }
-        self.world.audit_index()
+        self.world.audit_index()?;
+        // That has looked into every partition.
+        for spec in &self.world.specs {
+            let ordinal = spec.id.ordinal.0;
+            self.clocks.insert(ordinal, self.time_of(ordinal));
+        }
+        Ok(())
+    }
+
+    /// The time of a partition: the clock's, unless that was set back a little since the partition was last looked at.
+    fn time_of(&self, ordinal: u32) -> u64 {
+        let latest = self.clocks.get(&ordinal).copied().unwrap_or(0);
+        let now = self.rules.now;
+        if latest > now + CLOCK_AHEAD_MAX { now } else { latest.max(now) }
+    }
+
+    /// The rules for the documents of a partition key.
+    fn rules_of(&self, key: usize) -> Rules {
+        let now = self.world.ordinal_of(key).map_or(self.rules.now, |ordinal| self.time_of(ordinal));
+        Rules { now, ..self.rules.clone() }
+    }
+
+    fn key_rules(&self) -> Vec<Rules> {
+        (0..KEYS.len()).map(|key| self.rules_of(key)).collect()
     }
 
     fn finish(&mut self) -> Result<(), Complaint> {
@@ -301,14 +326,15 @@ impl<'a> Simulation<'a> {
         let found = self.world.look()?;
         let mut moments = Vec::with_capacity(KEYS.len());
         for (key, found) in found.iter().enumerate() {
-            let may_be_gone = |_: &str, version: &Version| {
-                self.rules.is_expired(version) || earlier.iter().any(|rules| rules.is_expired(version))
-            };
+            let rules = self.rules_of(key);
+            let now = rules.now;
+            let earlier = earlier.iter().map(|earlier| Rules { now, ..earlier.clone() });
+            let all: Vec<Rules> = earlier.chain([rules]).collect();
+            let may_be_gone = |_: &str, version: &Version| all.iter().any(|rules| rules.is_expired(version));
             let state = settled(&self.logicals[key], found, may_be_gone).ok_or_else(|| {
                 format!("key {key}: records changed by themselves: {:?} became {found:?}", self.logicals[key])
             })?;
-            let rules = earlier.iter().chain([&self.rules]);
-            let expired = rules.flat_map(|rules| rules.expired_in(&self.logicals[key])).collect();
+            let expired = all.iter().flat_map(|rules| rules.expired_in(&self.logicals[key])).collect();
             let moment =
                 Moment { lsn: None, expired, span: (self.events, Some(self.events)), state: state.clone() };
             moments.push(vec![Moment::initial(self.logicals[key].clone()), moment.clone()]);
@@ -358,7 +384,8 @@ impl<'a> Simulation<'a> {
     fn restart(&mut self) -> Result<(), Complaint> {
         self.world.close()?;
         self.world.crash(Survivors::Synced)?;
-        self.audit()?;
+        let heads = self.audit()?;
+        self.clocks = heads.into_iter().map(|(ordinal, _, ts)| (ordinal, ts)).collect();
         self.settle(&[])?;
         self.all_is_durable();
         self.revive(&[])

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod housekeeping;
 mod planted_histories;
 mod planted_rows;
 mod queries;

@@ -9,7 +9,7 @@ use serde_json::json;
 use sim::feeds::Feed;
 use sim::history::{Moment, Stored, version_of};
 use sim::naive::{Body, DefaultTtl, Logical, Rules};
-use sim::scenario::{DemandWish, Request, Scenario, Scope, Want, Wave, Wish, WishKind, id_text};
+use sim::scenario::{DemandWish, KEYS, Request, Scenario, Scope, Want, Wave, Wish, WishKind, id_text};
 use sim::simulation::{Planted, run_planted};
 use sim::world::World;
 use std::sync::Arc;
@@ -179,6 +179,7 @@ fn an_acknowledgement_before_the_sync() {
 #[test]
 fn a_feed_that_loses_or_repeats_a_document() {
     let rules = Rules { unique: Vec::new(), default_ttl: DefaultTtl::Off, now: 10 };
+    let key_rules = vec![rules.clone(); KEYS.len()];
     let stored = |id: &str, lsn: u64| {
         let body: Body = json!({ "id": id, "pk": "a", "w": lsn }).as_object().unwrap().clone();
         Stored { number: lsn, ordinal: 0, lsn, etag: format!("\"{lsn}\""), ts: 10, body }
@@ -197,10 +198,10 @@ fn a_feed_that_loses_or_repeats_a_document() {
     };
     let drain = |first: &[Stored], second: &[Stored]| {
         let mut feed = Feed::new(Scope::Container, 1);
-        feed.take(&rules, &page(Some("more")), first, 5, &moments)?;
-        feed.settle(&rules, &moments, |_| Some(0))?;
-        feed.take(&rules, &page(None), second, 5, &moments)?;
-        feed.settle(&rules, &moments, |_| Some(0))
+        feed.take(&key_rules, &page(Some("more")), first, 5, &moments)?;
+        feed.settle(&key_rules, &moments, |_| Some(0))?;
+        feed.take(&key_rules, &page(None), second, 5, &moments)?;
+        feed.settle(&key_rules, &moments, |_| Some(0))
     };
     assert_eq!(drain(&all[..1], &all[1..]), Ok(true));
     assert!(drain(&all[..1], &[]).unwrap_err().contains("without b"));

@@ -67,6 +67,10 @@ impl Engine {
     /// Tells whether all documents were seen. The rows are written by the definition that is in force when the writer
     /// executes, which is `container`'s or a newer one; a newer one has the job run again.
     async fn reschedule_all(&self, container: &Container) -> Result<bool, Fault> {
+        #[cfg(feature = "planted-faults")]
+        if partition::planted::is_planted(partition::planted::PlantedFault::OldDefinitionReturns) {
+            container.force_shape();
+        }
         let whole = EffectiveRange::full();
         for entry in container.map.owners(&whole) {
             let partition = self.opened(container, entry).await?;

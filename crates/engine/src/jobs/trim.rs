@@ -1,4 +1,4 @@
-//! Drops log entries of deletions that every consumer has passed.
+//! Drops log entries of deletions and of replaced versions that every consumer has passed.
 
 use crate::catalog::Container;
 use crate::engine::Engine;

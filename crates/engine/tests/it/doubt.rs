@@ -1,13 +1,14 @@
 //! Commits whose outcome is unknown: what came of them is found out before anything rests on it.
 
-use crate::harness::{Harness, TestAmbient};
-use engine::Container;
-use kv::{CommitMode, FaultKind, FaultScript, StorageCall, Store};
+use crate::harness::{Harness, KEY, TestAmbient};
+use engine::{Container, EngineOptions};
+use kv::{CommitMode, Durability, FaultKind, FaultScript, StorageCall, Store};
 use model::{ConflictFault, Fault, MissingFault, StorageFault};
 use partition::keyspace::SPACES;
 use plan::Condition;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 
 async fn scripted() -> (Harness, FaultScript) {
     let script = FaultScript::seeded(1);
@@ -94,4 +95,39 @@ async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     let one = harness.create(&found, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     let other = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
     assert!(other.lsn > one.lsn && other.number > one.number);
+}
+
+/// The writer of another partition kept head, index and cached records of rows that were gone.
+#[tokio::test(start_paused = true)]
+async fn what_a_reopening_has_taken_is_forgotten_by_all_writers() {
+    for rests in [false, true] {
+        let script = FaultScript::seeded(1);
+        let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
+        let options = EngineOptions { durability: Durability::Buffered, ..EngineOptions::default() };
+        let harness = Harness::with_options(store, TestAmbient::new(), &[KEY], options).await;
+        let failing = harness.container(json!({ "id": "failing" }), 400).await;
+        let other = harness.container(json!({ "id": "other" }), 400).await;
+        // The first batch of a writer reserves LSNs, which must be durable; the next ones are not.
+        harness.create(&other, r#"{"id":"1","pk":"a","n":1}"#).await.unwrap();
+        let lost = harness.create(&other, r#"{"id":"2","pk":"a","n":2}"#).await.unwrap();
+        assert!(harness.read(&other, r#"["a"]"#, "2").await.is_ok());
+        if rests {
+            // The writer gives its view back.
+            tokio::time::sleep(Duration::from_secs(3)).await;
+        }
+        script.fail_next(StorageCall::Commit, FaultKind::Fail);
+        script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
+        harness.create(&failing, r#"{"id":"1","pk":"a"}"#).await.unwrap_err();
+        harness.store.reopen().await.unwrap();
+        // The first read has the writer look; the second may be answered from the cache.
+        for _ in 0..2 {
+            let gone = harness.read(&other, r#"["a"]"#, "2").await;
+            assert_eq!(gone.unwrap_err(), Fault::Missing(MissingFault::Resource), "rests: {rests}");
+        }
+        assert!(harness.read(&other, r#"["a"]"#, "1").await.is_ok());
+        assert_eq!(harness.engine.audit_index(&other).await.unwrap(), []);
+        let again = harness.create(&other, r#"{"id":"2","pk":"a","n":3}"#).await.unwrap();
+        assert!(again.lsn > lost.lsn && again.number > lost.number, "what was seen is not given again");
+        assert_eq!(harness.engine.audit_index(&other).await.unwrap(), []);
+    }
 }

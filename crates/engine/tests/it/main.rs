@@ -10,6 +10,7 @@ mod feed;
 mod harness;
 mod index;
 mod isolation;
+mod lifecycle;
 mod query;
 mod rank;
 mod small_resources;

@@ -5,14 +5,16 @@
 
 use crate::index::IndexReader;
 use crate::index::code::PRESENT;
+use crate::index::manifest::{Manifest, stored_runs};
 use crate::index::path::{LOGICAL_PATH, path_length};
 use crate::index::piece::Piece;
 use crate::index::recovery::next_records;
 use crate::index::run_cursor::{RunCursor, Source};
 use crate::index::terms::TermWalker;
-use crate::keyspace;
+use crate::keyspace::{self, PartitionId};
 use crate::storage::damaged;
 use bytes::Bytes;
+use kv::View;
 use model::{ContainerNumber, DocumentNumber, EffectiveRange, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,6 +51,18 @@ pub enum IndexFinding {
 }
 
 type Terms = BTreeMap<(Bytes, Bytes), BTreeSet<DocumentNumber>>;
+
+/// The runs of a partition that have rows in the store and that its manifest does not name. Beside an index build or
+/// a flush there may be some; when nothing is under way there are none.
+pub async fn unnamed_runs(view: &View, partition: PartitionId) -> Result<Vec<u64>, Fault> {
+    let mut runs = stored_runs(view, partition).await?;
+    if let Some(manifest) = Manifest::load(view, partition).await? {
+        manifest.runs.iter().for_each(|run| {
+            runs.remove(&run.id);
+        });
+    }
+    Ok(runs.into_iter().collect())
+}
 
 /// Compares the index with the records of a range of hashes.
 pub(crate) async fn audit_index(

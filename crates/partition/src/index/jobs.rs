@@ -106,7 +106,7 @@ fn groups(inputs: &[SegmentPiece]) -> Vec<Vec<SegmentPiece>> {
             }
             Some(_) | None => {
                 groups.push(vec![input.clone()]);
-                room = (SEGMENT_DOCUMENTS_MAX as u64 - 1).saturating_sub(live);
+                room = (SEGMENT_DOCUMENTS_MAX as u64).saturating_sub(live);
             }
         }
     }
@@ -136,7 +136,8 @@ pub(crate) async fn drop_run(store: Store, partition: PartitionId, run: u64) {
     }
 }
 
-async fn delete_rows(store: &Store, range: KeyRange) -> Result<(), Fault> {
+/// Deletes all rows of a range, a few at a time.
+pub(crate) async fn delete_rows(store: &Store, range: KeyRange) -> Result<(), Fault> {
     loop {
         let view = store.view().map_err(read_fault)?;
         let chunk = view.scan(INDEX, range.clone(), Direction::Forward, DROPPED_TOGETHER).await;

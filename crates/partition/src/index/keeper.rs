@@ -15,8 +15,9 @@ use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::Version;
+use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::PartitionId;
-use kv::{Batch, IngestId, Store};
+use kv::{Batch, Store};
 use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub(crate) type Changes = BTreeMap<DocumentNumber, Option<Version>>;
 /// What a batch does to the index, computed while it is on its way to the disk.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    segment: Option<SegmentPiece>,
+    segments: Vec<SegmentPiece>,
     /// Documents whose older version, if any, is dead.
     touched: Vec<DocumentNumber>,
 }
@@ -47,10 +48,14 @@ pub(crate) struct Prepared {
 impl Prepared {
     pub(crate) fn new(rules: &Arc<Rules>, changes: Changes) -> Prepared {
         let touched = changes.keys().copied().collect();
-        let versions: Vec<Version> = changes.into_values().flatten().collect();
-        let is_empty = versions.is_empty();
-        let segment = (!is_empty).then(|| SegmentPiece::new(Segment::drafted(Arc::clone(rules), versions)));
-        Prepared { segment, touched }
+        let mut versions: Vec<Version> = changes.into_values().flatten().collect();
+        let mut segments = Vec::with_capacity(versions.len().div_ceil(SEGMENT_DOCUMENTS_MAX));
+        while !versions.is_empty() {
+            let rest = versions.split_off(versions.len().min(SEGMENT_DOCUMENTS_MAX));
+            let some = std::mem::replace(&mut versions, rest);
+            segments.push(SegmentPiece::new(Segment::drafted(Arc::clone(rules), some)));
+        }
+        Prepared { segments, touched }
     }
 }
 
@@ -71,8 +76,8 @@ pub(crate) struct Keeper {
     segments: Vec<SegmentPiece>,
     runs: Vec<RunPiece>,
     run_next: u64,
-    /// Rows of runs that no manifest names yet.
-    unnamed: Vec<IngestId>,
+    /// Runs that no manifest names yet.
+    unnamed: Vec<UnnamedRun>,
     /// Rung by readers that meet damage.
     alarm: Arc<Notify>,
     /// All changes up to here are in the pieces.
@@ -112,6 +117,15 @@ pub(crate) struct Installed {
     lsn: Lsn,
     /// Runs whose rows may go.
     replaced: Vec<u64>,
+}
+
+/// What makes an install durable.
+#[derive(Debug)]
+pub(crate) struct InstallBatch {
+    pub(crate) batch: Batch,
+    /// The runs that the batch names.
+    pub(crate) named: Vec<UnnamedRun>,
+    pub(crate) installed: Installed,
 }
 
 impl Keeper {
@@ -181,11 +195,12 @@ impl Keeper {
         self.lsn_saved.into_iter().chain(job).min()
     }
 
-    /// Adds what makes an index durable that was made beside the writer: names its runs, if it has any.
-    pub(crate) fn save(&mut self, batch: &mut Batch) {
-        let Some(lsn) = self.lsn_saved else { return };
-        self.unnamed.drain(..).for_each(|ingest| batch.name_ingest(ingest));
+    /// Adds what makes an index durable that was made beside the writer. Returns the runs that the batch names.
+    pub(crate) fn save(&mut self, batch: &mut Batch) -> Vec<UnnamedRun> {
+        let Some(lsn) = self.lsn_saved else { return Vec::new() };
+        self.unnamed.iter().for_each(|run| run.name_in(batch));
         self.put_manifest(lsn, batch);
+        std::mem::take(&mut self.unnamed)
     }
 
     /// Writes the manifest and what has changed of the dead sets.
@@ -229,7 +244,7 @@ impl Keeper {
         let runs = flush(store, *partition, self.run_next, &segments).await?;
         self.run_next += flush_runs_max(&segments);
         for new in runs {
-            self.unnamed.extend(new.ingests);
+            self.unnamed.push(new.unnamed);
             self.runs.push(RunPiece::new(new.run));
         }
         self.tidy().await;
@@ -242,7 +257,7 @@ impl Keeper {
         for number in prepared.touched {
             self.kill(number);
         }
-        self.segments.extend(prepared.segment);
+        self.segments.extend(prepared.segments);
         self.lsn = lsn;
         self.tidy().await;
     }
@@ -357,7 +372,7 @@ impl Keeper {
         let mut group = sizes.into_values().find(|group| group.len() >= FAN_IN)?;
         group.truncate(FAN_IN);
         let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
-        (live < SEGMENT_DOCUMENTS_MAX as u64).then(|| group.into_iter().cloned().collect())
+        (live <= SEGMENT_DOCUMENTS_MAX as u64).then(|| group.into_iter().cloned().collect())
     }
 
     /// Runs of one size of which there are enough.
@@ -453,11 +468,12 @@ impl Keeper {
     }
 
     /// The batch that makes an install durable, to be committed before [`Keeper::installed`].
-    pub(crate) fn install_batch(&self, install: &mut Install) -> (Batch, Installed) {
+    pub(crate) fn install_batch(&self, install: &mut Install) -> InstallBatch {
         let mut batch = Batch::default();
         let mut runs: Vec<RunPiece> = self.runs.clone();
         let mut died = Vec::new();
         let mut replaced = Vec::new();
+        let mut named = Vec::with_capacity(install.runs.len());
         match &install.inputs {
             Inputs::Merged(inputs) | Inputs::Flushed(inputs) => died = self.died_since(inputs),
             Inputs::Runs(inputs) => {
@@ -474,7 +490,8 @@ impl Keeper {
         }
         for new in std::mem::take(&mut install.runs) {
             let mut piece = RunPiece::new(new.run);
-            new.ingests.into_iter().for_each(|ingest| batch.name_ingest(ingest));
+            new.unnamed.name_in(&mut batch);
+            named.push(new.unnamed);
             died.iter().for_each(|number| {
                 piece.kill(*number);
             });
@@ -497,7 +514,7 @@ impl Keeper {
             (Inputs::Merged(_) | Inputs::Flushed(_) | Inputs::Runs(_), _) => install.lsn,
         };
         manifest(self, lsn, &runs).put(self.home.partition, &mut batch);
-        (batch, Installed { runs, lsn, replaced })
+        InstallBatch { batch, named, installed: Installed { runs, lsn, replaced } }
     }
 
     /// The batch of an install is durable. Tells the runs whose rows may go.

@@ -15,7 +15,7 @@ pub(crate) const TERMS_PER_TURN: usize = 4096;
 /// Rank of a document that is not taken over.
 const GONE: u16 = u16::MAX;
 
-/// Merges all inputs into one segment. They hold at most [`SEGMENT_DOCUMENTS_MAX`] - 1 live documents together.
+/// Merges all inputs into one segment. They hold at most [`SEGMENT_DOCUMENTS_MAX`] live documents together.
 pub(crate) async fn merge_all(mut inputs: Vec<SegmentPiece>) -> Segment {
     loop {
         // Largest first: the smallest are at the end.
@@ -66,7 +66,7 @@ fn merged_universe(inputs: &[SegmentPiece]) -> (Vec<DocumentNumber>, Vec<Vec<u16
     }
     // Segments follow each other in time, so that most of this is in order already.
     all.sort();
-    debug_assert!(all.len() < SEGMENT_DOCUMENTS_MAX);
+    assert!(all.len() <= SEGMENT_DOCUMENTS_MAX, "documents without a rank would be lost");
     for (rank, (_, input, old)) in (0..GONE).zip(&all) {
         ranks[*input][*old] = rank;
     }

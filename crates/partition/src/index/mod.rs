@@ -11,7 +11,7 @@
 //! | `rules`, `terms`, `computed`, `spatial`, `cells` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
 //! | `piece`, `ranks` | what pieces have in common; sets of their documents |
-//! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `manifest` | pieces on disk |
+//! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `unnamed`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
 //! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `columns`, `reader` | the reader's face |
@@ -50,9 +50,10 @@ mod spatial;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod unnamed;
 mod walk;
 
-pub use audit::IndexFinding;
+pub use audit::{IndexFinding, unnamed_runs};
 pub use code::write_tuple_member;
 pub use columns::{Column, Columns};
 pub use computed::ComputedReader;
@@ -71,8 +72,9 @@ pub(crate) use audit::audit_index;
 pub(crate) use build::{Build, Plan};
 pub(crate) use computed::indexable;
 pub(crate) use jobs::{Install, drop_run};
-pub(crate) use keeper::{Changes, Event, Home, Keeper, Prepared};
+pub(crate) use keeper::{Changes, Event, Home, InstallBatch, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use terms::Version;
+pub(crate) use unnamed::UnnamedRun;

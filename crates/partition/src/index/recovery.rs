@@ -24,7 +24,8 @@ const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 /// An index as it was found or made.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// `None` if it has to be made anew from so many records that this takes a while.
+    /// `None` if it has to be made anew from so many records that this takes a while. Begins no job before it is
+    /// completed.
     pub(crate) keeper: Option<Keeper>,
     /// Runs with rows in the store that are no part of it.
     pub(crate) strays: BTreeSet<u64>,
@@ -73,7 +74,6 @@ pub(crate) async fn open(
         keeper.runs().iter().for_each(|piece| {
             strays.remove(&piece.run.meta.id);
         });
-        keeper.complete().await;
     }
     Ok(Opened { keeper, strays, run_next, is_manifest_stale })
 }

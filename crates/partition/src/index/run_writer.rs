@@ -7,10 +7,10 @@ use crate::index::block::{BlockBuilder, StoredPosting, seal};
 use crate::index::merge::TERMS_PER_TURN;
 use crate::index::run::{Fences, NUMBERS_PER_ROW, Run, RunMeta, write_numbers};
 use crate::index::segment::Segment;
-use crate::keyspace::{self, INDEX, PartitionId};
-use crate::storage::commit_fault;
+use crate::index::unnamed::UnnamedRun;
+use crate::keyspace::{self, PartitionId};
 use bytes::Bytes;
-use kv::{IngestId, Store};
+use kv::Store;
 use model::{DocumentNumber, Fault};
 
 /// Bytes of rows that are handed to the store together.
@@ -22,12 +22,11 @@ const FENCE_ROW_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct NewRun {
     pub(crate) run: Run,
-    pub(crate) ingests: Vec<IngestId>,
+    pub(crate) unnamed: UnnamedRun,
 }
 
 /// See the file's head.
-pub(crate) struct RunWriter<'a> {
-    store: &'a Store,
+pub(crate) struct RunWriter {
     partition: PartitionId,
     id: u64,
     numbers: Vec<DocumentNumber>,
@@ -40,18 +39,17 @@ pub(crate) struct RunWriter<'a> {
     part: Vec<(Bytes, Bytes)>,
     part_bytes: usize,
     size_bytes: u64,
-    ingests: Vec<IngestId>,
+    unnamed: UnnamedRun,
 }
 
-impl<'a> RunWriter<'a> {
+impl RunWriter {
     pub(crate) async fn new(
-        store: &'a Store,
+        store: &Store,
         partition: PartitionId,
         id: u64,
         numbers: Vec<DocumentNumber>,
-    ) -> Result<RunWriter<'a>, Fault> {
+    ) -> Result<RunWriter, Fault> {
         let mut writer = RunWriter {
-            store,
             partition,
             id,
             numbers: Vec::new(),
@@ -63,7 +61,7 @@ impl<'a> RunWriter<'a> {
             part: Vec::new(),
             part_bytes: 0,
             size_bytes: 0,
-            ingests: Vec::new(),
+            unnamed: UnnamedRun::new(store.clone(), partition, id),
         };
         for chunk in numbers.chunks(NUMBERS_PER_ROW) {
             let mut payload = Vec::new();
@@ -117,8 +115,7 @@ impl<'a> RunWriter<'a> {
     async fn end_part(&mut self) -> Result<(), Fault> {
         self.part_bytes = 0;
         let rows = std::mem::take(&mut self.part);
-        self.ingests.push(self.store.ingest(INDEX, rows).await.map_err(commit_fault)?);
-        Ok(())
+        self.unnamed.ingest(rows).await
     }
 
     pub(crate) async fn finish(mut self) -> Result<NewRun, Fault> {
@@ -144,8 +141,8 @@ impl<'a> RunWriter<'a> {
             rows: self.rows,
             size_bytes: self.size_bytes,
         };
-        let RunWriter { partition, numbers, fences, ingests, .. } = self;
-        Ok(NewRun { run: Run { partition, meta, numbers: numbers.into(), fences }, ingests })
+        let RunWriter { partition, numbers, fences, unnamed, .. } = self;
+        Ok(NewRun { run: Run { partition, meta, numbers: numbers.into(), fences }, unnamed })
     }
 }
 

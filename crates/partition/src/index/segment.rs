@@ -17,8 +17,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Documents that one segment can hold: as many as 16 bits count.
-pub(crate) const SEGMENT_DOCUMENTS_MAX: usize = 1 << 16;
+/// Documents that one segment can hold. A rank has 16 bits, and the greatest means "none" while segments are merged.
+pub(crate) const SEGMENT_DOCUMENTS_MAX: usize = u16::MAX as usize;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -62,8 +62,9 @@ struct Term {
 }
 
 impl Segment {
-    /// A segment of versions in the order of their numbers, each number once.
+    /// A segment of versions in the order of their numbers, each number once, at most [`SEGMENT_DOCUMENTS_MAX`].
     pub(crate) fn drafted(rules: Arc<Rules>, versions: Vec<Version>) -> Segment {
+        assert!(versions.len() <= SEGMENT_DOCUMENTS_MAX, "documents without a rank would be lost");
         debug_assert!(versions.is_sorted_by_key(|version| version.number));
         let size = |version: &Version| version.document.bytes().len() + size_of::<Version>();
         Segment {

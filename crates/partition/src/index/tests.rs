@@ -248,8 +248,10 @@ impl Case {
     /// Takes what a job has made, as the writer does.
     async fn finish_job(&mut self) {
         if let Event::Install(mut install) = self.keeper.event().await {
-            let (batch, installed) = self.keeper.install_batch(&mut install);
+            let crate::index::InstallBatch { batch, named, installed } =
+                self.keeper.install_batch(&mut install);
             self.store.submit(&self.store.lane(), batch, Durability::Sync).await.unwrap();
+            named.into_iter().for_each(crate::index::UnnamedRun::keep);
             for run in self.keeper.installed(install, installed).await {
                 drop_run(self.store.clone(), self.keeper.partition(), run).await;
             }

@@ -1,11 +1,12 @@
 //! What the writer does for consumers of the log: knows how far each has read, and drops what all have.
 
 use super::{BATCH_BYTES_MAX, Writer};
-use crate::keyspace::{self, LOG, META};
+use crate::keyspace::{self, LOG, META, NUMBERS, PartitionId, RECORDS};
 use crate::log::LogEntry;
-use crate::storage::read_fault;
+use crate::record::Record;
+use crate::storage::{commit_fault, damaged, read_fault};
 use bytes::Bytes;
-use kv::{Batch, Direction, ScanLimit};
+use kv::{Batch, Direction, ScanLimit, View};
 use model::{Fault, Lsn};
 
 /// Log rows that one trim looks at.
@@ -16,15 +17,23 @@ impl Writer {
     pub(super) async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
         self.wake().await?;
         let mut batch = Batch::default();
+        // From here on replaced versions keep their entries for this consumer: trimming has to come by again.
+        if lsn.next() < self.state.head.trimmed {
+            self.state.head.trimmed = lsn.next();
+            batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
+        }
         batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
-        self.commit_alone(batch).await?;
+        self.commit_alone(batch).await.map_err(commit_fault)?;
         self.consumers.insert(name, lsn);
         Ok(())
     }
 
-    /// Drops log entries of deletions that nobody needs any more, a bounded number; tells whether there are more.
+    /// Drops log entries of deletions and of replaced versions that nobody needs any more. Looks at a bounded number
+    /// of entries and returns whether there are more.
     pub(super) async fn trim(&mut self) -> Result<bool, Fault> {
         self.wake().await?;
+        // Also where nobody writes, an index build that failed is tried again.
+        self.check_policy();
         let view = self.store.view().map_err(read_fault)?;
         // Without an index there may still be one on disk that needs the log.
         let Some(keeper) = &self.index else { return Ok(false) };
@@ -36,17 +45,15 @@ impl Writer {
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
         let chunk = view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
         let mut batch = Batch::default();
-        for (key, row) in &chunk.rows {
-            if LogEntry::decode(row)?.is_removal() {
-                batch.delete(LOG, key.clone());
-            }
+        for key in unneeded(self.id, !self.consumers.is_empty(), &view, &chunk.rows).await? {
+            batch.delete(LOG, key);
         }
         let last = chunk.rows.last().and_then(|(key, _)| keyspace::parse_log_key(key));
         self.state.head.trimmed = if chunk.more { last.unwrap_or(end) } else { end };
         if !batch.is_empty() {
             batch.mark_shrinking();
             batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
-            self.commit_alone(batch).await?;
+            self.commit_alone(batch).await.map_err(commit_fault)?;
         }
         Ok(chunk.more)
     }
@@ -55,4 +62,47 @@ impl Writer {
     pub(super) fn lsn_consumed(&self) -> Lsn {
         self.consumers.values().min().copied().unwrap_or(Lsn(u64::MAX - 1))
     }
+}
+
+/// The keys of the entries that tell nothing of what is stored.
+async fn unneeded(
+    id: PartitionId,
+    has_consumers: bool,
+    view: &View,
+    rows: &[(Bytes, Bytes)],
+) -> Result<Vec<Bytes>, Fault> {
+    let mut unneeded = Vec::new();
+    let mut versions = Vec::new();
+    for (key, row) in rows {
+        let entry = LogEntry::decode(row)?;
+        if entry.is_removal() {
+            unneeded.push(key.clone());
+        } else {
+            let lsn = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
+            versions.push((key, entry.number, lsn));
+        }
+    }
+    // Without consumers the entry of a replaced version goes with the version, and none is ever left.
+    if !has_consumers {
+        return Ok(unneeded);
+    }
+    #[cfg(feature = "planted-faults")]
+    if crate::planted::is_planted(crate::planted::PlantedFault::ReplacedEntriesStay) {
+        return Ok(unneeded);
+    }
+    let numbers: Vec<_> =
+        versions.iter().map(|(_, number, _)| keyspace::number_key(id.container, *number)).collect();
+    let records = view.get_many(NUMBERS, &numbers).await.map_err(read_fault)?;
+    for ((key, _, lsn), record_key) in versions.into_iter().zip(records) {
+        let record = match record_key {
+            Some(record_key) => view.get(RECORDS, &record_key).await.map_err(read_fault)?,
+            None => None,
+        };
+        let written = record.map(|row| Record::decode(&row)).transpose()?;
+        let is_current = written.is_some_and(|record| record.lsn == lsn && record.ordinal == id.ordinal);
+        if !is_current {
+            unneeded.push(key.clone());
+        }
+    }
+    Ok(unneeded)
 }

@@ -1,23 +1,47 @@
 //! What the writer does about the index: makes it, keeps it at the position of the published view, publishes it.
 
 use super::Writer;
+use super::recovery::Doubt;
 use crate::head::Head;
 use crate::index::{
-    self, Build, Event, Fingerprint, IndexReader, Install, Keeper, Plan, Rules, drop_run, is_damage,
+    self, Build, Event, Fingerprint, IndexReader, Install, InstallBatch, Keeper, Plan, Rules, UnnamedRun,
+    drop_run, is_damage,
 };
 use crate::keyspace::{self, META};
 use crate::published::Published;
 use crate::storage::{commit_fault, read_fault};
-use kv::{Batch, Direction, Durability, ScanLimit, View};
+use kv::{Batch, CommitFault, Direction, Durability, ScanLimit, View};
 use model::{Fault, Lsn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinError;
 
-/// Batches until an index is tried again that could not be made.
-const BUILD_PAUSE: u32 = 32;
+/// Time until an index build that failed is tried again; doubled with each failure, up to the most.
+const BUILD_PAUSE_FIRST_MS: u64 = 1_000;
+const BUILD_PAUSE_MAX_MS: u64 = 10 * 60 * 1_000;
 /// Numbers that are left free for the runs of one index in the making, less one; all bits set.
 const RUNS_PER_BUILD: u64 = u32::MAX as u64;
+
+/// An index build that failed, and when it is tried again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FailedBuild {
+    policy: Fingerprint,
+    failed_at_ms: u64,
+    pause_ms: u64,
+}
+
+impl FailedBuild {
+    fn new(before: Option<FailedBuild>, policy: Fingerprint, now_ms: u64) -> FailedBuild {
+        let same = before.filter(|before| before.policy == policy);
+        let pause_ms = same.map_or(BUILD_PAUSE_FIRST_MS, |before| before.pause_ms.saturating_mul(2));
+        FailedBuild { policy, failed_at_ms: now_ms, pause_ms: pause_ms.min(BUILD_PAUSE_MAX_MS) }
+    }
+
+    /// Whether the pause is over. A clock that was set back ends it.
+    fn is_due(&self, now_ms: u64) -> bool {
+        now_ms.checked_sub(self.failed_at_ms).is_none_or(|passed| passed >= self.pause_ms)
+    }
+}
 
 impl Writer {
     /// Opens the index that is stored, or makes it anew. Without one the partition serves all the same.
@@ -29,7 +53,7 @@ impl Writer {
         self.index_stale = true;
         let home = self.index_home.clone();
         match index::open(home, Arc::clone(&rules), view, head, &self.spec.range, self.run_next).await {
-            Ok(opened) => {
+            Ok(mut opened) => {
                 if opened.is_manifest_stale {
                     let batch = self.manifest_deletion(view).await?;
                     let deleted = self.store.submit(&self.store.lane(), batch, Durability::Sync).await;
@@ -40,8 +64,10 @@ impl Writer {
                 }
                 self.run_next = opened.run_next;
                 self.index_stale = false;
-                if opened.keeper.is_none() {
-                    self.begin_build(rules, head.lsn);
+                // Nothing can fail from here on: an opening that fails has no job under way.
+                match &mut opened.keeper {
+                    Some(keeper) => keeper.complete().await,
+                    None => self.begin_build(rules, head.lsn),
                 }
                 self.index = opened.keeper;
                 Ok(())
@@ -90,8 +116,12 @@ impl Writer {
             // Perhaps the old policy came back before the new index was there.
             self.build = None;
             self.built = None;
-        } else if self.build_pause > 0 {
-            self.build_pause -= 1;
+            self.build_failed = None;
+        } else if self
+            .build_failed
+            .is_some_and(|failed| failed.policy == wanted && !failed.is_due(self.ambient.now_ms()))
+        {
+            // Waits.
         } else if !has(&self.built)
             && self.build.as_ref().is_none_or(|build| build.rules.fingerprint() != wanted)
         {
@@ -141,15 +171,24 @@ impl Writer {
                 self.built = Some(keeper);
             }
             News::Build(Ok(Err(fault))) => {
-                tracing::warn!(partition = ?self.id, cause = %fault, "an index was not made");
-                self.build = None;
-                self.build_pause = BUILD_PAUSE;
+                tracing::warn!(partition = ?self.id, cause = %fault, "index_build_failed");
+                self.end_failed_build();
             }
             News::Build(Err(error)) => {
-                tracing::error!(partition = ?self.id, %error, "the making of an index ended early");
-                self.build = None;
+                tracing::error!(partition = ?self.id, %error, "index_build_failed");
+                self.end_failed_build();
             }
         }
+    }
+
+    fn end_failed_build(&mut self) {
+        if let Some(build) = self.build.take() {
+            self.note_failed_build(build.rules.fingerprint());
+        }
+    }
+
+    fn note_failed_build(&mut self, policy: Fingerprint) {
+        self.build_failed = Some(FailedBuild::new(self.build_failed, policy, self.ambient.now_ms()));
     }
 
     /// Takes over what waits for a moment without batches in flight.
@@ -158,12 +197,17 @@ impl Writer {
             tracing::warn!(partition = ?self.id, cause = %fault, "the index waits for the store");
             self.forget_index_work();
             self.index_stale = true;
-            self.doubtful = true;
+            self.doubt = Some(Doubt::Unknown);
             return;
         }
         if let Some(built) = self.built.take() {
-            if let Err(fault) = self.adopt(built).await {
-                tracing::warn!(partition = ?self.id, cause = %fault, "an index was not taken");
+            let policy = built.rules().fingerprint();
+            match self.adopt(built).await {
+                Ok(()) => self.build_failed = None,
+                Err(fault) => {
+                    tracing::warn!(partition = ?self.id, cause = %fault, "index_build_failed");
+                    self.note_failed_build(policy);
+                }
             }
         } else if let Some(install) = self.installing.take() {
             self.install(install).await;
@@ -176,10 +220,12 @@ impl Writer {
         index::catch_up(&mut built, &view, self.id).await?;
         let mut batch = self.manifest_deletion(&view).await?;
         drop(view);
-        built.save(&mut batch);
+        let named = built.save(&mut batch);
         self.installing = None;
         self.index_stale = true;
-        self.commit_alone(batch).await?;
+        let committed = self.commit_alone(batch).await;
+        keep_named(named, &committed);
+        committed.map_err(commit_fault)?;
         self.index_stale = false;
         built.complete().await;
         if let Some(old) = self.index.replace(built) {
@@ -197,9 +243,11 @@ impl Writer {
     /// opened again.
     async fn install(&mut self, mut install: Install) {
         let Some(keeper) = &self.index else { return };
-        let (batch, installed) = keeper.install_batch(&mut install);
+        let InstallBatch { batch, named, installed } = keeper.install_batch(&mut install);
         self.index_stale = true;
-        if let Err(fault) = self.commit_alone(batch).await {
+        let committed = self.commit_alone(batch).await;
+        keep_named(named, &committed);
+        if let Err(fault) = committed {
             tracing::warn!(partition = ?self.id, cause = %fault, "runs of the index were not taken");
             return;
         }
@@ -214,7 +262,7 @@ impl Writer {
     /// Lets readers see the state at `view`, which the index has reached.
     pub(super) fn publish(&self, view: View, head: &Head) -> Arc<Published> {
         let reader = self.reader(&view);
-        let published = Arc::new(Published::new(view, reader, self.policy(), head));
+        let published = Arc::new(Published::new(view, reader, self.policy(), head, self.lane.clone()));
         self.published.store(Arc::clone(&published));
         published
     }
@@ -232,6 +280,7 @@ impl Writer {
                 policy,
                 lsn,
                 counts,
+                lane: self.lane.clone(),
             }));
         } else {
             self.rest_published();
@@ -242,7 +291,8 @@ impl Writer {
     pub(super) fn rest_published(&self) {
         let published = self.published.load_full();
         let (lsn, counts, policy) = (published.lsn, published.counts, self.policy());
-        self.published.store(Arc::new(Published { view: None, index: None, policy, lsn, counts }));
+        let lane = self.lane.clone();
+        self.published.store(Arc::new(Published { view: None, index: None, policy, lsn, counts, lane }));
     }
 
     fn policy(&self) -> Option<Fingerprint> {
@@ -257,6 +307,14 @@ impl Writer {
             memory: Arc::clone(keeper.memory()),
             alarm: Arc::clone(keeper.alarm()),
         })
+    }
+}
+
+/// The batch that names `runs` was committed or not. If it was refused, they are dropped and delete their rows.
+fn keep_named(runs: Vec<UnnamedRun>, committed: &Result<(), CommitFault>) {
+    let is_refused = committed.as_ref().is_err_and(|fault| Doubt::of(fault) == Doubt::Refused);
+    if !is_refused {
+        runs.into_iter().for_each(UnnamedRun::keep);
     }
 }
 

@@ -8,10 +8,13 @@
 
 mod consumers;
 mod indexing;
+mod recovery;
 
 pub(crate) use self::indexing::IndexProgress;
-use self::indexing::news;
+use self::indexing::{FailedBuild, news};
+use self::recovery::Doubt;
 use crate::cache::RecordCache;
+use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
 use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
@@ -21,14 +24,14 @@ use crate::partition::{Executed, PartitionSpec, Surroundings};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
-use crate::staging::Context;
+use crate::staging::{Context, TRANSACTION_BYTES_MAX};
 use crate::state::{BatchNumber, Rows, State};
-use crate::storage::{commit_fault, read_fault};
-use crate::verdicts::{Decided, answer, full_fault, is_shrinking, refuse};
+use crate::storage::commit_fault;
+use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use kv::{Batch, CommitFault, Durability, Health, Lane, Store, View};
-use model::{Ambient, Charge, Fault, Lsn, StorageFault};
+use kv::{Batch, CommitFault, Durability, Lane, Store, View};
+use model::{Ambient, Charge, Fault, Lsn};
 use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -41,6 +44,10 @@ use tokio::sync::{mpsc, oneshot};
 const BATCH_TRANSACTIONS_MAX: usize = 256;
 /// Bytes of rows after which a batch is closed.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+// A batch is closed only after the transaction that fills it, and the head comes on top.
+const _: () = assert!(BATCH_BYTES_MAX + TRANSACTION_BYTES_MAX + HEAD_BYTES_MAX <= kv::BATCH_BYTES_MAX);
+/// Bytes of the head row with its key, at most.
+const HEAD_BYTES_MAX: usize = 1024;
 /// Batches on their way to the disk.
 const BATCHES_IN_FLIGHT_MAX: usize = 2;
 /// Transactions that make a batch of their own worth while beside one on its way; fewer wait for that one, since every
@@ -95,8 +102,11 @@ pub(crate) struct Writer {
     cache: Arc<RecordCache>,
     durability: Durability,
     ambient: Arc<dyn Ambient>,
+    clock: Arc<PartitionClock>,
     published: Arc<ArcSwap<Published>>,
     state: State,
+    /// The head with which this writer began, or began again after an unknown outcome.
+    first_head: Head,
     /// At the position of the published view; `None` while there is none.
     index: Option<Keeper>,
     index_home: Home,
@@ -105,8 +115,8 @@ pub(crate) struct Writer {
     /// One that was made and waits for a moment without batches in flight.
     built: Option<Keeper>,
     progress: Arc<IndexProgress>,
-    /// Batches to wait for before an index is tried again.
-    build_pause: u32,
+    /// The last index build, if it failed.
+    build_failed: Option<FailedBuild>,
     /// Runs that wait for a moment without batches in flight.
     installing: Option<Install>,
     /// Numbers of runs below may be in use.
@@ -117,13 +127,15 @@ pub(crate) struct Writer {
     index_stale: bool,
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
-    /// A batch has failed and the state was not read again since.
-    doubtful: bool,
+    /// What is known of a batch that failed, until the state was read again.
+    doubt: Option<Doubt>,
     /// Records that a failed batch may or may not have changed: nobody may cache them before it is known.
     unsettled: Vec<Bytes>,
     batch_last: BatchNumber,
     /// Commands taken from the queue that must run again or wait for the batches in flight.
     backlog: VecDeque<Command>,
+    /// Transactions at the front of the backlog that each get a batch of their own.
+    alone: usize,
 }
 
 impl Writer {
@@ -133,10 +145,12 @@ impl Writer {
         shape: Arc<CurrentShape>,
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
+        clock: Arc<PartitionClock>,
         view: View,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
         let head = Head::load(&view, id).await?;
+        clock.begin_at(head.ts);
         let consumers = load_consumers(&view, id).await?;
         let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
         let index_home = Home { store: store.clone(), partition: id, memory };
@@ -149,24 +163,27 @@ impl Writer {
             cache,
             durability,
             ambient,
+            clock,
             published,
             state: State::new(view.clone(), head.clone().reopened()),
+            first_head: head.clone().reopened(),
             index: None,
             index_home,
             build: None,
             built: None,
             progress,
-            build_pause: 0,
+            build_failed: None,
             installing: None,
             run_next: 0,
             discarded: Vec::new(),
             index_stale: false,
             consumers,
             in_flight: VecDeque::new(),
-            doubtful: false,
+            doubt: None,
             unsettled: Vec::new(),
             batch_last: 0,
             backlog: VecDeque::new(),
+            alone: 0,
         };
         writer.open_index(&view, &head).await?;
         writer.publish(view, &writer.state.head.clone());
@@ -195,7 +212,7 @@ impl Writer {
                     Some(command) => self.backlog.push_back(command),
                     None => { self.drain().await; if self.backlog.is_empty() { return } }
                 },
-                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && !self.doubtful => {
+                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && self.doubt.is_none() => {
                     self.rest();
                 }
             }
@@ -252,6 +269,7 @@ impl Writer {
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
             Command::Wake { reply } => {
                 let _ = reply.send(self.wake().await);
+                self.check_policy();
             }
             Command::SetConsumer { name, lsn, reply } => {
                 let _ = reply.send(self.set_consumer(name, lsn).await);
@@ -281,12 +299,14 @@ impl Writer {
         }
         self.check_policy();
         let number = self.batch_last + 1;
-        let now = self.ambient.now_seconds();
+        let now = self.clock.now();
         let full = full_fault(&self.store);
         let mut batch_rows = Rows::new();
         let mut batch_bytes = 0;
         let mut changes = Changes::new();
         let mut decided = Vec::new();
+        let transactions_max = if self.alone > 0 { 1 } else { BATCH_TRANSACTIONS_MAX };
+        self.alone = self.alone.saturating_sub(1);
         let mut next = Some((transaction, reply));
         while let Some((transaction, reply)) = next {
             let verdict = match &full {
@@ -300,12 +320,11 @@ impl Writer {
                         partition: self.id,
                         shape: &shape,
                         now,
-                        ts: now.max(self.state.head.ts),
                         lsn_consumed: self.lsn_consumed(),
                         ambient: &*self.ambient,
                     };
                     evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
-                        batch_bytes += rows_bytes(&accepted.rows);
+                        batch_bytes += accepted.bytes;
                         self.state.head = accepted.head;
                         self.state.submitted(number, &accepted.rows);
                         batch_rows.extend(accepted.rows);
@@ -315,7 +334,7 @@ impl Writer {
                 }
             };
             decided.push(Decided { transaction, verdict, reply });
-            let room = decided.len() < BATCH_TRANSACTIONS_MAX && batch_bytes < BATCH_BYTES_MAX;
+            let room = decided.len() < transactions_max && batch_bytes < BATCH_BYTES_MAX;
             next = if room { self.next_waiting(queue) } else { None };
         }
         self.submit(number, batch_rows, changes, decided);
@@ -440,38 +459,6 @@ impl Writer {
         }
     }
 
-    /// A batch failed: all behind it fail too. Tells everybody, and begins anew from what is really there.
-    async fn recover(&mut self, failed: InFlight, fault: CommitFault) {
-        tracing::warn!(partition = ?self.id, cause = %fault, "a batch was not committed");
-        let was_full = matches!(fault, CommitFault::Full { .. });
-        let told = commit_fault(fault);
-        let mut again = VecDeque::new();
-        refuse(failed.decided, &told, was_full, &mut again);
-        self.unsettled.extend(failed.records.into_iter().map(|(key, _)| key));
-        while let Some(mut batch) = self.in_flight.pop_front() {
-            // The lane is broken, so none of these can have been committed; waiting makes that certain.
-            self.unsettled.extend(batch.records.drain(..).map(|(key, _)| key));
-            if let Err(fault) = (&mut batch.commit).await {
-                // Whoever waits behind a full disk meets the same full disk.
-                let fault = if was_full { told.clone() } else { commit_fault(fault) };
-                refuse(batch.decided, &fault, was_full, &mut again);
-            }
-        }
-        // They came before what waits.
-        again.into_iter().rev().for_each(|command| self.backlog.push_front(command));
-        self.doubt().await;
-    }
-
-    /// The last batch may or may not be there. Reads the state again at once if that can be told now, and otherwise
-    /// before the next decision.
-    async fn doubt(&mut self) {
-        self.lane = self.store.lane();
-        self.doubtful = true;
-        if let Err(fault) = self.reload().await {
-            tracing::warn!(partition = ?self.id, cause = %fault, "the partition waits for its store");
-        }
-    }
-
     /// Lets readers find these versions in the cache.
     fn cache_published(&self, records: Vec<(Bytes, Option<Bytes>)>) {
         for (key, row) in records {
@@ -485,52 +472,13 @@ impl Writer {
         }
     }
 
-    async fn reload(&mut self) -> Result<(), Fault> {
-        if let Health::Poisoned { cause } = self.store.health() {
-            let cause = cause.to_string();
-            return Err(StorageFault::Unavailable { cause }.into());
-        }
-        let view = self.store.view().map_err(read_fault)?;
-        let head = Head::load(&view, self.id).await?;
-        self.consumers = load_consumers(&view, self.id).await?;
-        self.settle_index(&view, &head).await?;
-        let head = head.reopened();
-        self.publish(view.clone(), &head);
-        self.state = State::new(view, head);
-        self.doubtful = false;
-        // What readers see from now on is what was decided.
-        for key in self.unsettled.drain(..) {
-            self.cache.opened(&key);
-        }
-        Ok(())
-    }
-
-    /// Makes sure that there is a view to decide on, and tells it.
-    async fn wake(&mut self) -> Result<Arc<Published>, Fault> {
-        if self.doubtful {
-            self.reload().await?;
-        }
-        let published = self.published.load_full();
-        match &published.view {
-            // A batch in flight brings a new view with its answer.
-            Some(view) if view.is_live() || !self.in_flight.is_empty() => {
-                return Ok(published);
-            }
-            // The store was reopened because of others, or this writer rests: nothing of its own has changed.
-            Some(_) | None => {}
-        }
-        let view = self.store.view().map_err(read_fault)?;
-        self.state.wake(view.clone());
-        Ok(self.publish(view, &self.state.head))
-    }
-
     fn rest(&mut self) {
         self.state.rest();
         self.rest_published();
     }
 
     /// Commits rows that stand alone, with nothing in flight.
-    async fn commit_alone(&mut self, batch: Batch) -> Result<(), Fault> {
+    async fn commit_alone(&mut self, batch: Batch) -> Result<(), CommitFault> {
         self.batch_last += 1;
         match self.store.submit(&self.lane, batch, Durability::Sync).await {
             Ok(view) => {
@@ -539,8 +487,8 @@ impl Writer {
                 Ok(())
             }
             Err(fault) => {
-                self.doubt().await;
-                Err(commit_fault(fault))
+                self.begin_doubt(Doubt::of(&fault)).await;
+                Err(fault)
             }
         }
     }
@@ -551,7 +499,7 @@ impl Writer {
         let mut batch = Batch::default();
         batch.mark_shrinking();
         batch.put(META, keyspace::head_key(self.id), self.state.head.clone().closed().encode());
-        self.commit_alone(batch).await
+        self.commit_alone(batch).await.map_err(commit_fault)
     }
 
     async fn drain(&mut self) {
@@ -568,8 +516,4 @@ async fn first_commit(in_flight: &mut VecDeque<InFlight>) -> Result<View, Commit
         Some(batch) => (&mut batch.commit).await,
         None => std::future::pending().await,
     }
-}
-
-fn rows_bytes(rows: &Rows) -> usize {
-    rows.iter().map(|((_, key), row)| key.len() + row.as_ref().map_or(0, Bytes::len)).sum()
 }

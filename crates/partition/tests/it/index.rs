@@ -1,12 +1,13 @@
 //! The index of a partition through its whole life: small runs, restarts, other policies, damage, failing stores.
 
-use crate::Still;
+use crate::TestClock;
 use kv::{
-    Batch, CommitMode, Direction, Durability, FaultKind, FaultScript, KeyRange, ScanLimit, StorageCall, Store,
+    Batch, CommitMode, Direction, Durability, FaultKind, FaultScript, KeyRange, ScanLimit, Space,
+    StorageCall, Store,
 };
 use model::{ContainerDefinition, ContainerNumber, EffectiveRange, Fault, PartitionOrdinal};
 use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
-use partition::keyspace::{INDEX, META, PartitionId, SPACES};
+use partition::keyspace::{INDEX, META, PartitionId, RECORDS, SPACES};
 use partition::{
     ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
     new_partition_rows,
@@ -29,6 +30,7 @@ const SMALL: IndexOptions = IndexOptions {
 struct House {
     store: Store,
     shape: Arc<CurrentShape>,
+    clock: Arc<TestClock>,
     partition: PhysicalPartition,
     key: LogicalKey,
 }
@@ -41,12 +43,16 @@ fn definition(policy: &Json) -> ContainerDefinition {
 
 const ID: PartitionId = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
 
-async fn open(store: &Store, shape: &Arc<CurrentShape>) -> Result<PhysicalPartition, Fault> {
+async fn open(
+    store: &Store,
+    shape: &Arc<CurrentShape>,
+    clock: &Arc<TestClock>,
+) -> Result<PhysicalPartition, Fault> {
     let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
     let surroundings = Surroundings {
         store: store.clone(),
         cache: Arc::new(RecordCache::new(1 << 20, 7)),
-        ambient: Arc::new(Still),
+        ambient: Arc::clone(clock) as Arc<_>,
         durability: Durability::Sync,
         index: IndexMemory::new(SMALL),
     };
@@ -60,10 +66,11 @@ impl House {
         new_partition_rows(ID, &mut batch);
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
-        let partition = open(&store, &shape).await.unwrap();
+        let clock = Arc::new(TestClock::default());
+        let partition = open(&store, &shape, &clock).await.unwrap();
         let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();
         let effective = definition.partition_key.effective_key(&partition_key);
-        House { store, shape, partition, key: LogicalKey { partition_key, effective } }
+        House { store, shape, clock, partition, key: LogicalKey { partition_key, effective } }
     }
 
     async fn in_memory() -> House {
@@ -72,7 +79,7 @@ impl House {
 
     /// As after the death of the process: nothing is closed.
     async fn restart(&mut self) {
-        self.partition = open(&self.store, &self.shape).await.unwrap();
+        self.partition = open(&self.store, &self.shape, &self.clock).await.unwrap();
     }
 
     fn replace_policy(&self, policy: &Json) {
@@ -270,6 +277,7 @@ async fn a_store_that_fails_anywhere_leaves_the_index_right() {
             house.store.reopen().await.unwrap();
             // Long enough for an index that could not be made to be tried again.
             for id in 0..40 {
+                house.clock.advance_ms(1_000);
                 house.put(id % 45, 7).await.unwrap();
                 if id % 10 == 0 {
                     assert_eq!(house.partition.audit_index().await.unwrap(), []);
@@ -282,4 +290,102 @@ async fn a_store_that_fails_anywhere_leaves_the_index_right() {
             house.audit().await;
         }
     }
+}
+
+/// The marks of ingests that no batch has named; they lie in the store's own space.
+async fn unnamed_ingests(store: &Store) -> usize {
+    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+    let pending = KeyRange::prefix("pending");
+    let view = store.view().unwrap();
+    view.scan(Space(u8::MAX), pending, Direction::Forward, limit).await.unwrap().rows.len()
+}
+
+/// Waits until what was given up is deleted.
+async fn nothing_unnamed(house: &House) {
+    house.settle().await;
+    assert_eq!(unnamed_ingests(&house.store).await, 0);
+    // An opening deletes the rows of runs that no manifest names.
+    let before = house.index_rows().await;
+    let reopened = open(&house.store, &house.shape, &house.clock).await.unwrap();
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(house.index_rows().await.len(), before.len(), "an opening found rows of unnamed runs");
+    drop(reopened);
+}
+
+/// Their rows stayed until the next start, and so did the marks of their ingests.
+#[tokio::test]
+async fn builds_that_are_given_up_leave_no_rows() {
+    let house = House::in_memory().await;
+    for id in 0..300 {
+        house.put(id, 1).await.unwrap();
+    }
+    house.settle().await;
+    let policies =
+        ["v", "odd", "tags"].map(|path| json!({ "excludedPaths": [{ "path": format!("/{path}/?") }] }));
+    let mut most = 0;
+    for turns in 0..60 {
+        house.replace_policy(&policies[turns % policies.len()]);
+        house.partition.reshape();
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+            most = most.max(unnamed_ingests(&house.store).await);
+        }
+        if turns % 7 == 0 {
+            house.put(turns, 2).await.unwrap();
+        }
+    }
+    assert!(most > 0, "no build was given up with rows in the store");
+    nothing_unnamed(&house).await;
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows() {
+    let house = House::in_memory().await;
+    // More than a build reads in one step, so that it has written runs before it comes to the last record.
+    for id in 0..1_200 {
+        house.put(id, 1).await.unwrap();
+    }
+    house.settle().await;
+    // The last record cannot be read.
+    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+    let view = house.store.view().unwrap();
+    let records = view.scan(RECORDS, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows;
+    let (key, row) = records.last().unwrap().clone();
+    let mut batch = Batch::default();
+    batch.put(RECORDS, key.clone(), row.slice(..4));
+    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
+    house.replace_policy(&json!({ "excludedPaths": [{ "path": "/v/?" }] }));
+    let mut ingests_seen = ingests(&house.store).await;
+    let mut builds = Vec::new();
+    for second in 0..40 {
+        house.partition.reshape();
+        for _ in 0..2_000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(unnamed_ingests(&house.store).await, 0, "after second {second}");
+        let now = ingests(&house.store).await;
+        if now > ingests_seen {
+            builds.push(second);
+        }
+        ingests_seen = now;
+        house.clock.advance_ms(1_000);
+    }
+    assert_eq!(builds, [0, 1, 3, 7, 15, 31]);
+    // Mended, the index comes.
+    let mut batch = Batch::default();
+    batch.put(RECORDS, key, row);
+    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
+    house.clock.advance_ms(3_600_000);
+    house.partition.reshape();
+    nothing_unnamed(&house).await;
+    house.audit().await;
+}
+
+/// Ingests that the store has ever begun.
+async fn ingests(store: &Store) -> u64 {
+    let row = store.view().unwrap().get(Space(u8::MAX), b"last").await.unwrap();
+    row.map_or(0, |row| u64::from_be_bytes(row.as_ref().try_into().unwrap()))
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
+mod bounds;
 mod index;
 
 use kv::{Batch, CommitMode, Durability, Store};
@@ -12,17 +13,31 @@ use partition::{
     ContainerShape, CurrentShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
     new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, Target, Transaction};
+use plan::{Condition, Item, LogicalKey, Mutation, Operation, StepFault, Target, Transaction};
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use value::Document;
 
+/// A clock that stands until the test moves it.
 #[derive(Debug)]
-struct Still;
+struct TestClock(AtomicU64);
 
-impl Ambient for Still {
+impl Default for TestClock {
+    fn default() -> TestClock {
+        TestClock(AtomicU64::new(1_700_000_000_000))
+    }
+}
+
+impl TestClock {
+    fn advance_ms(&self, milliseconds: u64) {
+        self.0.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+}
+
+impl Ambient for TestClock {
     fn now_ms(&self) -> u64 {
-        1_700_000_000_000
+        self.0.load(Ordering::SeqCst)
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
@@ -50,7 +65,7 @@ impl Fixture {
         let surroundings = Surroundings {
             store,
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
-            ambient: Arc::new(Still),
+            ambient: Arc::new(TestClock::default()),
             durability: Durability::Sync,
             index: IndexMemory::new(IndexOptions::default()),
         };
@@ -61,9 +76,13 @@ impl Fixture {
     }
 
     async fn run(&self, mutations: Vec<Mutation>) -> Lsn {
+        self.try_run(&self.key, mutations).await.unwrap()
+    }
+
+    async fn try_run(&self, key: &LogicalKey, mutations: Vec<Mutation>) -> Result<Lsn, StepFault> {
         let operations = mutations.into_iter().map(Operation::Write).collect();
-        let transaction = Transaction { key: self.key.clone(), operations };
-        self.partition.execute(transaction).await.unwrap().lsn
+        let transaction = Transaction { key: key.clone(), operations };
+        self.partition.execute(transaction).await.map(|executed| executed.lsn)
     }
 
     async fn log(&self) -> Vec<(Lsn, LogKind, Lsn)> {
@@ -73,7 +92,13 @@ impl Fixture {
 }
 
 fn upsert(id: &str) -> Mutation {
-    let document = Document::from_json(format!(r#"{{"id":"{id}","pk":"a"}}"#).as_bytes()).unwrap();
+    padded(id, 0)
+}
+
+/// A document with so many bytes of text.
+fn padded(id: &str, pad: usize) -> Mutation {
+    let text = format!(r#"{{"id":"{id}","pk":"a","pad":"{}"}}"#, "x".repeat(pad));
+    let document = Document::from_json(text.as_bytes()).unwrap();
     Mutation::Upsert { item: Item::new(document).unwrap(), condition: Condition::None }
 }
 
@@ -117,4 +142,29 @@ async fn the_entries_of_a_transaction_know_its_end() {
     assert_eq!(log.len(), 3);
     assert!(log.iter().all(|(_, _, end)| *end == last));
     assert_eq!(log.iter().map(|(lsn, ..)| last.0 - lsn.0).collect::<Vec<_>>(), [2, 1, 0]);
+}
+
+/// Trimming dropped the entries of deletions only: what was kept for a slow consumer stayed for ever.
+#[tokio::test]
+async fn what_was_kept_for_a_consumer_goes_when_it_was_read() {
+    let fixture = Fixture::new().await;
+    fixture.run(vec![upsert("1")]).await;
+    fixture.run(vec![upsert("2")]).await;
+    // The position of trimming is behind both entries when the consumer comes.
+    assert!(!fixture.partition.trim_log().await.unwrap());
+    fixture.partition.set_consumer("reader", Lsn(0)).await.unwrap();
+    let mut last = Lsn(0);
+    for _ in 0..1000 {
+        last = fixture.run(vec![upsert("1")]).await;
+    }
+    fixture.run(vec![delete("2")]).await;
+    while fixture.partition.trim_log().await.unwrap() {}
+    assert_eq!(fixture.log().await.len(), 1003, "nothing was read yet");
+    let middle = Lsn(last.0 - 500);
+    fixture.partition.set_consumer("reader", middle).await.unwrap();
+    while fixture.partition.trim_log().await.unwrap() {}
+    assert_eq!(fixture.log().await.len(), 501);
+    fixture.partition.set_consumer("reader", fixture.partition.lsn()).await.unwrap();
+    while fixture.partition.trim_log().await.unwrap() {}
+    assert_eq!(fixture.log().await, [(last, LogKind::Replace, last)]);
 }

@@ -1,0 +1,110 @@
+//! How partitions are opened, and how an engine is closed.
+
+use crate::harness::{Harness, KEY, TestAmbient};
+use bytes::Bytes;
+use engine::EngineOptions;
+use kv::{CommitMode, FaultKind, FaultScript, Health, StorageCall, Store};
+use model::{ContainerNumber, Fault, PartitionOrdinal, StorageFault};
+use partition::index::IndexOptions;
+use partition::keyspace::{META, PartitionId, SPACES, manifest_key};
+use plan::Condition;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Turns of the scheduler in which what a test waits for must have happened.
+const TURNS_MAX: usize = 10_000;
+
+/// So that a few documents become a run.
+const SMALL: IndexOptions = IndexOptions {
+    inline_documents_max: 4,
+    flush_documents: 16,
+    flush_bytes: 1 << 20,
+    run_fan_in: 4,
+    memory_bytes_max: 1 << 20,
+    cache_bytes: 1 << 16,
+};
+
+async fn open(store: &Store) -> Harness {
+    let options = EngineOptions { index: SMALL, ..EngineOptions::default() };
+    Harness::with_options(store.clone(), TestAmbient::new(), &[KEY], options).await
+}
+
+/// What names the runs of the index of the one partition.
+async fn manifest(store: &Store) -> Option<Bytes> {
+    let id = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
+    store.view().unwrap().get(META, &manifest_key(id)).await.unwrap()
+}
+
+/// Waits until there is a manifest other than `before`.
+async fn new_manifest(store: &Store, before: Option<&Bytes>) -> Bytes {
+    for _ in 0..TURNS_MAX {
+        if let Some(manifest) = manifest(store).await
+            && Some(&manifest) != before
+        {
+            return manifest;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the index was not saved");
+}
+
+/// The opening ended with the request that had begun it, and the next request began another beside what the first had
+/// under way.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
+    let store = Store::memory(&SPACES, CommitMode::Stepped);
+    let (committed, is_held) = (store.clone(), Arc::new(AtomicBool::new(false)));
+    let held = Arc::clone(&is_held);
+    tokio::spawn(async move {
+        loop {
+            committed.step_is_due().await;
+            tokio::task::yield_now().await;
+            if !held.load(Ordering::SeqCst) {
+                committed.step();
+            }
+        }
+    });
+    let harness = open(&store).await;
+    let container = harness.container(json!({}), 400).await;
+    for id in 0..40 {
+        harness.create(&container, &format!(r#"{{"id":"{id}","pk":"a"}}"#)).await.unwrap();
+    }
+    let old = new_manifest(&store, None).await;
+    drop(harness);
+    // The index is of another policy than the one that the partition is opened with.
+    let harness = open(&store).await;
+    let container = harness.engine.find_container("d", "c").unwrap().resource;
+    let mut body = serde_json::Value::Object(container.definition().to_json());
+    body["indexingPolicy"] = json!({ "excludedPaths": [{ "path": "/x/?" }] });
+    let replaced =
+        harness.engine.replace_container(harness.admin(), &container, &body, &Condition::None).await;
+    let container = replaced.unwrap();
+    is_held.store(true, Ordering::SeqCst);
+    tokio::select! {
+        biased;
+        _ = harness.read(&container, r#"["a"]"#, "1") => panic!("the opening waits for a commit"),
+        () = async { for _ in 0..100 { tokio::task::yield_now().await } } => {}
+    }
+    is_held.store(false, Ordering::SeqCst);
+    // Nobody asks for the partition any more.
+    new_manifest(&store, Some(&old)).await;
+    assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
+    assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
+}
+
+/// The first partition that could not be closed kept all others and the store open.
+#[tokio::test(start_paused = true)]
+async fn an_engine_closes_its_store_whatever_its_partitions_say() {
+    let script = FaultScript::seeded(1);
+    let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
+    let harness = open(&store).await;
+    for id in ["a", "b", "c"] {
+        let container = harness.container(json!({ "id": id }), 400).await;
+        harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    }
+    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    let failed = harness.engine.close().await.unwrap_err();
+    assert!(matches!(failed, Fault::Storage(StorageFault::Uncertain { .. })), "{failed:?}");
+    assert_eq!(store.health(), Health::Closed);
+}

@@ -1,0 +1,93 @@
+//! The time of one partition: the clock's, but it does not go back a little.
+//!
+//! Readers and the writer ask here. A clock that is set back by up to [`AHEAD_SECONDS_MAX`] stands still for the
+//! partition until it has caught up: `_ts` does not go back, and what has expired does not come back. A partition
+//! that is further ahead was written or read under a wrong clock, and returns to the right one.
+
+use crate::keyspace::PartitionId;
+use model::Ambient;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Seconds that the time of a partition may be ahead of the clock.
+pub(crate) const AHEAD_SECONDS_MAX: u64 = 60;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct PartitionClock {
+    partition: PartitionId,
+    ambient: Arc<dyn Ambient>,
+    /// The latest second that anybody was given.
+    latest: AtomicU64,
+}
+
+impl PartitionClock {
+    pub(crate) fn new(partition: PartitionId, ambient: Arc<dyn Ambient>) -> PartitionClock {
+        PartitionClock { partition, ambient, latest: AtomicU64::new(0) }
+    }
+
+    /// The partition was last written at `seconds`.
+    pub(crate) fn begin_at(&self, seconds: u64) {
+        self.latest.fetch_max(seconds, Ordering::Relaxed);
+        self.now();
+    }
+
+    /// Seconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        let now = self.ambient.now_seconds();
+        let latest = self.latest.load(Ordering::Relaxed);
+        if now == latest { now } else { self.moved(now, latest) }
+    }
+
+    fn moved(&self, now: u64, latest: u64) -> u64 {
+        if now > latest {
+            self.latest.fetch_max(now, Ordering::Relaxed);
+            return now;
+        }
+        let ahead_seconds = latest - now;
+        if ahead_seconds <= AHEAD_SECONDS_MAX {
+            return latest;
+        }
+        // One of those who notice it at the same time tells.
+        if self.latest.compare_exchange(latest, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            tracing::warn!(partition = ?self.partition, ahead_seconds, clock_seconds = now, "clock_ahead");
+        }
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{ContainerNumber, PartitionOrdinal};
+
+    #[derive(Debug)]
+    struct Moved(AtomicU64);
+
+    impl Ambient for Moved {
+        fn now_ms(&self) -> u64 {
+            self.0.load(Ordering::SeqCst) * 1000
+        }
+
+        fn fill_random(&self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+
+    #[test]
+    fn a_partition_stands_still_within_the_bound_and_returns_beyond_it() {
+        let ambient = Arc::new(Moved(AtomicU64::new(1000)));
+        let id = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
+        let clock = PartitionClock::new(id, Arc::clone(&ambient) as Arc<_>);
+        let at = |seconds| {
+            ambient.0.store(seconds, Ordering::SeqCst);
+            clock.now()
+        };
+        clock.begin_at(1000 + AHEAD_SECONDS_MAX);
+        assert_eq!(at(1000), 1060);
+        assert_eq!([at(1059), at(1061), at(1001)], [1060, 1061, 1061]);
+        assert_eq!([at(1000), at(1030), at(1002)], [1000, 1030, 1030], "61 seconds are too many");
+        clock.begin_at(5000);
+        assert_eq!(at(1031), 1031);
+    }
+}

@@ -1,0 +1,175 @@
+//! What the writer does when a batch was not committed: who is refused, who runs again, what the state is now.
+//!
+//! A batch that the store has refused left nothing behind, and nobody has seen its LSNs: the writer goes on from the
+//! head that is stored, or from the one it began with. After an unknown outcome it waits until the store was reopened, and goes on behind all LSNs
+//! that may have been given.
+
+use super::{InFlight, Writer};
+use crate::head::Head;
+use crate::log::load_consumers;
+use crate::published::Published;
+use crate::state::State;
+use crate::storage::{commit_fault, read_fault};
+use crate::verdicts::{Again, refuse};
+use kv::{CommitFault, Durability, Health};
+use model::{Fault, StorageFault};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What is known of a batch that failed. The greater one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Doubt {
+    /// Nothing of it was applied, and what was acknowledged before is there.
+    Refused,
+    /// It may be there, or the store must be reopened, which may take acknowledged batches that were not synced.
+    Unknown,
+}
+
+impl Doubt {
+    pub(super) fn of(fault: &CommitFault) -> Doubt {
+        match fault {
+            CommitFault::PreconditionFailed { .. }
+            | CommitFault::ChainBroken
+            | CommitFault::LaneCrowded { .. }
+            | CommitFault::Full { .. }
+            | CommitFault::TooLarge { .. }
+            | CommitFault::BadKey { .. }
+            | CommitFault::UnknownSpace { .. }
+            | CommitFault::UnknownIngest { .. }
+            | CommitFault::Unsorted { .. }
+            | CommitFault::Unreadable(_) => Doubt::Refused,
+            CommitFault::Uncertain { .. } | CommitFault::Poisoned { .. } | CommitFault::Closed => {
+                Doubt::Unknown
+            }
+        }
+    }
+}
+
+/// Who of a refused batch runs again.
+fn again_after(fault: &CommitFault) -> Again {
+    match fault {
+        CommitFault::Full { .. } => Again::Shrinking,
+        // What the batch is made of was refused. Each transaction alone, only that one is refused which is to blame.
+        CommitFault::TooLarge { .. } | CommitFault::BadKey { .. } => Again::All,
+        CommitFault::PreconditionFailed { .. }
+        | CommitFault::ChainBroken
+        | CommitFault::LaneCrowded { .. }
+        | CommitFault::Uncertain { .. }
+        | CommitFault::Poisoned { .. }
+        | CommitFault::Closed
+        | CommitFault::UnknownSpace { .. }
+        | CommitFault::UnknownIngest { .. }
+        | CommitFault::Unsorted { .. }
+        | CommitFault::Unreadable(_) => Again::None,
+    }
+}
+
+impl Writer {
+    /// A batch failed: all behind it fail too. Tells everybody, and begins anew from what is really there.
+    pub(super) async fn recover(&mut self, failed: InFlight, fault: CommitFault) {
+        tracing::warn!(partition = ?self.id, cause = %fault, "a batch was not committed");
+        let mut doubt = Doubt::of(&fault);
+        let runs_again = again_after(&fault);
+        let told = commit_fault(fault);
+        let mut again = VecDeque::new();
+        let is_single = failed.decided.len() <= 1;
+        let of_failed = if is_single && runs_again == Again::All { Again::None } else { runs_again };
+        refuse(failed.decided, &told, of_failed, &mut again);
+        if of_failed == Again::All {
+            self.alone = again.len();
+        }
+        self.unsettled.extend(failed.records.into_iter().map(|(key, _)| key));
+        while let Some(mut batch) = self.in_flight.pop_front() {
+            // The lane is broken, so none of these can have been committed; waiting makes that certain.
+            self.unsettled.extend(batch.records.drain(..).map(|(key, _)| key));
+            if let Err(fault) = (&mut batch.commit).await {
+                doubt = doubt.max(Doubt::of(&fault));
+                // Whoever waits behind a full disk meets the same full disk.
+                let fault = if runs_again == Again::Shrinking { told.clone() } else { commit_fault(fault) };
+                refuse(batch.decided, &fault, runs_again, &mut again);
+            }
+        }
+        // They came before what waits.
+        again.into_iter().rev().for_each(|command| self.backlog.push_front(command));
+        self.begin_doubt(doubt).await;
+    }
+
+    /// A batch has failed. Reads the state again at once if it can be told now, and otherwise before the next decision.
+    pub(super) async fn begin_doubt(&mut self, doubt: Doubt) {
+        self.doubt = self.doubt.max(Some(doubt));
+        if let Err(fault) = self.reload().await {
+            tracing::warn!(partition = ?self.id, cause = %fault, "the partition waits for its store");
+        }
+    }
+
+    /// Reads the state again. Nothing is submitted to the lane until then.
+    async fn reload(&mut self) -> Result<(), Fault> {
+        let view = self.store.view();
+        // Behind the view: the store says that it serves after it has rewound the lanes of what may be gone.
+        if let Health::Poisoned { cause } = self.store.health() {
+            // It will be reopened before the state can be read.
+            self.doubt = Some(Doubt::Unknown);
+            let cause = cause.to_string();
+            return Err(StorageFault::Unavailable { cause }.into());
+        }
+        let view = view.map_err(read_fault)?;
+        if self.lane.is_rewound() {
+            // Acknowledged batches may be gone, and with them what index and cache were told.
+            self.doubt = Some(Doubt::Unknown);
+            self.index_stale = true;
+            self.cache.clear();
+        }
+        let head = Head::load(&view, self.id).await?;
+        self.consumers = load_consumers(&view, self.id).await?;
+        self.settle_index(&view, &head).await?;
+        let head = match self.doubt {
+            Some(Doubt::Refused) => head.after_refusal(&self.first_head),
+            Some(Doubt::Unknown) | None => {
+                self.first_head = head.reopened();
+                self.first_head.clone()
+            }
+        };
+        self.lane = self.store.lane();
+        self.publish(view.clone(), &head);
+        self.state = State::new(view, head);
+        self.doubt = None;
+        // What readers see from now on is what was decided.
+        for key in self.unsettled.drain(..) {
+            self.cache.opened(&key);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that there is a view to decide on, and tells it.
+    pub(super) async fn wake(&mut self) -> Result<Arc<Published>, Fault> {
+        if self.lane.is_rewound() && self.in_flight.is_empty() {
+            self.doubt = Some(Doubt::Unknown);
+        }
+        if self.doubt.is_some() {
+            self.reload().await?;
+        }
+        let published = self.published.load_full();
+        match &published.view {
+            // A batch in flight brings a new view with its answer.
+            Some(view) if view.is_live() || !self.in_flight.is_empty() => {
+                return Ok(published);
+            }
+            // The store was reopened because of others, or this writer rests.
+            Some(_) | None => {}
+        }
+        let view = self.store.view().map_err(read_fault)?;
+        if self.durability == Durability::Buffered
+            && let Health::Poisoned { cause } = self.store.health()
+        {
+            // Only when it was reopened is it known whether anything of this writer is gone.
+            return Err(StorageFault::Unavailable { cause: cause.to_string() }.into());
+        }
+        if self.lane.is_rewound() {
+            self.doubt = Some(Doubt::Unknown);
+            self.reload().await?;
+            return Ok(self.published.load_full());
+        }
+        self.state.wake(view.clone());
+        Ok(self.publish(view, &self.state.head))
+    }
+}

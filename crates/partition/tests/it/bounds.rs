@@ -1,0 +1,83 @@
+//! What one transaction may write, and that a refused one harms nobody beside it.
+
+use crate::{Fixture, padded, upsert};
+use model::{Fault, KeyComponent, LimitFault, PartitionKey};
+use partition::{TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
+use plan::{LogicalKey, Mutation, StepFault};
+
+/// Documents of a transaction that is just too large, and bytes of text in each.
+const LARGE_DOCUMENTS: usize = 17;
+const LARGE_PAD: usize = 2_000_000;
+
+/// Runs a transaction between two others; all three wait for the writer when it gathers a batch.
+async fn between_bystanders(
+    fixture: &Fixture,
+    key: &LogicalKey,
+    mutations: Vec<Mutation>,
+) -> Result<(), StepFault> {
+    let lsn = fixture.partition.lsn();
+    let written = mutations.len() as u64;
+    let (before, result, behind) = tokio::join!(
+        fixture.try_run(&fixture.key, vec![upsert("before")]),
+        fixture.try_run(key, mutations),
+        fixture.try_run(&fixture.key, vec![upsert("behind")]),
+    );
+    before.unwrap();
+    behind.unwrap();
+    let written = if result.is_ok() { written } else { 0 };
+    assert_eq!(fixture.partition.lsn().0, lsn.0 + 2 + written, "a refusal takes no LSN");
+    result.map(drop)
+}
+
+fn large(last_pad: usize) -> Vec<Mutation> {
+    let pad = |index| if index + 1 == LARGE_DOCUMENTS { last_pad } else { LARGE_PAD };
+    (0..LARGE_DOCUMENTS).map(|index| padded(&index.to_string(), pad(index))).collect()
+}
+
+#[tokio::test]
+async fn a_transaction_with_too_many_bytes_is_refused_alone() {
+    let fixture = Fixture::new().await;
+    let refused = between_bystanders(&fixture, &fixture.key, large(LARGE_PAD)).await.unwrap_err();
+    let Fault::Limit(LimitFault::TransactionBytes { bytes, limit: TRANSACTION_BYTES_MAX }) = refused.fault
+    else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(refused.index, LARGE_DOCUMENTS - 1);
+    let excess = bytes - TRANSACTION_BYTES_MAX;
+    let refused = between_bystanders(&fixture, &fixture.key, large(LARGE_PAD - excess + 1)).await;
+    let bytes = TRANSACTION_BYTES_MAX + 1;
+    let fault = LimitFault::TransactionBytes { bytes, limit: TRANSACTION_BYTES_MAX };
+    assert_eq!(refused.unwrap_err().fault, fault.into());
+    assert_eq!(fixture.partition.counts().documents, 2);
+    between_bystanders(&fixture, &fixture.key, large(LARGE_PAD - excess)).await.unwrap();
+    assert_eq!(fixture.partition.counts().documents, 2 + LARGE_DOCUMENTS as u64);
+}
+
+#[tokio::test]
+async fn a_transaction_with_too_many_documents_is_refused_alone() {
+    let fixture = Fixture::new().await;
+    let documents = |count: usize| (0..count).map(|id| upsert(&id.to_string())).collect::<Vec<_>>();
+    let refused = between_bystanders(&fixture, &fixture.key, documents(TRANSACTION_DOCUMENTS_MAX + 1)).await;
+    let fault = LimitFault::TransactionDocuments {
+        documents: TRANSACTION_DOCUMENTS_MAX + 1,
+        limit: TRANSACTION_DOCUMENTS_MAX,
+    };
+    assert_eq!(refused.unwrap_err().fault, fault.into());
+    assert_eq!(fixture.partition.counts().documents, 2);
+    between_bystanders(&fixture, &fixture.key, documents(TRANSACTION_DOCUMENTS_MAX)).await.unwrap();
+    assert_eq!(fixture.partition.counts().documents, 2 + TRANSACTION_DOCUMENTS_MAX as u64);
+    // The batch had more documents than one segment of the index can hold; none is missing in it.
+    assert_eq!(fixture.partition.audit_index().await.unwrap(), []);
+}
+
+/// The store refuses a batch as a whole; only the transaction with the key that is too long is to blame.
+#[tokio::test]
+async fn a_batch_that_the_store_refuses_is_taken_apart() {
+    let fixture = Fixture::new().await;
+    let partition_key = PartitionKey { components: vec![KeyComponent::String("x".repeat(70_000))] };
+    let key = LogicalKey { partition_key, effective: fixture.key.effective.clone() };
+    let refused = between_bystanders(&fixture, &key, vec![upsert("1")]).await.unwrap_err();
+    assert!(matches!(refused.fault, Fault::Internal(_)), "{refused:?}");
+    assert_eq!(fixture.partition.counts().documents, 2);
+    fixture.run(vec![upsert("1")]).await;
+}
