@@ -25,7 +25,10 @@ pub use batch::{
     BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, SPACES_MAX, Space, SpaceOptions,
 };
 pub use commit::{CommitMode, LANE_BATCHES_MAX, Lane};
-pub use embedded::{CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT};
+pub use embedded::{
+    CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, JournalCut, Repair, StoreCopy,
+    repair,
+};
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 pub use script::{FaultKind, FaultScript, StorageCall, Survivors};
 pub use store::Store;

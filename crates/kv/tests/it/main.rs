@@ -8,6 +8,7 @@
 
 mod conformance;
 mod crash;
+mod damage;
 mod faults;
 mod folder;
 mod journal;
