@@ -44,9 +44,13 @@ fn show(repair: &Repair) {
         println!("{}: cut at byte {position}, {cut_bytes} bytes", path.display());
         println!("  kept in {}", saved.display());
     }
-    println!("lost: one commit or more that cannot be read, and {readable_commits} readable commits behind it");
+    println!(
+        "lost: one commit or more that cannot be read, and {readable_commits} readable commits behind it"
+    );
     if *is_torn {
-        println!("none of them was synced: this is what a loss of power leaves, and a server would have cut it too");
+        println!(
+            "none of them was synced: this is what a loss of power leaves, and a server would have cut it too"
+        );
     } else {
         println!("some of them were acknowledged as durable; check the rest with `perihelion verify`");
     }

@@ -10,4 +10,5 @@ mod identity;
 mod process;
 mod secrets;
 mod serving;
+mod storage;
 mod tls;

@@ -9,7 +9,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
-use super::{inspect, journal};
+use super::journal::{self, Breakage};
+use super::{inspect, table};
 use crate::fault::OpenFault;
 
 /// Added to the name of the store's folder, for the name of the copy beside it.
@@ -37,7 +38,14 @@ impl StoreCopy {
     pub fn of(path: &Path) -> Result<StoreCopy, OpenFault> {
         let original = Folder::open_existing(path)?;
         for table in inspect::check(&original)? {
-            inspect::check_table(&table)?;
+            table::check_whole(&table)?;
+        }
+        let engine = original.engine();
+        let breakage = journal::find_breakage(&engine, &original.format());
+        let breakage = breakage.map_err(|source| OpenFault::Io { path: engine, source })?;
+        // A torn end is cut off the copy.
+        if let Some(Breakage { path, position, is_torn: false, .. }) = breakage {
+            return Err(OpenFault::Damaged { path, position });
         }
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(COPY_SUFFIX);

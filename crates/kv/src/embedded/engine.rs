@@ -111,7 +111,7 @@ impl Engine {
             journal::remove_stillborn(&path).map_err(fault)?;
         }
         inspect::check(folder)?;
-        journal::check_all(&path, format.own)?;
+        journal::check_all(&path, &format)?;
         let started = quiet::catch(|| Engine::start(folder, options, workers).map_err(Cause::new));
         let engine = started.map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
         engine.check_inventory()?;

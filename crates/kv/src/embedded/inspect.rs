@@ -17,20 +17,21 @@
 //! section "tables" of a manifest   number of levels (1), for each the number of runs (1), for each the number of
 //!                                  tables (4), for each: number (8), kind of checksum (1), XXH3 (16), commit (8)
 //! table of contents                "TOC!", count (4), for each: position (8), length (8), name length (2), name
-//! trailer                          "SFA!" 1 0, XXH3 of the table of contents (16), its position (8), its length (8)
+//! trailer                          as of a table
 //! ```
 //! All numbers are little-endian.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bytes::Buf;
-use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::folder::{ENGINE_FOLDER, Folder};
 use super::format::{Format, JournalEntry};
 use super::journal;
+use super::table::{self, TRAILER_LENGTH, TableEntry, Trailer};
 use crate::fault::{Cause, OpenFault};
 
 pub(super) const KEYSPACES_FOLDER: &str = "keyspaces";
@@ -40,23 +41,12 @@ const CURRENT_FILE: &str = "current";
 
 const VERSION_BYTES: [u8; 4] = *b"FJL\x03";
 const CURRENT_LENGTH: usize = 25;
-const TRAILER_LENGTH: usize = 38;
-const TRAILER_HEAD: [u8; 6] = *b"SFA!\x01\x00";
 const CONTENTS_HEAD: [u8; 4] = *b"TOC!";
 const TABLES_SECTION: &[u8] = b"tables";
 const CHECKSUM_KIND: u8 = 0;
 
 /// The engine's list of keyspaces.
 const LIST_KEYSPACE: u64 = 0;
-
-/// Bytes of a table that are read at once.
-const READ_BYTES: usize = 1 << 20;
-
-/// A table as its manifest names it.
-pub(super) struct TableEntry {
-    pub(super) path: PathBuf,
-    checksum: u128,
-}
 
 /// Checks that everything is there that the format file and the engine's manifests name, and that it makes sense as
 /// far as that can be told without reading tables. Returns the tables.
@@ -81,24 +71,6 @@ pub(super) fn check(folder: &Folder) -> Result<Vec<TableEntry>, OpenFault> {
     })
 }
 
-/// Reads a whole table and compares it with the checksum of its manifest.
-pub(super) fn check_table(table: &TableEntry) -> Result<(), OpenFault> {
-    let fault = |source| OpenFault::Io { path: table.path.clone(), source };
-    let mut file = File::open(&table.path).map_err(fault)?;
-    let mut hasher = Xxh3Default::new();
-    let mut bytes = vec![0; READ_BYTES];
-    loop {
-        match file.read(&mut bytes).map_err(fault)? {
-            0 => break,
-            count => hasher.update(&bytes[..count]),
-        }
-    }
-    if hasher.digest128() == table.checksum {
-        return Ok(());
-    }
-    Err(damaged(&table.path, "its checksum does not match the one in its manifest"))
-}
-
 fn check_version(engine: &Path, missing: &mut Vec<PathBuf>) -> Result<(), OpenFault> {
     let path = engine.join(VERSION_FILE);
     match read(&path)? {
@@ -117,7 +89,7 @@ fn check_journals(engine: &Path, format: &Format, missing: &mut Vec<PathBuf>) ->
     let mut journals = journal::list_if_exists(engine)
         .map_err(|source| OpenFault::Io { path: engine.to_path_buf(), source })?;
     journals.sort();
-    let Some((newest, newest_path)) = journals.last() else {
+    let Some((newest, _)) = journals.last() else {
         missing.push(path_of(format.journal.map_or(0, |journal| journal.number)));
         return Ok(());
     };
@@ -126,13 +98,6 @@ fn check_journals(engine: &Path, format: &Format, missing: &mut Vec<PathBuf>) ->
     }
     match format.journal {
         Some(JournalEntry { number, .. }) if number > *newest => missing.push(path_of(number)),
-        Some(JournalEntry { number, first_commit: Some(first_commit) }) if number == *newest => {
-            let found = journal::first_commit(newest_path);
-            let found = found.map_err(|source| OpenFault::Io { path: newest_path.clone(), source })?;
-            if found != Some(first_commit) {
-                return Err(damaged(newest_path, "it does not start with the commit that was written first"));
-            }
-        }
         Some(_) | None => {}
     }
     Ok(())
@@ -208,8 +173,10 @@ fn check_keyspace(
     for (number, checksum) in named {
         let path = folder.join(number.to_string());
         match fs::metadata(&path) {
-            Ok(metadata) if metadata.len() == 0 => return Err(damaged(&path, "it is empty")),
-            Ok(_) => tables.push(TableEntry { path, checksum }),
+            Ok(metadata) => {
+                table::check_tail(&path, metadata.len())?;
+                tables.push(TableEntry { path, checksum });
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(path),
             Err(source) => return Err(OpenFault::Io { path, source }),
         }
@@ -251,10 +218,8 @@ fn parse_manifest(manifest: &[u8]) -> Option<Vec<(u64, u128)>> {
 
 /// A section of a manifest, by its name.
 fn section<'a>(manifest: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
-    let mut trailer =
-        manifest.get(manifest.len().checked_sub(TRAILER_LENGTH)?..)?.strip_prefix(&TRAILER_HEAD)?;
-    trailer.try_get_u128_le().ok()?;
-    let position = usize::try_from(trailer.try_get_u64_le().ok()?).ok()?;
+    let trailer = Trailer::parse(manifest.get(manifest.len().checked_sub(TRAILER_LENGTH)?..)?)?;
+    let position = usize::try_from(trailer.contents_position).ok()?;
     let mut contents = manifest.get(position..)?.strip_prefix(&CONTENTS_HEAD)?;
     for _ in 0..contents.try_get_u32_le().ok()? {
         let position = usize::try_from(contents.try_get_u64_le().ok()?).ok()?;
@@ -277,7 +242,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenFault> {
     }
 }
 
-fn damaged(path: &Path, cause: &str) -> OpenFault {
+pub(super) fn damaged(path: &Path, cause: &str) -> OpenFault {
     OpenFault::DamagedFile { path: path.to_path_buf(), cause: Cause::new(cause) }
 }
 

@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::format::JournalEntry;
+use super::format::{Format, JournalEntry};
 use super::frames::{self, Scan};
 use super::inspect::{KEYSPACES_FOLDER, VERSION_FILE};
 use crate::fault::OpenFault;
@@ -82,7 +82,7 @@ pub(super) struct Breakage {
     pub(super) later: Vec<PathBuf>,
 }
 
-/// Reads all journals and finds the first broken batch. `own` is the keyspace of the store's own rows.
+/// Reads all journals and finds the first broken batch.
 ///
 /// A loss of power may keep any pages of the unsynced batches and lose others; nobody was told that they are durable.
 /// Left to itself the engine would refuse to open if the frame of a batch is whole, and where the frame is broken it
@@ -90,32 +90,38 @@ pub(super) struct Breakage {
 /// The two are told apart by what comes after: a batch is written when those before it are synced, or says how many
 /// bytes before it are not. So a valid one that found the broken one synced means damage. Older journals are synced
 /// when the engine turns to the next.
-pub(super) fn find_breakage(engine: &Path, own: Option<u64>) -> io::Result<Option<Breakage>> {
+pub(super) fn find_breakage(engine: &Path, format: &Format) -> io::Result<Option<Breakage>> {
     let mut journals = list_if_exists(engine)?;
     journals.sort();
     let mut last_commit = None;
-    for (index, (_, path)) in journals.iter().enumerate() {
+    for (index, (number, path)) in journals.iter().enumerate() {
         let bytes = fs::read(path)?;
         let Scan { broken_at, last_commit: last } = frames::scan(&bytes, last_commit);
         last_commit = last;
-        let Some(position) = broken_at else { continue };
-        let behind = frames::behind(&bytes, position, own);
+        // A first commit that was synced and is not there, or has another number.
+        let has_lost_first = format.journal.is_some_and(|journal| {
+            journal.number == *number
+                && journal.first_commit.is_some()
+                && journal.first_commit != frames::first_commit(&bytes)
+        });
+        let Some(position) = (if has_lost_first { Some(0) } else { broken_at }) else { continue };
+        let behind = frames::behind(&bytes, position, format.own);
         let later: Vec<PathBuf> = journals.iter().skip(index + 1).map(|(_, path)| path.clone()).collect();
         let mut batches_behind = behind.count;
         for path in &later {
             let bytes = fs::read(path)?;
             batches_behind += frames::count_valid(&bytes);
         }
-        let is_torn = later.is_empty() && !behind.proves_damage;
+        let is_torn = later.is_empty() && !behind.proves_damage && !has_lost_first;
         return Ok(Some(Breakage { path: path.clone(), position, batches_behind, is_torn, later }));
     }
     Ok(None)
 }
 
 /// Checks all journals before the engine reads them, and cuts torn batches off the end of the newest.
-pub(super) fn check_all(engine: &Path, own: Option<u64>) -> Result<(), OpenFault> {
+pub(super) fn check_all(engine: &Path, format: &Format) -> Result<(), OpenFault> {
     let fault = |source| OpenFault::Io { path: engine.to_path_buf(), source };
-    match find_breakage(engine, own).map_err(fault)? {
+    match find_breakage(engine, format).map_err(fault)? {
         None => Ok(()),
         Some(Breakage { path, position, is_torn: false, .. }) => Err(OpenFault::Damaged { path, position }),
         Some(Breakage { path, position, batches_behind, .. }) => {

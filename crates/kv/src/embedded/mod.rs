@@ -17,6 +17,7 @@ mod inspect;
 mod journal;
 mod quiet;
 mod repair;
+mod table;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -46,7 +46,7 @@ pub fn repair(path: &Path) -> Result<Repair, OpenFault> {
     inspect::check(&folder)?;
     let engine = folder.engine();
     let fault = |source| OpenFault::Io { path: engine.clone(), source };
-    match journal::find_breakage(&engine, folder.format().own).map_err(fault)? {
+    match journal::find_breakage(&engine, &folder.format()).map_err(fault)? {
         None => Ok(Repair { cuts: Vec::new(), readable_commits: 0, is_torn: false }),
         Some(breakage) => cut(&folder, &breakage).map_err(fault),
     }

@@ -13,5 +13,6 @@ mod faults;
 mod folder;
 mod journal;
 mod model;
+mod repair;
 mod room;
 mod stores;
