@@ -80,9 +80,9 @@ impl Faulty {
         match self.script.strike(StorageCall::Read) {
             None => Ok(()),
             Some(FaultKind::Damage) => Err(ReadFault::Damaged { space, cause }),
-            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. }) => {
-                Err(ReadFault::Io { space, kind: io::ErrorKind::Other, cause })
-            }
+            Some(
+                FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. } | FaultKind::DropUnsynced,
+            ) => Err(ReadFault::Io { space, kind: io::ErrorKind::Other, cause }),
         }
     }
 
@@ -96,6 +96,13 @@ impl Faulty {
 
     fn doubtful(&self) -> MutexGuard<'_, Vec<Vec<Operation>>> {
         self.doubtful.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reopens the inner backend with the durable rows only.
+    async fn reopen_without_unsynced(&self, image: &DurableImage) -> Result<(), Cause> {
+        self.doubtful().clear();
+        self.inner.reopen().await?;
+        self.inner.commit(vec![image.drop_unsynced()], Durability::Sync).await
     }
 
     /// Applies batches to the inner backend, and to the image of its disk.
@@ -147,7 +154,7 @@ impl Backend for Faulty {
     async fn commit(&self, mut batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
         let survive = match self.strike_write(StorageCall::Commit)? {
             None => return self.apply(batches, durability).await,
-            Some(FaultKind::Fail | FaultKind::Damage) => 0,
+            Some(FaultKind::Fail | FaultKind::Damage | FaultKind::DropUnsynced) => 0,
             Some(FaultKind::FailSync) => batches.len(),
             Some(FaultKind::Tear { survive }) => survive,
         };
@@ -173,7 +180,9 @@ impl Backend for Faulty {
         let struck = self.strike_write(StorageCall::Ingest)?;
         match struck {
             None => {}
-            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Damage) => rows.clear(),
+            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Damage | FaultKind::DropUnsynced) => {
+                rows.clear();
+            }
             Some(FaultKind::Tear { survive }) => rows.truncate(survive),
         }
         if let Some(image) = &self.image {
@@ -193,8 +202,10 @@ impl Backend for Faulty {
     }
 
     async fn reopen(&self) -> Result<(), Cause> {
-        if self.strike_write(StorageCall::Reopen)?.is_some() {
-            return Err(Cause::new("the script says so"));
+        match (self.strike_write(StorageCall::Reopen)?, &self.image) {
+            (None, _) => {}
+            (Some(FaultKind::DropUnsynced), Some(image)) => return self.reopen_without_unsynced(image).await,
+            (Some(_), _) => return Err(Cause::new("the script says so")),
         }
         self.inner.reopen().await?;
         let survivors = std::mem::take(&mut *self.doubtful());
@@ -239,6 +250,17 @@ impl DurableImage {
         self.lock().unsynced.len()
     }
 
+    /// Forgets the unsynced batches, and returns the operations that give their rows back what is durable.
+    fn drop_unsynced(&self) -> Vec<Operation> {
+        let mut disk = self.lock();
+        let unsynced = std::mem::take(&mut disk.unsynced);
+        let undo = |operation: Operation| {
+            let value = disk.spaces[disk.index(operation.space)].get(&operation.key).cloned();
+            Operation { value, ..operation }
+        };
+        unsynced.into_iter().flatten().map(undo).collect()
+    }
+
     /// A new store on the durable rows and the first `kept` of the unsynced batches.
     pub(crate) fn restart(&self, kept: usize, script: &FaultScript) -> Store {
         self.crashed.store(true, Ordering::Release);
@@ -278,10 +300,13 @@ impl DurableImage {
 }
 
 impl Disk {
+    fn index(&self, space: Space) -> usize {
+        if space == OWN_SPACE { self.spaces.len() - 1 } else { usize::from(space.0) }
+    }
+
     fn apply(&mut self, batches: impl IntoIterator<Item = Vec<Operation>>) {
-        let own = self.spaces.len() - 1;
         for operation in batches.into_iter().flatten() {
-            let index = if operation.space == OWN_SPACE { own } else { usize::from(operation.space.0) };
+            let index = self.index(operation.space);
             let rows = &mut self.spaces[index];
             match operation.value {
                 Some(value) => rows.insert(operation.key, value),

@@ -37,6 +37,10 @@ pub enum FaultKind {
     },
     /// A read finds bytes that do not match their checksum. Other calls fail as with [`FaultKind::Fail`].
     Damage,
+    /// A reopening goes well, but every commit that was not synced is gone, acknowledged ones included: the disk has
+    /// dropped what it could not write. Only over memory; other calls, and those over a disk, fail as with
+    /// [`FaultKind::Fail`].
+    DropUnsynced,
 }
 
 /// What a crash leaves of the commits that were not synced. They are lost from the end, as from a journal.

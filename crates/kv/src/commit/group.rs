@@ -2,12 +2,13 @@
 //!
 //! Knows nothing of queues and threads: whoever calls it is the only one who commits.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::judge::Judge;
-use super::{CommitMode, Waiting, block_on};
+use super::{CommitMode, Lane, Waiting, block_on};
 use crate::backend::{AnyBackend, Backend, Room};
 use crate::batch::{Durability, Operation};
 use crate::fault::{Cause, CommitFault, Health};
@@ -59,6 +60,8 @@ pub(crate) struct Committer {
     closed: bool,
     /// When the oldest buffered commit that waits for a sync was made.
     unsynced_since: Option<Instant>,
+    /// Lanes with acknowledged batches that wait for a sync, by their identity.
+    unsynced_lanes: HashMap<usize, Lane>,
     /// The last look at the free space, if there is a disk.
     room: Option<(Instant, Room)>,
 }
@@ -85,6 +88,7 @@ impl Committer {
             poison: None,
             closed: false,
             unsynced_since: None,
+            unsynced_lanes: HashMap::new(),
             room: None,
         }
     }
@@ -121,6 +125,11 @@ impl Committer {
             self.is_sync_overdue() || group.iter().any(|waiting| waiting.durability == Durability::Sync);
         let durability = if wants_sync { Durability::Sync } else { Durability::Buffered };
         let outcome = self.write(batches, durability);
+        if self.unsynced_since.is_some() && outcome.is_ok() {
+            let admitted = group.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok());
+            let lanes = admitted.map(|(waiting, _)| (waiting.lane.identity(), waiting.lane.clone()));
+            self.unsynced_lanes.extend(lanes);
+        }
         self.answer(group, verdicts, outcome);
     }
 
@@ -165,6 +174,10 @@ impl Committer {
         if self.closed {
             return Err(CommitFault::Closed);
         }
+        if self.poison.is_none() {
+            // A store that is well loses nothing. If that fails it is as doubtful as any.
+            self.write(Vec::new(), Durability::Sync).ok();
+        }
         let backend = &self.backend;
         let reopened = guarded(|| {
             block_on(backend.reopen())?;
@@ -176,6 +189,7 @@ impl Committer {
                     tracing::warn!(cause = %poison.cause, "store reopened after a failed commit");
                 }
                 self.unsynced_since = None;
+                self.unsynced_lanes.drain().for_each(|(_, lane)| lane.rewind());
                 self.status.set(Health::Serving);
                 Ok(())
             }
@@ -213,7 +227,10 @@ impl Committer {
             Durability::Sync | Durability::Buffered => return Ok(()),
         };
         match (&outcome, durability) {
-            (Ok(()), Durability::Sync) => self.unsynced_since = None,
+            (Ok(()), Durability::Sync) => {
+                self.unsynced_since = None;
+                self.unsynced_lanes.clear();
+            }
             (Ok(()), Durability::Buffered) => {
                 self.unsynced_since.get_or_insert_with(Instant::now);
             }

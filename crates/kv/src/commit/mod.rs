@@ -62,7 +62,27 @@ pub struct Lane {
 #[derive(Debug, Default)]
 struct LaneState {
     broken: AtomicBool,
+    rewound: AtomicBool,
     under_way: AtomicUsize,
+}
+
+impl Lane {
+    /// Whether the store was reopened while batches of this lane were acknowledged and not synced: they may be gone.
+    /// The lane takes no batch any more. Its submitter must read again what it knows of the store, forget what it has
+    /// cached of rows that it wrote, and take a new lane.
+    pub fn is_rewound(&self) -> bool {
+        self.state.rewound.load(Ordering::Acquire)
+    }
+
+    /// Differs between lanes that exist at the same time.
+    fn identity(&self) -> usize {
+        Arc::as_ptr(&self.state).addr()
+    }
+
+    fn rewind(&self) {
+        self.state.rewound.store(true, Ordering::Release);
+        self.state.broken.store(true, Ordering::Release);
+    }
 }
 
 /// The answer to a batch: the state right behind its commit.

@@ -318,3 +318,49 @@ fn stepped_batches_wait_and_are_torn_as_one_group() {
         assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["a", "b"]);
     });
 }
+
+/// A disk may drop what it could not sync, also of those who had nothing to do with the failure.
+#[test]
+fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
+    run(async {
+        for kind in [FaultKind::DropUnsynced, FaultKind::Fail] {
+            let (store, script) = scripted(3);
+            let lanes: Vec<_> = (0..4).map(|_| store.lane()).collect();
+            let submit = |lane: usize, key: &str, durability| {
+                store.submit(&lanes[lane], put(RECORDS, key, "x"), durability)
+            };
+            submit(0, "synced-0", Durability::Buffered).await.unwrap();
+            submit(1, "synced-1", Durability::Sync).await.unwrap();
+            submit(1, "buffered-1", Durability::Buffered).await.unwrap();
+            submit(2, "buffered-2", Durability::Buffered).await.unwrap();
+            script.fail_next(StorageCall::Commit, FaultKind::Fail);
+            script.fail_next(StorageCall::Reopen, kind);
+            submit(3, "failed", Durability::Sync).await.unwrap_err();
+            assert!(lanes.iter().all(|lane| !lane.is_rewound()), "not before the store was reopened");
+            while store.reopen().await.is_err() {}
+            let found = keys(&store.view().unwrap(), RECORDS).await;
+            let is_dropped = kind == FaultKind::DropUnsynced;
+            let kept: &[&str] = if is_dropped { &[] } else { &["buffered-1", "buffered-2"] };
+            assert_eq!(found, [kept, &["synced-0", "synced-1"]].concat());
+            // Whether they are gone cannot be known in general, so their submitters must look.
+            assert_eq!(
+                lanes.iter().map(kv::Lane::is_rewound).collect::<Vec<_>>(),
+                [false, true, true, false]
+            );
+            assert!(submit(0, "more", Durability::Sync).await.is_ok());
+            assert!(matches!(submit(1, "more", Durability::Sync).await, Err(CommitFault::ChainBroken)));
+        }
+    });
+}
+
+/// Reopening a store that is well syncs it first.
+#[test]
+fn a_reopening_without_need_rewinds_nobody() {
+    on_faulty(async |store, _| {
+        let lane = store.lane();
+        store.submit(&lane, put(RECORDS, "a", "x"), Durability::Buffered).await.unwrap();
+        store.reopen().await.unwrap();
+        assert!(!lane.is_rewound());
+        store.submit(&lane, put(RECORDS, "b", "x"), Durability::Sync).await.unwrap();
+    });
+}
