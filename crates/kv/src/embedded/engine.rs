@@ -2,7 +2,6 @@
 //!
 //! Knows nothing of who reads or commits, nor of the folder around the engine's own.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,7 +15,6 @@ use fjall::{
 };
 
 use super::folder::Folder;
-use super::format::JournalEntry;
 use super::frames::{BATCH_OVERHEAD_BYTES, ITEM_OVERHEAD_BYTES, UNSYNCED_KEY};
 use super::{EmbeddedOptions, inspect, journal, quiet};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space, SpaceOptions};
@@ -75,23 +73,23 @@ pub(super) struct Engine {
     /// Bytes written to the journal since the last sync.
     unsynced_bytes: AtomicU64,
     /// Number of journals when the newest was last recorded.
-    journal_count: AtomicUsize,
+    pub(super) journal_count: AtomicUsize,
     /// Whether the newest journal is to be recorded at the next sync.
-    journal_is_due: AtomicBool,
+    pub(super) journal_is_due: AtomicBool,
     /// Lowest number that the newest journal has once the engine has turned the last full one.
-    journal_awaited: AtomicU64,
+    pub(super) journal_awaited: AtomicU64,
     workers_timeout: Duration,
-    folder: Arc<Folder>,
+    pub(super) folder: Arc<Folder>,
     /// Behind the keyspaces, so that it is dropped last.
-    database: Database,
+    pub(super) database: Database,
 }
 
 /// One space and its keyspace, once that exists. Making a keyspace takes several syncs; a new store would be
 /// slow to start if it waited for all of them, so each is made by whoever needs it first.
-struct EngineSpace {
-    name: String,
+pub(super) struct EngineSpace {
+    pub(super) name: String,
     compressed: bool,
-    keyspace: OnceLock<Keyspace>,
+    pub(super) keyspace: OnceLock<Keyspace>,
 }
 
 impl Engine {
@@ -168,59 +166,6 @@ impl Engine {
             }
         }
         Ok(engine)
-    }
-
-    /// Fails if a keyspace that is known to exist is not among those of the engine.
-    fn check_inventory(&self) -> Result<(), OpenFault> {
-        let format = self.folder.format();
-        let known = format.spaces.iter().map(|space| space.keyspace).chain([format.own]);
-        for (space, known) in self.all_spaces().zip(known) {
-            let found = space.keyspace.get().map(Keyspace::id);
-            if known.is_some() && found != known {
-                let cause = Cause::new(format_args!(
-                    "keyspace \"{}\" has number {found:?}, expected {known:?}",
-                    space.name
-                ));
-                return Err(OpenFault::Engine { path: self.folder.engine(), cause });
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes which keyspaces exist and which journal is the newest.
-    fn record_inventory(&self) -> io::Result<()> {
-        let newest = journal::newest(&self.folder.engine())?;
-        let numbers: Vec<_> = self.all_spaces().map(|space| space.keyspace.get().map(Keyspace::id)).collect();
-        self.folder.record(|format| {
-            format.has_inventory = true;
-            format.own = numbers.last().copied().flatten();
-            for (space, number) in format.spaces.iter_mut().zip(&numbers) {
-                space.keyspace = *number;
-            }
-            format.journal = newest;
-        })
-    }
-
-    /// Notes the newest journal once there is another, or once it holds its first commit. Called when everything in
-    /// the journals is synced. A failure is no reason to stop: it is tried again at the next sync.
-    fn record_journal(&self) {
-        let count = self.database.journal_count();
-        let is_due = self.journal_is_due.load(Ordering::Relaxed);
-        if !is_due && count == self.journal_count.load(Ordering::Relaxed) {
-            return;
-        }
-        let recorded = journal::newest(&self.folder.engine()).and_then(|newest| {
-            let newest = newest.ok_or(io::ErrorKind::NotFound)?;
-            self.folder.record_journal(newest).map(|()| newest)
-        });
-        match recorded {
-            Ok(JournalEntry { number, first_commit }) => {
-                let is_awaited = number < self.journal_awaited.load(Ordering::Relaxed);
-                self.journal_count.store(count, Ordering::Relaxed);
-                self.journal_is_due.store(first_commit.is_none() || is_awaited, Ordering::Relaxed);
-            }
-            Err(error) => tracing::warn!(%error, "the newest journal could not be recorded"),
-        }
     }
 
     /// Whether every space has its keyspace.
@@ -336,7 +281,7 @@ impl Engine {
         self.keyspaces().map(|keyspace| keyspace.tree.active_memtable().size()).sum()
     }
 
-    fn all_spaces(&self) -> impl Iterator<Item = &EngineSpace> {
+    pub(super) fn all_spaces(&self) -> impl Iterator<Item = &EngineSpace> {
         self.spaces.iter().chain([&self.own])
     }
 
@@ -474,4 +419,78 @@ pub(super) fn read_fault(space: Space, error: fjall::Error) -> ReadFault {
         return ReadFault::Io { space, kind: error.kind(), cause: Cause::new(error) };
     }
     ReadFault::Damaged { space, cause: Cause::new(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const SPACES: [SpaceOptions; 1] = [SpaceOptions { name: "records", compressed: false }];
+    const RECORDS: Space = Space(0);
+
+    fn put(key: &str, length: usize) -> Vec<Vec<Operation>> {
+        let (key, value) = (Bytes::copy_from_slice(key.as_bytes()), Bytes::from(vec![b'x'; length]));
+        vec![vec![Operation { space: RECORDS, key, value: Some(value) }]]
+    }
+
+    fn open(path: &Path, workers: Workers) -> Engine {
+        let options = EmbeddedOptions::new(path, &SPACES);
+        let folder = Arc::new(Folder::open(path, &SPACES).unwrap());
+        Engine::open_with(&folder, &options, workers).unwrap()
+    }
+
+    /// Workers that never come to a flush, as after the engine has lost the message that asks for it.
+    #[test]
+    fn commits_fail_when_the_workers_do_nothing_and_reopening_heals() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(folder.path(), Workers { count: 0, timeout: Duration::from_millis(20) });
+        for number in 0..SEALED_MEMTABLES_MAX {
+            engine.commit(put(&number.to_string(), 10), Durability::Sync).unwrap();
+            engine.rotate_memtables().unwrap();
+        }
+        let cause = engine.commit(put("more", 10), Durability::Sync).unwrap_err();
+        assert!(cause.to_string().contains("did not catch up"), "{cause}");
+        drop(engine);
+        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        engine.commit(put("more", 10), Durability::Sync).unwrap();
+        engine.flush_all().unwrap();
+        let keyspace = engine.keyspace(RECORDS).unwrap().unwrap();
+        assert_eq!(keyspace.len().unwrap(), SEALED_MEMTABLES_MAX + 1);
+    }
+
+    #[test]
+    fn memtables_and_merges_count_as_bytes_to_write() {
+        const BYTES: u64 = 1 << 20;
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        assert_eq!(engine.bytes_to_write(), 0);
+        engine.commit(put("a", 1 << 20), Durability::Sync).unwrap();
+        // Once into a table, and once more when that table is merged.
+        let before = engine.bytes_to_write();
+        assert!((2 * BYTES..3 * BYTES).contains(&before), "{before}");
+        engine.flush_all().unwrap();
+        let after = engine.bytes_to_write();
+        assert!((BYTES..2 * BYTES).contains(&after), "{after}");
+    }
+
+    /// What a commit says of the bytes before it is exact, so that a torn one is found where it starts.
+    #[test]
+    fn unsynced_bytes_are_those_of_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        let content = || {
+            let (_, path) =
+                journal::list_if_exists(&engine.folder.engine()).unwrap().into_iter().max().unwrap();
+            super::super::frames::content_length(&std::fs::read(path).unwrap()) as u64
+        };
+        engine.commit(put("synced", 10), Durability::Sync).unwrap();
+        let synced = content();
+        for length in [0, 1, 5000] {
+            engine.commit(put("unsynced", length), Durability::Buffered).unwrap();
+            assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), content() - synced);
+        }
+        engine.commit(put("synced", 10), Durability::Sync).unwrap();
+        assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), 0);
+    }
 }

@@ -157,3 +157,28 @@ fn list(engine: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     }
     Ok(journals)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_beyond_their_first_length_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, first: u8, length: u64| {
+            let path = folder.path().join(name);
+            let mut head = vec![first];
+            head.resize(frames::START_BYTES, 0);
+            fs::write(&path, head).unwrap();
+            OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+        };
+        assert_eq!(live_bytes(folder.path()).unwrap(), 0);
+        make("3.jnl", 1, NEW_JOURNAL_BYTES + 1_000_000);
+        make("4.jnl", 1, NEW_JOURNAL_BYTES);
+        make("5.jnl", 1, 1_000);
+        assert_eq!(live_bytes(folder.path()).unwrap(), 2 * NEW_JOURNAL_BYTES + 1_001_000);
+        // Sized ahead, and nothing in it yet.
+        make("6.jnl", 0, NEW_JOURNAL_BYTES);
+        assert_eq!(live_bytes(folder.path()).unwrap(), 2 * NEW_JOURNAL_BYTES + 1_001_000);
+    }
+}

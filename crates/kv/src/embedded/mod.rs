@@ -14,6 +14,7 @@ mod folder;
 mod format;
 mod frames;
 mod inspect;
+mod inventory;
 mod journal;
 mod quiet;
 mod repair;
