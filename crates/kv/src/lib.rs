@@ -26,8 +26,8 @@ pub use batch::{
 };
 pub use commit::{CommitMode, LANE_BATCHES_MAX, Lane};
 pub use embedded::{
-    CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, JournalCut, Repair, StoreCopy,
-    repair,
+    CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, JournalCut, OPEN_TABLES_DEFAULT,
+    Repair, StoreCopy, repair,
 };
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 pub use script::{FaultKind, FaultScript, StorageCall, Survivors};

@@ -172,6 +172,7 @@ pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
     store_marker::check(&settings.data)?;
     let mut options = EmbeddedOptions::new(settings.data.join(STORE_FOLDER), &STORE_SPACES);
     options.cache_bytes = block_cache_bytes(settings);
+    options.open_tables_max = handles::open_tables_max(settings.connections_max);
     if let Some(bytes) = settings.free_space_reserve_bytes {
         options.free_space_reserve_bytes = bytes;
     }

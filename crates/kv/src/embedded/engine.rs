@@ -16,7 +16,7 @@ use fjall::{
 
 use super::folder::Folder;
 use super::frames::{BATCH_OVERHEAD_BYTES, ITEM_OVERHEAD_BYTES, UNSYNCED_KEY};
-use super::{EmbeddedOptions, inspect, journal, quiet};
+use super::{EmbeddedOptions, OPEN_TABLES_MIN, inspect, journal, quiet};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
 
@@ -141,6 +141,7 @@ impl Engine {
         let database = Database::builder(&path)
             .cache_size(options.cache_bytes)
             .max_journaling_size(ENGINE_JOURNAL_BYTES)
+            .max_cached_files(Some(options.open_tables_max.max(OPEN_TABLES_MIN)))
             .worker_threads_unchecked(workers.count)
             .journal_compression(CompressionType::None)
             .open()?;

@@ -51,6 +51,12 @@ pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
 /// besides.
 pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX + engine::MERGE_BYTES_MAX;
 
+/// Tables whose files are kept open, if not set otherwise: fits the limit of open files that most systems start with.
+pub const OPEN_TABLES_DEFAULT: usize = 900;
+
+/// Fewest tables whose files the engine keeps open.
+const OPEN_TABLES_MIN: usize = 10;
+
 /// A scan that wants no more than this runs on its caller: it costs less than the visit to another thread, and
 /// no more than the point reads which run there anyway.
 const INLINE_SCAN: ScanLimit = ScanLimit { rows: 128, bytes: 64 << 10 };
@@ -75,6 +81,8 @@ pub struct EmbeddedOptions {
     pub cache_bytes: u64,
     /// Bytes of the disk that growing commits must leave free.
     pub free_space_reserve_bytes: u64,
+    /// Tables whose files are kept open; others are opened for each read.
+    pub open_tables_max: usize,
 }
 
 impl EmbeddedOptions {
@@ -85,6 +93,7 @@ impl EmbeddedOptions {
             spaces: spaces.to_vec(),
             cache_bytes: CACHE_BYTES_DEFAULT,
             free_space_reserve_bytes: FREE_SPACE_RESERVE_BYTES_DEFAULT,
+            open_tables_max: OPEN_TABLES_DEFAULT,
         }
     }
 }
