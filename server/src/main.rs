@@ -20,6 +20,7 @@ mod screen;
 mod secret;
 mod service;
 mod settings;
+mod store_marker;
 mod tls;
 mod watch;
 

@@ -1,4 +1,4 @@
-//! Tasks of the project: `cargo xtask test`, `tidy`, `kill`, `disk-full`, `hostile`, `bench`.
+//! Tasks of the project: `cargo xtask test`, `tidy`, `kill`, `disk-full`, `hostile`, `damage`, `bench`.
 //!
 //! Each task is a program over the repository's files and the tools it calls; nothing here is linked into the server.
 
@@ -23,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   histories [--rounds N] [--seed S]                racing clients; every answer must fit one order of events
   disk-full                                        fill a small disk, free it, compare
   hostile                                          clients that ask for too much, and one beside them
+  damage                                           flip bits in every file of a store and open it
   bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL";
 
 fn main() -> ExitCode {
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Some("histories") => conformance::histories(&root, rest),
         Some("disk-full") => conformance::disk_full(&root),
         Some("hostile") => conformance::hostile(&root),
+        Some("damage") => damage(&root),
         Some("bench") => bench::run(&root, rest),
         Some(other) => Err(format!("unknown task \"{other}\"\n\n{USAGE}")),
         None => Err(USAGE.to_owned()),
@@ -47,6 +49,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The long variant of the store's tests with damaged files.
+fn damage(root: &Path) -> Result<(), String> {
+    let test =
+        ["test", "--release", "--package", "perihelion-kv", "--test", "it", "damage::", "--", "--nocapture"];
+    let mut cargo = run::cargo(root, &test);
+    cargo.env("KV_DAMAGE_ALL_FILES", "1");
+    run::plain(cargo)
 }
 
 /// The repository's top folder.

@@ -43,6 +43,11 @@ class Volume:
         state = os.statvfs(self.mount)
         return state.f_bavail * state.f_frsize
 
+    def total_bytes(self):
+        """What files can take in all."""
+        state = os.statvfs(self.mount)
+        return (state.f_blocks - state.f_bfree + state.f_bavail) * state.f_frsize
+
     def _loop(self):
         image = self.folder / "image"
         with open(image, "wb") as file:

@@ -14,7 +14,7 @@ use crate::faulty::Faulty;
 use crate::memory::{Memory, MemoryPoint};
 use crate::view::{Chunk, Direction, KeyRange, ScanLimit};
 
-/// Free space of the disk under a store, and how much of it must stay free.
+/// Free space of the disk under a store that is not spoken for, and how much of it must stay free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
     pub(crate) free_bytes: u64,
@@ -81,8 +81,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
         rows: Vec<(Bytes, Bytes)>,
     ) -> impl Future<Output = Result<(), Cause>> + Send;
 
-    /// Room on the disk; `None` if the backend has no disk of its own.
-    fn room(&self) -> Option<Room>;
+    /// Room on the disk; `None` if the backend has no disk of its own. Fails if the store is no longer there.
+    fn room(&self) -> Result<Option<Room>, Cause>;
 
     /// Closes the engine and opens it again, such that nothing rests on files whose sync failed. Points taken
     /// before stay valid or fail with [`ReadFault::Poisoned`].
@@ -197,7 +197,7 @@ impl Backend for AnyBackend {
         }
     }
 
-    fn room(&self) -> Option<Room> {
+    fn room(&self) -> Result<Option<Room>, Cause> {
         match self {
             AnyBackend::Plain(backend) => backend.room(),
             AnyBackend::Faulty(backend) => backend.room(),
@@ -314,7 +314,7 @@ impl Backend for PlainBackend {
         }
     }
 
-    fn room(&self) -> Option<Room> {
+    fn room(&self) -> Result<Option<Room>, Cause> {
         match self {
             PlainBackend::Memory(backend) => backend.room(),
             PlainBackend::Embedded(backend) => backend.room(),

@@ -193,6 +193,32 @@ pub enum OpenFault {
         /// Its error.
         source: io::Error,
     },
+    /// Files that the store must have are not there.
+    #[error("the store in \"{}\" is incomplete, these files are missing: {}", path.display(), names(missing))]
+    Missing {
+        /// Folder of the store.
+        path: PathBuf,
+        /// The files, by their paths in the store.
+        missing: Vec<PathBuf>,
+    },
+    /// A file of the store is not as it was written.
+    #[error("the file \"{}\" is damaged: {cause}", path.display())]
+    DamagedFile {
+        /// The file.
+        path: PathBuf,
+        /// What does not match.
+        cause: Cause,
+    },
+    /// The disk has no room for a copy of the store.
+    #[error("a copy in \"{}\" needs {needed_bytes} bytes, {free_bytes} are free", path.display())]
+    NoRoom {
+        /// Folder of the copy.
+        path: PathBuf,
+        /// Bytes free on its disk.
+        free_bytes: u64,
+        /// Bytes that it needs.
+        needed_bytes: u64,
+    },
     /// A journal is damaged in front of commits that were acknowledged.
     #[error("the journal \"{}\" is damaged at byte {position}", path.display())]
     Damaged {
@@ -209,6 +235,22 @@ pub enum OpenFault {
         /// Its words.
         cause: Cause,
     },
+}
+
+/// Files named in a message at most; a store that lost a folder lacks all of its files.
+const NAMES_SHOWN_MAX: usize = 8;
+
+fn names(paths: &[PathBuf]) -> String {
+    let mut text = paths
+        .iter()
+        .take(NAMES_SHOWN_MAX)
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ");
+    if paths.len() > NAMES_SHOWN_MAX {
+        text += &format!(" and {} more", paths.len() - NAMES_SHOWN_MAX);
+    }
+    text
 }
 
 /// How a store is.

@@ -192,13 +192,13 @@ impl Backend for Faulty {
         if struck.is_some() { Err(Cause::new("the script says so")) } else { Ok(()) }
     }
 
-    fn room(&self) -> Option<Room> {
+    fn room(&self) -> Result<Option<Room>, Cause> {
         // Never plenty, so that the next commit looks again and a script is obeyed at once.
         let scripted = self.script.disk_full().map(|full| Room {
             free_bytes: if full { 0 } else { SCRIPTED_RESERVE_BYTES },
             reserve_bytes: SCRIPTED_RESERVE_BYTES,
         });
-        scripted.or_else(|| self.inner.room())
+        if scripted.is_some() { Ok(scripted) } else { self.inner.room() }
     }
 
     async fn reopen(&self) -> Result<(), Cause> {

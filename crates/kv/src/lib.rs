@@ -27,7 +27,8 @@ pub use batch::{
 };
 pub use commit::{CommitMode, LANE_BATCHES_MAX, Lane};
 pub use embedded::{
-    CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, MEMTABLE_BYTES_DEFAULT,
+    CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, JournalCut,
+    MEMTABLE_BYTES_DEFAULT, OPEN_TABLES_DEFAULT, Repair, StoreCopy, repair,
 };
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 pub use script::{FaultKind, FaultScript, StorageCall, Survivors};

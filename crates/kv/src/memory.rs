@@ -188,8 +188,8 @@ impl Backend for Memory {
         self.commit(vec![rows.into_iter().map(put).collect()], Durability::Sync).await
     }
 
-    fn room(&self) -> Option<Room> {
-        None
+    fn room(&self) -> Result<Option<Room>, Cause> {
+        Ok(None)
     }
 
     async fn reopen(&self) -> Result<(), Cause> {

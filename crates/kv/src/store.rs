@@ -179,11 +179,15 @@ impl Store {
             return Err(CommitFault::BadKey { space, length });
         }
         ingest::check_order(rows)?;
+        let size_bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
         match self.shared.backend.room() {
-            Some(Room { free_bytes, reserve_bytes }) if free_bytes < reserve_bytes => {
+            Ok(Some(Room { free_bytes, reserve_bytes }))
+                if free_bytes.saturating_sub(size_bytes as u64) < reserve_bytes =>
+            {
                 Err(CommitFault::Full { free_bytes, reserve_bytes })
             }
-            Some(_) | None => Ok(()),
+            Ok(_) => Ok(()),
+            Err(cause) => Err(CommitFault::Poisoned { cause }),
         }
     }
 
@@ -206,8 +210,9 @@ impl Store {
         let health = self.shared.status.health();
         // The word of the last commit. Without another one nobody may have noticed that there is room again.
         match (&health, self.shared.backend.room()) {
-            (Health::Full { .. }, Some(room)) if room.free_bytes >= room.reserve_bytes => Health::Serving,
-            _ => health,
+            (Health::Full { .. }, Ok(Some(room))) if room.free_bytes >= room.reserve_bytes => Health::Serving,
+            (Health::Full { .. } | Health::Serving, Err(cause)) => Health::Poisoned { cause },
+            (Health::Serving | Health::Full { .. } | Health::Poisoned { .. } | Health::Closed, _) => health,
         }
     }
 

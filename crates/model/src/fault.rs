@@ -512,6 +512,8 @@ impl LimitFault {
             | LimitFault::Overloaded { retry_after_ms }
             | LimitFault::Stopping { retry_after_ms } => Some(*retry_after_ms),
             LimitFault::TooLarge { .. }
+            | LimitFault::TransactionBytes { .. }
+            | LimitFault::TransactionDocuments { .. }
             | LimitFault::TooManyOperations { .. }
             | LimitFault::TooManyResources { .. }
             | LimitFault::Exhausted { .. } => None,

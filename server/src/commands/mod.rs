@@ -2,6 +2,7 @@
 
 mod config;
 mod keys;
+mod repair;
 mod start;
 mod verify;
 
@@ -26,6 +27,7 @@ pub(crate) fn run(
         },
         Some(("keys", keys)) => keys::run(keys, environment),
         Some(("verify", verify)) => verify::run(verify, environment),
+        Some(("repair", repair)) => repair::run(repair, environment),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
         Some((_, dev)) => start::run(Mode::Dev, dev, environment),
         None => start::run(Mode::Dev, &matches, environment),
@@ -61,6 +63,7 @@ fn command() -> Command {
         settings::with_arguments(serve),
         keys::command(),
         verify::command(),
+        repair::command(),
         config,
     ])
 }

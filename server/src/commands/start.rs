@@ -11,8 +11,9 @@ use crate::mode::Mode;
 use crate::screen::Screen;
 use crate::service::Service;
 use crate::settings::{self, AuthFailures, Door, PlainHttp, Settings};
+use crate::store_marker::STORE_FOLDER;
 use crate::tls::{CertificateSource, Tls};
-use crate::{files, handles, logs};
+use crate::{files, handles, logs, store_marker};
 use clap::ArgMatches;
 use engine::{
     AdmissionBounds, Engine, EngineOptions, IndexOptions, QueryBounds, RequestMemoryOptions, STORE_SPACES,
@@ -224,30 +225,43 @@ pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
         return Ok(Store::memory(&STORE_SPACES, CommitMode::Thread));
     }
     files::make_private_folder(&settings.data)?;
+    store_marker::check(&settings.data)?;
     // The data folder itself may be somebody's choice; what holds documents is private whatever it was.
-    let store = settings.data.join("store");
+    let store = settings.data.join(STORE_FOLDER);
     files::make_folder_private(&store)?;
     let mut options = EmbeddedOptions::new(store, &STORE_SPACES);
     options.cache_bytes = block_cache_bytes(settings);
     options.memtable_bytes = settings.shares.memtables;
+    options.open_tables_max = handles::open_tables_max(settings.connections_max);
     if let Some(bytes) = settings.free_space_reserve_bytes {
         options.free_space_reserve_bytes = bytes;
     }
-    Store::open(options).map_err(|fault| Failure::Io {
-        what: format!("cannot use the data folder \"{}\"", settings.data.display()),
-        cause: match fault {
-            OpenFault::Locked { .. } => {
-                "another server is using it; choose another with --data DIR".to_owned()
-            }
-            OpenFault::NewerFormat { .. }
-            | OpenFault::SpacesChanged { .. }
-            | OpenFault::TooManySpaces { .. }
-            | OpenFault::NotAStore { .. }
-            | OpenFault::Io { .. }
-            | OpenFault::Damaged { .. }
-            | OpenFault::Engine { .. } => describe(&fault),
-        },
-    })
+    let store = Store::open(options).map_err(|fault| open_failure(settings, &fault))?;
+    store_marker::make(&settings.data)?;
+    Ok(store)
+}
+
+/// Why the store of a data folder cannot be used, with what to do about it.
+pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
+    let data = settings.data.display();
+    let hint = match fault {
+        OpenFault::Locked { .. } => "another server is using it; choose another with --data DIR".to_owned(),
+        OpenFault::Damaged { .. } => format!(
+            "{}; restore it from a backup, or go on without the commits from there on: \
+             perihelion repair --data \"{data}\"",
+            describe(fault)
+        ),
+        OpenFault::Missing { .. } | OpenFault::DamagedFile { .. } | OpenFault::Engine { .. } => {
+            format!("{}; nothing was changed, restore the files from a backup", describe(fault))
+        }
+        OpenFault::NewerFormat { .. }
+        | OpenFault::SpacesChanged { .. }
+        | OpenFault::TooManySpaces { .. }
+        | OpenFault::NotAStore { .. }
+        | OpenFault::NoRoom { .. }
+        | OpenFault::Io { .. } => describe(fault),
+    };
+    Failure::Io { what: format!("cannot use the data folder \"{data}\""), cause: hint }
 }
 
 /// The fault with its causes, on one line.

@@ -1,11 +1,15 @@
 //! `perihelion verify`: the data folder checked against itself, while no server uses it.
+//!
+//! Works on a private copy: opening a store changes files, and a check must not.
 
-use super::start::open_store;
+use super::start::open_failure;
 use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
 use crate::settings::{self, Settings};
+use crate::store_marker::{self, STORE_FOLDER};
 use clap::{ArgMatches, Command};
-use engine::{Verification, VerifiedContainer};
+use engine::{STORE_SPACES, Verification, VerifiedContainer};
+use kv::{EmbeddedOptions, Store, StoreCopy};
 use std::sync::Arc;
 
 /// Findings of a container that are printed; the rest is counted.
@@ -16,8 +20,10 @@ pub(super) fn command() -> Command {
         Command::new("verify")
             .about("Check the data folder against itself, while no server uses it")
             .after_help(
-                "Every row is derived again from the documents and compared: numbers, unique keys, expiry, log, \
-                 counts, index.\nEnds with 0 if nothing contradicts anything, with 1 otherwise.\n\n\
+                "Every file is compared with its checksum. Every row is derived again from the documents and \
+                 compared: numbers, unique keys, expiry, log, counts, index.\nThe data folder is not changed: a copy \
+                 beside it, of which the tables are links, is opened and removed again.\nEnds with 0 if nothing \
+                 contradicts anything, with 1 if something does, with 74 if files are missing or damaged.\n\n\
                  Example:\n  perihelion verify --data ./perihelion-data",
             ),
     )
@@ -28,19 +34,18 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     if settings.memory {
         return Err(Failure::Configuration("setting \"memory\": there is nothing to verify".to_owned()));
     }
-    if !settings.data.join("store").is_dir() {
-        return Err(Failure::Io {
-            what: format!("cannot verify \"{}\"", settings.data.display()),
-            cause: "there is no store in it; name the right folder with --data DIR".to_owned(),
-        });
-    }
-    let store = open_store(&settings)?;
+    store_marker::check_store(&settings.data, "verify")?;
+    let fault = |fault| open_failure(&settings, &fault);
+    let copy = StoreCopy::of(&settings.data.join(STORE_FOLDER)).map_err(fault)?;
+    let mut options = EmbeddedOptions::new(copy.path(), &STORE_SPACES);
+    options.free_space_reserve_bytes = 0;
+    let store = Store::open(options).map_err(fault)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
     let verification = runtime.block_on(async {
         let verification =
             engine::verify(&store, rest::read_computed_property, Arc::new(SystemAmbient::new())).await;
-        // Nothing was changed; what closing would say of the disk is no answer to what was asked.
+        // Only the copy was changed; what closing would say of it is no answer to what was asked.
         let _ = store.close().await;
         verification
     });

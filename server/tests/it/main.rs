@@ -11,4 +11,5 @@ mod process;
 mod queries;
 mod secrets;
 mod serving;
+mod storage;
 mod tls;

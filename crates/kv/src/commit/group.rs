@@ -25,8 +25,9 @@ const REOPEN_DELAY_MAX: Duration = Duration::from_secs(30);
 /// How long a look at the free space of the disk is good for while there is plenty.
 const ROOM_LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Free space is plenty as long as it is this many times the reserve.
-const ROOM_PLENTY_FACTOR: u64 = 2;
+/// Free space is plenty as long as it is this many bytes more than the reserve: more than can be written, to journal,
+/// tables and merged tables, between two looks.
+const ROOM_PLENTY_BYTES: u64 = 1 << 30;
 
 /// How the store is, as others may ask for it.
 pub(crate) struct Status(Mutex<Health>);
@@ -100,7 +101,15 @@ impl Committer {
             group.into_iter().for_each(|waiting| waiting.answer(Err(fault.clone())));
             return;
         }
-        let shortage = self.shortage();
+        let shortage = match self.shortage() {
+            Ok(shortage) => shortage,
+            Err(cause) => {
+                self.poison(cause.clone(), REOPEN_DELAY_FIRST);
+                let fault = CommitFault::Poisoned { cause };
+                group.into_iter().for_each(|waiting| waiting.answer(Err(fault.clone())));
+                return;
+            }
+        };
         let mut judge = Judge::new(&self.backend, self.space_count, shortage, &group);
         let mut batches = Vec::with_capacity(group.len());
         let mut verdicts = Vec::with_capacity(group.len());
@@ -262,13 +271,13 @@ impl Committer {
         self.poison = Some(Poison { cause, retry_at: Instant::now() + delay, delay });
     }
 
-    /// The room on the disk, if it is below the reserve. Looks again at every group when it is getting short, at a
+    /// The room on the disk, if it is below the reserve. Fails if the store was removed. Looks again at every group when it is getting short, at a
     /// bounded rate otherwise.
-    fn shortage(&mut self) -> Option<Room> {
+    fn shortage(&mut self) -> Result<Option<Room>, Cause> {
         let room = match self.room {
             Some((seen_at, room)) if is_plenty(room) && seen_at.elapsed() < ROOM_LOOK_INTERVAL => room,
             Some(_) | None => {
-                let room = self.backend.room()?;
+                let Some(room) = self.backend.room()? else { return Ok(None) };
                 self.room = Some((Instant::now(), room));
                 room
             }
@@ -285,12 +294,12 @@ impl Committer {
             tracing::info!(free_bytes, reserve_bytes, "disk has room again, all commits are admitted");
             self.status.set(Health::Serving);
         }
-        is_short.then_some(room)
+        Ok(is_short.then_some(room))
     }
 }
 
 fn is_plenty(room: Room) -> bool {
-    room.free_bytes / ROOM_PLENTY_FACTOR >= room.reserve_bytes
+    room.free_bytes.saturating_sub(room.reserve_bytes) >= ROOM_PLENTY_BYTES
 }
 
 /// Turns a panic of the engine into a failure of the call: the store must outlive it, and reopening heals both.

@@ -2,18 +2,21 @@
 //!
 //! Knows nothing of who reads or commits, nor of the folder around the engine's own.
 
-use std::path::Path;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use bytes::Bytes;
 
 use fjall::config::CompressionPolicy;
 use fjall::{
-    CompressionType, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode,
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch,
+    PersistMode,
 };
 
 use super::folder::Folder;
-use super::{EmbeddedOptions, journal};
+use super::frames::{BATCH_OVERHEAD_BYTES, ITEM_OVERHEAD_BYTES, UNSYNCED_KEY};
+use super::{EmbeddedOptions, OPEN_TABLES_MIN, inspect, journal, quiet};
 use crate::backend::StoreMemory;
 use crate::batch::{Durability, OWN_SPACE, Operation, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
@@ -39,9 +42,6 @@ const MEMTABLE_BYTES: u64 = 128_000_000;
 
 const WORKER_THREADS: usize = 2;
 
-/// Bytes that a journal adds to an operation's key and value.
-const JOURNAL_OVERHEAD_BYTES: usize = 21;
-
 /// Memtables waiting to be flushed, and tables of the first level waiting to be merged, at which commits wait.
 /// Both stay below the figures (4 and 30) at which the engine waits itself: it would wait for ever if its workers
 /// have died, we notice.
@@ -52,38 +52,82 @@ const STALL_LOOK_INTERVAL: Duration = Duration::from_millis(2);
 /// How long a flush of all memtables may take before it counts as failed.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long commits wait for workers that get nothing done. The engine's queue of flushes can stall after a crash;
+/// reopening fills it anew.
+const WORKERS_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Workers of the engine, and how long they are waited for.
+#[derive(Clone, Copy)]
+struct Workers {
+    count: usize,
+    timeout: Duration,
+}
+
 /// An open database.
 pub(super) struct Engine {
     spaces: Vec<EngineSpace>,
     own: EngineSpace,
     /// Bytes written to the journal since all memtables were flushed.
     journal_bytes: AtomicU64,
+    /// Bytes written to the memtables since they were last given to be flushed.
+    written_bytes: AtomicU64,
     memtable_bytes_max: u64,
+    /// Bytes of the memtables that were last given to be flushed.
+    sealed_bytes: AtomicU64,
+    /// Bytes written to the journal since the last sync.
+    unsynced_bytes: AtomicU64,
+    /// Number of journals when the newest was last recorded.
+    pub(super) journal_count: AtomicUsize,
+    /// Whether the newest journal is to be recorded at the next sync.
+    pub(super) journal_is_due: AtomicBool,
+    /// Lowest number that the newest journal has once the engine has turned the last full one.
+    pub(super) journal_awaited: AtomicU64,
+    workers_timeout: Duration,
+    pub(super) folder: Arc<Folder>,
     /// Behind the keyspaces, so that it is dropped last.
-    database: Database,
+    pub(super) database: Database,
 }
 
 /// One space and its keyspace, once that exists. Making a keyspace takes several syncs; a new store would be
 /// slow to start if it waited for all of them, so each is made by whoever needs it first.
-struct EngineSpace {
-    name: String,
+pub(super) struct EngineSpace {
+    pub(super) name: String,
     compressed: bool,
-    keyspace: OnceLock<Keyspace>,
+    pub(super) keyspace: OnceLock<Keyspace>,
 }
 
 impl Engine {
-    pub(super) fn open(folder: &Folder, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
+    pub(super) fn open(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
+        Engine::open_with(folder, options, Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT })
+    }
+
+    fn open_with(
+        folder: &Arc<Folder>,
+        options: &EmbeddedOptions,
+        workers: Workers,
+    ) -> Result<Engine, OpenFault> {
         let path = folder.engine();
-        journal::remove_stillborn(&path).map_err(|source| OpenFault::Io { path: path.clone(), source })?;
-        journal::check_all(&path)?;
-        let started = Engine::start(&path, options);
-        started.map_err(|error| OpenFault::Engine { path, cause: Cause::new(error) })
+        let fault = |source| OpenFault::Io { path: path.clone(), source };
+        let format = folder.format();
+        if format.has_inventory && format.keyspaces().next().is_none() {
+            journal::remove_stillborn(&path).map_err(fault)?;
+        }
+        inspect::check(folder)?;
+        journal::check_all(&path, &format)?;
+        let started = quiet::catch(|| Engine::start(folder, options, workers).map_err(Cause::new));
+        let engine = started.map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
+        engine.check_inventory()?;
+        engine.record_inventory().map_err(fault)?;
+        Ok(engine)
     }
 
     /// Opens the database after a failed sync. Whatever the journal still yields is moved into new tables, then
     /// the journal is replaced by a new one: nothing rests on pages whose writing failed once, since the system
     /// may have dropped them while it still shows them to readers.
-    pub(super) fn reopen_past_doubt(folder: &Folder, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
+    pub(super) fn reopen_past_doubt(
+        folder: &Arc<Folder>,
+        options: &EmbeddedOptions,
+    ) -> Result<Engine, OpenFault> {
         let engine = Engine::open(folder, options)?;
         let path = folder.engine();
         engine.flush_all().map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
@@ -92,11 +136,17 @@ impl Engine {
         Engine::open(folder, options)
     }
 
-    fn start(path: &Path, options: &EmbeddedOptions) -> Result<Engine, fjall::Error> {
-        let database = Database::builder(path)
+    fn start(
+        folder: &Arc<Folder>,
+        options: &EmbeddedOptions,
+        workers: Workers,
+    ) -> Result<Engine, fjall::Error> {
+        let path = folder.engine();
+        let database = Database::builder(&path)
             .cache_size(options.cache_bytes)
             .max_journaling_size(ENGINE_JOURNAL_BYTES)
-            .worker_threads(WORKER_THREADS)
+            .max_cached_files(Some(options.open_tables_max.max(OPEN_TABLES_MIN)))
+            .worker_threads_unchecked(workers.count)
             .journal_compression(CompressionType::None)
             .open()?;
         // Names of spaces stand behind a letter, so that none can clash with the store's own.
@@ -104,13 +154,22 @@ impl Engine {
         let engine = Engine {
             spaces: options.spaces.iter().map(space).collect(),
             own: EngineSpace::new("own".to_owned(), false),
-            journal_bytes: AtomicU64::new(journal::live_bytes(path)?),
+            journal_bytes: AtomicU64::new(journal::live_bytes(&path)?),
+            written_bytes: AtomicU64::new(journal::live_bytes(&path)?),
             memtable_bytes_max: options.memtable_bytes,
+            sealed_bytes: AtomicU64::new(0),
+            unsynced_bytes: AtomicU64::new(0),
+            journal_count: AtomicUsize::new(0),
+            journal_is_due: AtomicBool::new(true),
+            journal_awaited: AtomicU64::new(0),
+            workers_timeout: workers.timeout,
+            folder: Arc::clone(folder),
             database,
         };
         for space in engine.all_spaces() {
             if engine.database.keyspace_exists(&space.name) {
-                engine.make(space)?;
+                let keyspace = engine.database.keyspace(&space.name, || settings(space.compressed))?;
+                space.keyspace.get_or_init(|| keyspace);
             }
         }
         Ok(engine)
@@ -144,11 +203,12 @@ impl Engine {
     /// One engine commit. The engine writes the journal, syncs it, and only then shows the rows. Of two operations
     /// on one key the later wins: both carry the number of the commit, and the memtable keeps the last.
     pub(super) fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
-        // Both before anything is written: if they fail, nothing of the commit can be seen.
+        // All before anything is written: if they fail, nothing of the commit can be seen.
         self.wait_for_workers()?;
         self.turn_full_journal()?;
         self.flush_full_memtables()?;
-        let count = batches.iter().map(Vec::len).sum();
+        let mark = self.mark_unsynced(durability)?;
+        let count = batches.iter().map(Vec::len).sum::<usize>() + usize::from(mark.is_some());
         // The size of the file is covered by either kind of sync, as it is needed to find the data; what fsync
         // adds, times and such, nobody reads.
         let persist = match durability {
@@ -157,9 +217,9 @@ impl Engine {
         };
         let commit = OwnedWriteBatch::with_capacity(self.database.clone(), count);
         let mut commit = commit.durability(Some(persist));
-        let mut size_bytes = 0;
-        for operation in batches.into_iter().flatten() {
-            size_bytes += operation.size_bytes() + JOURNAL_OVERHEAD_BYTES;
+        let mut size_bytes = BATCH_OVERHEAD_BYTES;
+        for operation in batches.into_iter().flatten().chain(mark) {
+            size_bytes += operation.size_bytes() + ITEM_OVERHEAD_BYTES;
             let keyspace = self.keyspace_to_write(operation.space)?;
             match operation.value {
                 Some(value) => commit.insert(keyspace, operation.key, value),
@@ -168,11 +228,37 @@ impl Engine {
         }
         commit.commit().map_err(Cause::new)?;
         self.journal_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+        self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+        match durability {
+            Durability::Sync => self.record_journal(),
+            Durability::Buffered => {
+                self.unsynced_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+            }
+        }
         Ok(())
     }
 
     pub(super) fn sync(&self) -> Result<(), Cause> {
-        self.database.persist(PersistMode::SyncData).map_err(Cause::new)
+        self.database.persist(PersistMode::SyncData).map_err(Cause::new)?;
+        self.unsynced_bytes.store(0, Ordering::Relaxed);
+        self.record_journal();
+        Ok(())
+    }
+
+    /// After a loss of power the journal must show whether a broken commit was torn or damaged. A commit that is to be
+    /// synced makes everything before it durable first, so that no page of it can outlive one of theirs. One that is
+    /// not says how many bytes before it are unsynced.
+    fn mark_unsynced(&self, durability: Durability) -> Result<Option<Operation>, Cause> {
+        let unsynced_bytes = self.unsynced_bytes.load(Ordering::Relaxed);
+        match durability {
+            _ if unsynced_bytes == 0 => Ok(None),
+            Durability::Sync => self.sync().map(|()| None),
+            Durability::Buffered => Ok(Some(Operation {
+                space: OWN_SPACE,
+                key: Bytes::from_static(UNSYNCED_KEY),
+                value: Some(Bytes::copy_from_slice(&unsynced_bytes.to_le_bytes())),
+            })),
+        }
     }
 
     /// Flushes every memtable into tables and waits for it. Afterwards the journals hold nothing that matters.
@@ -189,13 +275,34 @@ impl Engine {
     }
 
     pub(super) fn memory_use(&self) -> StoreMemory {
-        StoreMemory {
-            memtable_bytes: self.database.write_buffer_size(),
-            blocks_bytes: self.database.cache_size(),
-        }
+        StoreMemory { memtable_bytes: self.bytes_in_memtables(), blocks_bytes: self.database.cache_size() }
     }
 
-    fn all_spaces(&self) -> impl Iterator<Item = &EngineSpace> {
+    /// Bytes that the engine has yet to write on behalf of what is committed: memtables into tables, and the largest
+    /// keyspace, as far as one merge goes, into new tables beside the old.
+    pub(super) fn bytes_to_write(&self) -> u64 {
+        let memtables = self.bytes_in_memtables();
+        let largest = self.keyspaces().map(|keyspace| keyspace.disk_space()).max().unwrap_or(0);
+        memtables + (largest + memtables).min(MERGE_BYTES_MAX)
+    }
+
+    /// Bytes of all memtables, those included that wait to be flushed.
+    fn bytes_in_memtables(&self) -> u64 {
+        let sealed = if self.is_flushing() { self.sealed_bytes.load(Ordering::Relaxed) } else { 0 };
+        self.memtable_bytes() + sealed
+    }
+
+    fn is_flushing(&self) -> bool {
+        self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0)
+    }
+
+    /// Bytes of the memtables that are written to. The engine's own count is not used: it also keeps counting
+    /// memtables that an ingest has flushed.
+    fn memtable_bytes(&self) -> u64 {
+        self.keyspaces().map(|keyspace| keyspace.tree.active_memtable().size()).sum()
+    }
+
+    pub(super) fn all_spaces(&self) -> impl Iterator<Item = &EngineSpace> {
         self.spaces.iter().chain([&self.own])
     }
 
@@ -216,6 +323,13 @@ impl Engine {
             Some(keyspace) => Ok(keyspace),
             None => {
                 let keyspace = self.database.keyspace(&space.name, || settings(space.compressed))?;
+                // Before anything is committed to it: from then on it must be there at every start.
+                let number = keyspace.id();
+                let index = self.all_spaces().position(|other| std::ptr::eq(other, space));
+                self.folder.record(|format| match index.and_then(|index| format.spaces.get_mut(index)) {
+                    Some(entry) => entry.keyspace = Some(number),
+                    None => format.own = Some(number),
+                })?;
                 Ok(space.keyspace.get_or_init(|| keyspace))
             }
         }
@@ -230,18 +344,19 @@ impl Engine {
         }
         // The journal before this one goes when its memtables are flushed; a third would break the bound.
         self.wait_for_flush()?;
+        let number = self.folder.format().journal.map_or(0, |journal| journal.number);
+        self.journal_awaited.store(number + 1, Ordering::Relaxed);
+        self.journal_is_due.store(true, Ordering::Relaxed);
         self.rotate_memtables()
     }
 
     /// Has all memtables flushed if they use half of their memory, and waits if they use all of it. The journal stays
     /// as it is: the engine replaces only a full one.
     fn flush_full_memtables(&self) -> Result<(), Cause> {
-        let used = self.database.write_buffer_size();
-        if used < self.memtable_bytes_max / 2 {
+        if self.written_bytes.load(Ordering::Relaxed) < self.memtable_bytes_max / 2 {
             return Ok(());
         }
-        let is_flushing = self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0);
-        if is_flushing && used < self.memtable_bytes_max {
+        if self.is_flushing() && self.bytes_in_memtables() < self.memtable_bytes_max {
             return Ok(());
         }
         self.wait_for_flush()?;
@@ -254,6 +369,8 @@ impl Engine {
     }
 
     fn seal_memtables(&self) -> Result<(), Cause> {
+        self.sealed_bytes.store(self.memtable_bytes(), Ordering::Relaxed);
+        self.written_bytes.store(0, Ordering::Relaxed);
         for keyspace in self.keyspaces() {
             keyspace.rotate_memtable().map_err(Cause::new)?;
         }
@@ -263,7 +380,7 @@ impl Engine {
     /// Waits until no memtable waits to be flushed.
     fn wait_for_flush(&self) -> Result<(), Cause> {
         let deadline = Instant::now() + FLUSH_TIMEOUT;
-        while self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
+        while self.is_flushing() {
             self.check_workers()?;
             if Instant::now() > deadline {
                 return Err(Cause::new("the engine did not flush its memtables in time"));
@@ -273,17 +390,36 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until the engine's workers have caught up.
+    /// Waits until the engine's workers have caught up. Fails if they get nothing done for too long: whoever commits
+    /// then has the engine reopened.
     fn wait_for_workers(&self) -> Result<(), Cause> {
         let is_behind = |keyspace: &Keyspace| {
             keyspace.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
                 || keyspace.l0_table_count() >= FIRST_LEVEL_TABLES_MAX
         };
+        let mut seen = None;
+        let mut deadline = Instant::now() + self.workers_timeout;
         while self.keyspaces().any(is_behind) {
             self.check_workers()?;
+            let now = Instant::now();
+            let progress = self.progress();
+            if seen != Some(progress) {
+                seen = Some(progress);
+                deadline = now + self.workers_timeout;
+            }
+            if now > deadline {
+                return Err(Cause::new("the engine's workers did not catch up in time"));
+            }
             std::thread::sleep(STALL_LOOK_INTERVAL);
         }
         Ok(())
+    }
+
+    /// What changes whenever a worker has done something: memtables that wait, tables of the first level, merges.
+    fn progress(&self) -> (usize, usize, usize) {
+        let memtables = self.keyspaces().map(|keyspace| keyspace.sealed_memtable_count()).sum();
+        let tables = self.keyspaces().map(|keyspace| keyspace.l0_table_count()).sum();
+        (memtables, tables, self.database.compactions_completed())
     }
 
     /// Fails if a worker of the engine has died, for then it takes no commit any more.
@@ -322,4 +458,78 @@ pub(super) fn read_fault(space: Space, error: fjall::Error) -> ReadFault {
         return ReadFault::Io { space, kind: error.kind(), cause: Cause::new(error) };
     }
     ReadFault::Damaged { space, cause: Cause::new(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const SPACES: [SpaceOptions; 1] = [SpaceOptions { name: "records", compressed: false }];
+    const RECORDS: Space = Space(0);
+
+    fn put(key: &str, length: usize) -> Vec<Vec<Operation>> {
+        let (key, value) = (Bytes::copy_from_slice(key.as_bytes()), Bytes::from(vec![b'x'; length]));
+        vec![vec![Operation { space: RECORDS, key, value: Some(value) }]]
+    }
+
+    fn open(path: &Path, workers: Workers) -> Engine {
+        let options = EmbeddedOptions::new(path, &SPACES);
+        let folder = Arc::new(Folder::open(path, &SPACES).unwrap());
+        Engine::open_with(&folder, &options, workers).unwrap()
+    }
+
+    /// Workers that never come to a flush, as after the engine has lost the message that asks for it.
+    #[test]
+    fn commits_fail_when_the_workers_do_nothing_and_reopening_heals() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(folder.path(), Workers { count: 0, timeout: Duration::from_millis(20) });
+        for number in 0..SEALED_MEMTABLES_MAX {
+            engine.commit(put(&number.to_string(), 10), Durability::Sync).unwrap();
+            engine.rotate_memtables().unwrap();
+        }
+        let cause = engine.commit(put("more", 10), Durability::Sync).unwrap_err();
+        assert!(cause.to_string().contains("did not catch up"), "{cause}");
+        drop(engine);
+        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        engine.commit(put("more", 10), Durability::Sync).unwrap();
+        engine.flush_all().unwrap();
+        let keyspace = engine.keyspace(RECORDS).unwrap().unwrap();
+        assert_eq!(keyspace.len().unwrap(), SEALED_MEMTABLES_MAX + 1);
+    }
+
+    #[test]
+    fn memtables_and_merges_count_as_bytes_to_write() {
+        const BYTES: u64 = 1 << 20;
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        assert_eq!(engine.bytes_to_write(), 0);
+        engine.commit(put("a", 1 << 20), Durability::Sync).unwrap();
+        // Once into a table, and once more when that table is merged.
+        let before = engine.bytes_to_write();
+        assert!((2 * BYTES..3 * BYTES).contains(&before), "{before}");
+        engine.flush_all().unwrap();
+        let after = engine.bytes_to_write();
+        assert!((BYTES..2 * BYTES).contains(&after), "{after}");
+    }
+
+    /// What a commit says of the bytes before it is exact, so that a torn one is found where it starts.
+    #[test]
+    fn unsynced_bytes_are_those_of_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        let content = || {
+            let (_, path) =
+                journal::list_if_exists(&engine.folder.engine()).unwrap().into_iter().max().unwrap();
+            super::super::frames::content_length(&std::fs::read(path).unwrap()) as u64
+        };
+        engine.commit(put("synced", 10), Durability::Sync).unwrap();
+        let synced = content();
+        for length in [0, 1, 5000] {
+            engine.commit(put("unsynced", length), Durability::Buffered).unwrap();
+            assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), content() - synced);
+        }
+        engine.commit(put("synced", 10), Durability::Sync).unwrap();
+        assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), 0);
+    }
 }

@@ -1,36 +1,28 @@
-//! The folder of a store: its lock, its format version and its list of spaces.
+//! The folder of a store: its lock and its format file.
 //!
-//! Knows nothing of the engine but the name of its folder.
-//!
-//! `FORMAT` is text, for people who look into the folder:
-//!
-//! ```text
-//! perihelion store 1
-//! records compressed
-//! index plain
-//! ```
+//! Knows nothing of the engine but the name of its folder; what the format file says stands in `format`.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::format::{FORMAT_VERSION, Format, FormatFault, JournalEntry};
 use crate::batch::SpaceOptions;
-use crate::fault::OpenFault;
-
-/// Newest format this version reads, and the one it writes.
-pub(super) const FORMAT_VERSION: u32 = 1;
+use crate::fault::{Cause, OpenFault};
 
 const LOCK_FILE: &str = "LOCK";
-const FORMAT_FILE: &str = "FORMAT";
+pub(super) const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT_FILE: &str = "FORMAT.new";
-const ENGINE_FOLDER: &str = "engine";
-const FORMAT_HEAD: &str = "perihelion store ";
+pub(super) const ENGINE_FOLDER: &str = "engine";
 
 /// A data folder that is ours alone.
 pub(super) struct Folder {
     path: PathBuf,
-    /// Unlocked when it is dropped, and by the system when the process dies.
-    _lock: File,
+    format: Mutex<Format>,
+    /// Unlocked when it is dropped, and by the system when the process dies. `None` where there is no lock file, and
+    /// so no server.
+    _lock: Option<File>,
 }
 
 impl Folder {
@@ -43,31 +35,110 @@ impl Folder {
         if !is_store && holds_other_things(path).map_err(fault)? {
             return Err(OpenFault::NotAStore { path: path.to_path_buf() });
         }
-        let lock = lock(path)?;
-        let found = match fs::read_to_string(path.join(FORMAT_FILE)) {
-            Ok(text) => parse_format(path, &text)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(fault(error)),
+        let lock = Some(lock(path, OpenOptions::new().write(true).create(true).truncate(false))?);
+        let mut format = match fs::read_to_string(path.join(FORMAT_FILE)) {
+            Ok(text) => parse(path, &text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Format::new(&[]),
+            Err(source) => return Err(OpenFault::Io { path: path.join(FORMAT_FILE), source }),
         };
-        let wanted: Vec<String> = spaces.iter().map(space_line).collect();
-        if !wanted.starts_with(&found) {
+        if !format.fits(spaces) {
+            let found = format.spaces.iter().map(|space| space.describe()).collect();
+            let wanted = Format::new(spaces).spaces.iter().map(|space| space.describe()).collect();
             return Err(OpenFault::SpacesChanged { found, wanted });
         }
-        if found.len() < wanted.len() || !is_store {
-            write_format(path, &wanted).map_err(fault)?;
+        let is_extended = format.spaces.len() < spaces.len();
+        format.extend(spaces);
+        // A store without an inventory gets one when its engine was opened, not before.
+        if format.has_inventory && (is_extended || !is_store) {
+            write_format(path, &format).map_err(fault)?;
         }
-        Ok(Folder { path: path.to_path_buf(), _lock: lock })
+        Ok(Folder { path: path.to_path_buf(), format: Mutex::new(format), _lock: lock })
+    }
+
+    /// Locks a folder that holds a store, and changes nothing in it.
+    pub(super) fn open_existing(path: &Path) -> Result<Folder, OpenFault> {
+        let format_path = path.join(FORMAT_FILE);
+        let lock = match lock(path, OpenOptions::new().write(true)) {
+            Ok(lock) => Some(lock),
+            Err(OpenFault::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+            Err(fault) => return Err(fault),
+        };
+        let format = match fs::read_to_string(&format_path) {
+            Ok(text) => parse(path, &text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(OpenFault::NotAStore { path: path.to_path_buf() });
+            }
+            Err(source) => return Err(OpenFault::Io { path: format_path, source }),
+        };
+        Ok(Folder { path: path.to_path_buf(), format: Mutex::new(format), _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(super) fn engine(&self) -> PathBuf {
         self.path.join(ENGINE_FOLDER)
     }
+
+    pub(super) fn format(&self) -> Format {
+        self.lock().clone()
+    }
+
+    /// Changes the format file, durably, if the change makes a difference.
+    pub(super) fn record(&self, change: impl FnOnce(&mut Format)) -> io::Result<()> {
+        let mut format = self.lock();
+        let mut changed = format.clone();
+        change(&mut changed);
+        if changed != *format {
+            write_format(&self.path, &changed)?;
+            *format = changed;
+        }
+        Ok(())
+    }
+
+    /// Notes which journal is the newest, unless nothing is known of the keyspaces yet.
+    pub(super) fn record_journal(&self, journal: JournalEntry) -> io::Result<()> {
+        self.record(|format| {
+            if format.has_inventory {
+                format.journal = Some(journal);
+            }
+        })
+    }
+
+    /// Fails if the files of the store were removed from the outside. The engine itself would go on with the files
+    /// that it has open, and everything written to them would be gone with the process.
+    pub(super) fn check_presence(&self) -> Result<(), Cause> {
+        let gone = |path: &Path| path.try_exists().is_ok_and(|exists| !exists);
+        let format = self.path.join(FORMAT_FILE);
+        let mut wanted = vec![format, self.engine()];
+        let keyspaces = self.engine().join(super::inspect::KEYSPACES_FOLDER);
+        wanted.extend(self.lock().keyspaces().map(|number| keyspaces.join(number.to_string())));
+        match wanted.iter().find(|path| gone(path)) {
+            Some(path) => Err(Cause::new(format_args!("\"{}\" was removed", path.display()))),
+            None => Ok(()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Format> {
+        self.format.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-fn lock(path: &Path) -> Result<File, OpenFault> {
+fn parse(path: &Path, text: &str) -> Result<Format, OpenFault> {
+    Format::parse(text).map_err(|fault| match fault {
+        FormatFault::NotAStore => OpenFault::NotAStore { path: path.to_path_buf() },
+        FormatFault::Newer { found } => OpenFault::NewerFormat { found, supported: FORMAT_VERSION },
+        FormatFault::Damaged(cause) => {
+            OpenFault::DamagedFile { path: path.join(FORMAT_FILE), cause: Cause::new(cause) }
+        }
+    })
+}
+
+fn lock(path: &Path, options: &OpenOptions) -> Result<File, OpenFault> {
     let lock_path = path.join(LOCK_FILE);
     let fault = |source| OpenFault::Io { path: lock_path.clone(), source };
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(&lock_path).map_err(fault)?;
+    let file = options.open(&lock_path).map_err(fault)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(OpenFault::Locked { path: path.to_path_buf() }),
@@ -87,31 +158,11 @@ fn holds_other_things(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-fn space_line(space: &SpaceOptions) -> String {
-    let nature = if space.compressed { "compressed" } else { "plain" };
-    format!("{} {nature}", space.name)
-}
-
-/// The lines of the spaces, if the version is one of ours.
-fn parse_format(path: &Path, text: &str) -> Result<Vec<String>, OpenFault> {
-    let not_a_store = || OpenFault::NotAStore { path: path.to_path_buf() };
-    let mut lines = text.lines();
-    let version = lines.next().and_then(|head| head.strip_prefix(FORMAT_HEAD)).ok_or_else(not_a_store)?;
-    let found: u32 = version.parse().map_err(|_| not_a_store())?;
-    if found > FORMAT_VERSION {
-        return Err(OpenFault::NewerFormat { found, supported: FORMAT_VERSION });
-    }
-    Ok(lines.map(str::to_owned).collect())
-}
-
 /// Replaces the format file as a whole: it is never seen half written.
-fn write_format(path: &Path, spaces: &[String]) -> io::Result<()> {
+fn write_format(path: &Path, format: &Format) -> io::Result<()> {
     let draft_path = path.join(FORMAT_DRAFT_FILE);
     let mut draft = File::create(&draft_path)?;
-    writeln!(draft, "{FORMAT_HEAD}{FORMAT_VERSION}")?;
-    for line in spaces {
-        writeln!(draft, "{line}")?;
-    }
+    draft.write_all(format.print().as_bytes())?;
     draft.sync_all()?;
     fs::rename(&draft_path, path.join(FORMAT_FILE))?;
     File::open(path)?.sync_all()

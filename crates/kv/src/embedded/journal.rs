@@ -1,55 +1,38 @@
 //! The engine's journal files, seen from outside while it is closed.
 //!
-//! Knows their names and the frame of their entries; what the entries say is the engine's business.
-//!
-//! ```text
-//! batch   start  1, number of items (4), number of the commit (8)
-//!         item   2, kind (1), compression (1), keyspace (8), key length (2), value length (4),
-//!                stored value length (4), key, stored value
-//!         end    3, checksum of all items (8), "FJL" 3
-//! ```
-//! All numbers are little-endian. Behind the last batch come zeros, as the file is sized ahead.
+//! Knows their names and which of their bytes count; how batches lie in them stands in `frames`.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use bytes::Buf;
-use xxhash_rust::xxh3::xxh3_64;
-
+use super::format::{Format, JournalEntry};
+use super::frames::{self, Scan};
+use super::inspect::{KEYSPACES_FOLDER, VERSION_FILE};
 use crate::fault::OpenFault;
-
-/// File that the engine writes when it has made the frame of a new database.
-const ENGINE_MARKER_FILE: &str = "version";
-
-const KEYSPACES_FOLDER: &str = "keyspaces";
 
 /// Length of a journal that the engine has just made: it is sized ahead, without taking room on the disk.
 const NEW_JOURNAL_BYTES: u64 = 64 << 20;
 
-const START_TAG: u8 = 1;
-const ITEM_TAG: u8 = 2;
-const END_TAG: u8 = 3;
-const BATCH_TRAILER: [u8; 4] = *b"FJL\x03";
-
-/// Removes what an interrupted first opening left, which the engine refuses to open. The marker comes before the
-/// first keyspace, so without either no commit can have been made.
+/// Removes what an interrupted first opening left, which the engine refuses to open. Only for a store that has no
+/// keyspace by the word of its format file. The engine's version file comes before the first keyspace, so without
+/// either no commit can have been made.
 pub(super) fn remove_stillborn(engine: &Path) -> io::Result<()> {
     let has_keyspace = || match fs::read_dir(engine.join(KEYSPACES_FOLDER)) {
         Ok(mut keyspaces) => Ok(keyspaces.next().is_some()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     };
-    if engine.try_exists()? && !engine.join(ENGINE_MARKER_FILE).try_exists()? && !has_keyspace()? {
+    if engine.try_exists()? && !engine.join(VERSION_FILE).try_exists()? && !has_keyspace()? {
         fs::remove_dir_all(engine)?;
     }
     Ok(())
 }
 
-/// Puts one empty journal in the place of all others. Everything in them must be in tables.
+/// Puts one empty journal in the place of all others, and returns its number. Everything in them must be in tables.
 ///
 /// The engine needs a journal to find its place in the count of commits, so the new one comes before the old go.
-pub(super) fn replace_all(engine: &Path) -> io::Result<()> {
+pub(super) fn replace_all(engine: &Path) -> io::Result<u64> {
     let journals = list(engine)?;
     let next = journals.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
     File::create_new(engine.join(format!("{next}.jnl")))?.sync_all()?;
@@ -57,112 +40,109 @@ pub(super) fn replace_all(engine: &Path) -> io::Result<()> {
     for (_, path) in journals {
         fs::remove_file(path)?;
     }
-    File::open(engine)?.sync_all()
+    File::open(engine)?.sync_all()?;
+    Ok(next)
 }
 
-/// Bytes of all journals that hold something. One that was just made is as long as it may get.
+/// Bytes of all journals that hold something. One that was just made has the length that it may get to.
 pub(super) fn live_bytes(engine: &Path) -> io::Result<u64> {
-    let lengths = list(engine)?.into_iter().map(|(_, path)| Ok(path.metadata()?.len()));
-    let lengths = lengths.collect::<io::Result<Vec<_>>>()?;
-    Ok(lengths.into_iter().filter(|length| *length < NEW_JOURNAL_BYTES).sum())
+    let mut sum = 0;
+    for (_, path) in list(engine)? {
+        let length = path.metadata()?.len();
+        let is_new = length == NEW_JOURNAL_BYTES && first_commit(&path)?.is_none();
+        sum += if is_new { 0 } else { length };
+    }
+    Ok(sum)
 }
 
-/// Checks all journals before the engine reads them, and cuts a torn batch off the end of the newest.
+/// Number of the first commit in a journal, as it stands there.
+pub(super) fn first_commit(path: &Path) -> io::Result<Option<u64>> {
+    let mut head = Vec::with_capacity(frames::START_BYTES);
+    File::open(path)?.take(frames::START_BYTES as u64).read_to_end(&mut head)?;
+    Ok(frames::first_commit(&head))
+}
+
+/// The newest journal, with its first commit.
+pub(super) fn newest(engine: &Path) -> io::Result<Option<JournalEntry>> {
+    let Some((number, path)) = list_if_exists(engine)?.into_iter().max() else { return Ok(None) };
+    Ok(Some(JournalEntry { number, first_commit: first_commit(&path)? }))
+}
+
+/// A place from which on the journals cannot be used.
+pub(super) struct Breakage {
+    /// The journal.
+    pub(super) path: PathBuf,
+    /// Where its first broken batch starts.
+    pub(super) position: usize,
+    /// Valid batches behind that place, in this journal and in those after it.
+    pub(super) batches_behind: usize,
+    /// Whether no commit was lost that was ever synced: a loss of power tore what was being written.
+    pub(super) is_torn: bool,
+    /// Journals after it, in their order.
+    pub(super) later: Vec<PathBuf>,
+}
+
+/// Reads all journals and finds the first broken batch.
 ///
-/// A loss of power may keep any pages of the last, unsynced batch and lose others; nobody was told that it is
-/// there, so it is cut off. Left to itself the engine would refuse to open if the frame of the batch is whole,
-/// and where the frame is broken it would drop everything behind, be it the torn end or, after damage in the
-/// middle, commits that were acknowledged. The two are told apart by what comes after: a batch is only written
-/// when those before it are synced, so a valid one behind a broken one means damage, which is reported.
-///
-/// (Buffered batches are written without a sync between them. After a loss of power the first of them may be
-/// torn and the next whole; that is reported too, rather than guessed at.)
-pub(super) fn check_all(engine: &Path) -> Result<(), OpenFault> {
-    let fault = |source| OpenFault::Io { path: engine.to_path_buf(), source };
-    let mut journals =
-        if engine.try_exists().map_err(fault)? { list(engine).map_err(fault)? } else { Vec::new() };
+/// A loss of power may keep any pages of the unsynced batches and lose others; nobody was told that they are durable.
+/// Left to itself the engine would refuse to open if the frame of a batch is whole, and where the frame is broken it
+/// would drop everything behind, be it the torn end or, after damage in the middle, commits that were acknowledged.
+/// The two are told apart by what comes after: a batch is written when those before it are synced, or says how many
+/// bytes before it are not. So a valid one that found the broken one synced means damage. Older journals are synced
+/// when the engine turns to the next.
+pub(super) fn find_breakage(engine: &Path, format: &Format) -> io::Result<Option<Breakage>> {
+    let mut journals = list_if_exists(engine)?;
     journals.sort();
-    let newest = journals.pop();
-    for (_, path) in journals {
-        let bytes = fs::read(&path).map_err(fault)?;
-        if let Some(position) = broken_at(&bytes) {
-            return Err(OpenFault::Damaged { path, position });
+    let mut last_commit = None;
+    for (index, (number, path)) in journals.iter().enumerate() {
+        let bytes = fs::read(path)?;
+        let Scan { broken_at, last_commit: last } = frames::scan(&bytes, last_commit);
+        last_commit = last;
+        // A first commit that was synced and is not there, or has another number.
+        let has_lost_first = format.journal.is_some_and(|journal| {
+            journal.number == *number
+                && journal.first_commit.is_some()
+                && journal.first_commit != frames::first_commit(&bytes)
+        });
+        let Some(position) = (if has_lost_first { Some(0) } else { broken_at }) else { continue };
+        let behind = frames::behind(&bytes, position, format.own);
+        let later: Vec<PathBuf> = journals.iter().skip(index + 1).map(|(_, path)| path.clone()).collect();
+        let mut batches_behind = behind.count;
+        for path in &later {
+            let bytes = fs::read(path)?;
+            batches_behind += frames::count_valid(&bytes);
+        }
+        let is_torn = later.is_empty() && !behind.proves_damage && !has_lost_first;
+        return Ok(Some(Breakage { path: path.clone(), position, batches_behind, is_torn, later }));
+    }
+    Ok(None)
+}
+
+/// Checks all journals before the engine reads them, and cuts torn batches off the end of the newest.
+pub(super) fn check_all(engine: &Path, format: &Format) -> Result<(), OpenFault> {
+    let fault = |source| OpenFault::Io { path: engine.to_path_buf(), source };
+    match find_breakage(engine, format).map_err(fault)? {
+        None => Ok(()),
+        Some(Breakage { path, position, is_torn: false, .. }) => Err(OpenFault::Damaged { path, position }),
+        Some(Breakage { path, position, batches_behind, .. }) => {
+            cut_off(&path, position).map_err(fault)?;
+            let path = path.display();
+            tracing::warn!(%path, position, batches_behind, "cut unfinished commits off the journal");
+            Ok(())
         }
     }
-    let Some((_, path)) = newest else { return Ok(()) };
-    let bytes = fs::read(&path).map_err(fault)?;
-    match broken_at(&bytes) {
-        None => Ok(()),
-        Some(position) if has_valid_batch(&bytes[position..]) => Err(OpenFault::Damaged { path, position }),
-        Some(position) => cut_off(&path, position).map_err(fault),
-    }
 }
 
-/// Where the first batch that is not valid starts, if there is anything but zeros from there on.
-fn broken_at(journal: &[u8]) -> Option<usize> {
-    let mut position = 0;
-    while let Some(Frame { length, is_valid: true }) = read_frame(&journal[position..]) {
-        position += length;
-    }
-    (!is_zero(&journal[position..])).then_some(position)
-}
-
-/// Whether bytes are all zeros; page by page, since a new journal has 16,384 pages of them.
-fn is_zero(bytes: &[u8]) -> bool {
-    const ZEROS: [u8; 4096] = [0; 4096];
-    bytes.chunks(ZEROS.len()).all(|page| *page == ZEROS[..page.len()])
-}
-
-/// Whether a valid batch starts anywhere in some bytes.
-fn has_valid_batch(bytes: &[u8]) -> bool {
-    let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == START_TAG);
-    starts.into_iter().any(|(start, _)| read_frame(&bytes[start..]).is_some_and(|frame| frame.is_valid))
-}
-
-fn cut_off(path: &Path, position: usize) -> io::Result<()> {
+/// Shortens a journal, durably.
+pub(super) fn cut_off(path: &Path, position: usize) -> io::Result<()> {
     let journal = OpenOptions::new().write(true).open(path)?;
     journal.set_len(position as u64)?;
-    journal.sync_all()?;
-    tracing::warn!(path = %path.display(), position, "cut an unfinished commit off the journal");
-    Ok(())
+    journal.sync_all()
 }
 
-/// A batch whose frame is complete.
-struct Frame {
-    length: usize,
-    is_valid: bool,
-}
-
-/// Reads the frame of the batch at the start of `bytes`; `None` if there is no complete one.
-fn read_frame(bytes: &[u8]) -> Option<Frame> {
-    let mut rest = bytes;
-    (rest.try_get_u8().ok()? == START_TAG).then_some(())?;
-    let item_count = rest.try_get_u32_le().ok()?;
-    rest.try_get_u64_le().ok()?;
-    let items = rest;
-    let mut found_count = 0;
-    loop {
-        let items_length = items.len() - rest.len();
-        match rest.try_get_u8().ok()? {
-            ITEM_TAG => {
-                let mut head = rest.get(10..)?;
-                let key_length = usize::from(head.try_get_u16_le().ok()?);
-                head.try_get_u32_le().ok()?;
-                let value_length = usize::try_from(head.try_get_u32_le().ok()?).ok()?;
-                rest = head.get(key_length.checked_add(value_length)?..)?;
-                found_count += 1;
-            }
-            END_TAG => {
-                let checksum = rest.try_get_u64_le().ok()?;
-                let trailer = rest.split_off(..BATCH_TRAILER.len())?;
-                let is_valid = trailer == BATCH_TRAILER
-                    && found_count == item_count
-                    && checksum == xxh3_64(&items[..items_length]);
-                return Some(Frame { length: bytes.len() - rest.len(), is_valid });
-            }
-            _ => return None,
-        }
-    }
+/// Journals of an engine's folder, with their numbers, in no order; none if the folder does not exist.
+pub(super) fn list_if_exists(engine: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    if engine.try_exists()? { list(engine) } else { Ok(Vec::new()) }
 }
 
 fn list(engine: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
@@ -176,4 +156,29 @@ fn list(engine: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
         }
     }
     Ok(journals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_beyond_their_first_length_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, first: u8, length: u64| {
+            let path = folder.path().join(name);
+            let mut head = vec![first];
+            head.resize(frames::START_BYTES, 0);
+            fs::write(&path, head).unwrap();
+            OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+        };
+        assert_eq!(live_bytes(folder.path()).unwrap(), 0);
+        make("3.jnl", 1, NEW_JOURNAL_BYTES + 1_000_000);
+        make("4.jnl", 1, NEW_JOURNAL_BYTES);
+        make("5.jnl", 1, 1_000);
+        assert_eq!(live_bytes(folder.path()).unwrap(), 2 * NEW_JOURNAL_BYTES + 1_001_000);
+        // Sized ahead, and nothing in it yet.
+        make("6.jnl", 0, NEW_JOURNAL_BYTES);
+        assert_eq!(live_bytes(folder.path()).unwrap(), 2 * NEW_JOURNAL_BYTES + 1_001_000);
+    }
 }

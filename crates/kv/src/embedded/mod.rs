@@ -4,13 +4,21 @@
 //!
 //! ```text
 //! data folder   LOCK     held while a process has the store open
-//!               FORMAT   version and list of spaces (folder.rs)
+//!               FORMAT   version, list of spaces, which files must exist (format.rs)
 //!               engine/  files of the engine
 //! ```
 
+mod copy;
 mod engine;
 mod folder;
+mod format;
+mod frames;
+mod inspect;
+mod inventory;
 mod journal;
+mod quiet;
+mod repair;
+mod table;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,8 +36,12 @@ use crate::batch::{Durability, Operation, SPACES_MAX, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
 use crate::view::{Chunk, ChunkBuilder, Direction, KeyRange, ScanLimit};
 
+pub use copy::StoreCopy;
+pub use repair::{JournalCut, Repair, repair};
+
 use engine::Engine;
 use folder::Folder;
+use format::JournalEntry;
 
 /// Bytes for cached blocks, if not set otherwise.
 pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
@@ -37,9 +49,16 @@ pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
 /// Bytes of rows that are in memory only, if not set otherwise: as many as the journals hold.
 pub const MEMTABLE_BYTES_DEFAULT: u64 = 256 << 20;
 
-/// Bytes of the disk that growing commits must leave free, if not set otherwise: twice the bound of the journals,
-/// and the new tables of the largest merge, which live beside the old ones until it is done.
+/// Bytes of the disk that growing commits must leave free, if not set otherwise: twice the bound of the journals, and
+/// the new tables of a large merge. What memtables and merges of the tables that exist have yet to write is counted
+/// besides.
 pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX + engine::MERGE_BYTES_MAX;
+
+/// Tables whose files are kept open, if not set otherwise: fits the limit of open files that most systems start with.
+pub const OPEN_TABLES_DEFAULT: usize = 900;
+
+/// Fewest tables whose files the engine keeps open.
+const OPEN_TABLES_MIN: usize = 10;
 
 /// A scan that wants no more than this runs on its caller: it costs less than the visit to another thread, and
 /// no more than the point reads which run there anyway.
@@ -47,6 +66,9 @@ const INLINE_SCAN: ScanLimit = ScanLimit { rows: 128, bytes: 64 << 10 };
 
 /// Scans that run on other threads at the same time; more wait.
 const SCANS_AT_ONCE: usize = 8;
+
+/// How long a look at the files of the store is good for.
+const PRESENCE_LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long reopening waits for reads under way.
 const READERS_LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -65,6 +87,8 @@ pub struct EmbeddedOptions {
     pub memtable_bytes: u64,
     /// Bytes of the disk that growing commits must leave free.
     pub free_space_reserve_bytes: u64,
+    /// Tables whose files are kept open; others are opened for each read.
+    pub open_tables_max: usize,
 }
 
 impl EmbeddedOptions {
@@ -76,6 +100,7 @@ impl EmbeddedOptions {
             cache_bytes: CACHE_BYTES_DEFAULT,
             memtable_bytes: MEMTABLE_BYTES_DEFAULT,
             free_space_reserve_bytes: FREE_SPACE_RESERVE_BYTES_DEFAULT,
+            open_tables_max: OPEN_TABLES_DEFAULT,
         }
     }
 }
@@ -93,7 +118,9 @@ pub(crate) struct Embedded {
     preparation: Mutex<Option<JoinHandle<()>>>,
     /// Whether that thread was started or is not needed.
     is_prepared: AtomicBool,
-    folder: Folder,
+    /// When the files of the store were last seen to be there.
+    presence_seen_at: Mutex<Option<Instant>>,
+    folder: Arc<Folder>,
 }
 
 /// One opening of the engine. Points keep it, not the engine itself: the engine lets go of its files only when
@@ -121,7 +148,7 @@ impl Embedded {
         if count > SPACES_MAX {
             return Err(OpenFault::TooManySpaces { count, limit: SPACES_MAX });
         }
-        let folder = Folder::open(&options.path, &options.spaces)?;
+        let folder = Arc::new(Folder::open(&options.path, &options.spaces)?);
         let engine = Arc::new(Engine::open(&folder, &options)?);
         Ok(Embedded {
             options,
@@ -130,8 +157,19 @@ impl Embedded {
             opened: ArcSwap::from_pointee(Opened::new(engine)),
             writing: Arc::default(),
             scans: Arc::new(Semaphore::new(SCANS_AT_ONCE)),
+            presence_seen_at: Mutex::default(),
             folder,
         })
+    }
+
+    /// Fails if the files of the store were removed. Looks at them at a bounded rate.
+    fn check_presence(&self) -> Result<(), Cause> {
+        let mut seen_at = self.presence_seen_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen_at.is_none_or(|seen_at| seen_at.elapsed() >= PRESENCE_LOOK_INTERVAL) {
+            self.folder.check_presence()?;
+            *seen_at = Some(Instant::now());
+        }
+        Ok(())
     }
 
     fn engine(&self) -> Result<Arc<Engine>, Cause> {
@@ -359,13 +397,17 @@ impl Backend for Embedded {
         ingest.await.unwrap_or_else(|error| Err(Cause::new(error)))
     }
 
-    fn room(&self) -> Option<Room> {
+    fn room(&self) -> Result<Option<Room>, Cause> {
+        self.check_presence()?;
         let reserve_bytes = self.options.free_space_reserve_bytes;
         match fs4::available_space(&self.options.path) {
-            Ok(free_bytes) => Some(Room { free_bytes, reserve_bytes }),
+            Ok(free_bytes) => {
+                let promised_bytes = self.engine().map_or(0, |engine| engine.bytes_to_write());
+                Ok(Some(Room { free_bytes: free_bytes.saturating_sub(promised_bytes), reserve_bytes }))
+            }
             Err(error) => {
                 tracing::warn!(%error, "free space of the disk is unknown");
-                None
+                Ok(None)
             }
         }
     }
@@ -380,7 +422,8 @@ impl Backend for Embedded {
         self.retire_engine()?;
         flushed?;
         // Everything is in tables, so the next start need not read the journals.
-        journal::replace_all(&self.folder.engine()).map_err(Cause::new)
+        let number = journal::replace_all(&self.folder.engine()).map_err(Cause::new)?;
+        self.folder.record_journal(JournalEntry { number, first_commit: None }).map_err(Cause::new)
     }
 
     fn disk_bytes(&self) -> u64 {

@@ -8,9 +8,11 @@
 
 mod conformance;
 mod crash;
+mod damage;
 mod faults;
 mod folder;
 mod journal;
 mod model;
+mod repair;
 mod room;
 mod stores;

@@ -1,0 +1,156 @@
+//! A private copy of a store, for whoever wants to look at it without changing it.
+//!
+//! Opening a store changes files: journals are replayed and shortened, tables merged, left-overs removed. A copy takes
+//! that instead. Tables never change once they are written, so they are linked, not copied; everything else is small.
+//! Knows nothing of what is looked for.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::folder::Folder;
+use super::journal::{self, Breakage};
+use super::{inspect, table};
+use crate::fault::OpenFault;
+
+/// Added to the name of the store's folder, for the name of the copy beside it.
+const COPY_SUFFIX: &str = ".copy";
+
+/// Bytes that must be free besides those of the copy: room for what the engine writes when it opens it.
+const COPY_SLACK_BYTES: u64 = 64 << 20;
+
+/// A copy of a store that nobody has open, beside it on the same disk. Removed when it is dropped; the store is locked
+/// until then.
+pub struct StoreCopy {
+    path: PathBuf,
+    _original: Folder,
+}
+
+impl std::fmt::Debug for StoreCopy {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StoreCopy").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl StoreCopy {
+    /// Checks every file of a store against its checksum, as far as it has one, and copies the store. Changes nothing
+    /// in its folder.
+    pub fn of(path: &Path) -> Result<StoreCopy, OpenFault> {
+        let original = Folder::open_existing(path)?;
+        for table in inspect::check(&original)? {
+            table::check_whole(&table)?;
+        }
+        let engine = original.engine();
+        let breakage = journal::find_breakage(&engine, &original.format());
+        let breakage = breakage.map_err(|source| OpenFault::Io { path: engine, source })?;
+        // A torn end is cut off the copy.
+        if let Some(Breakage { path, position, is_torn: false, .. }) = breakage {
+            return Err(OpenFault::Damaged { path, position });
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(COPY_SUFFIX);
+        let copy = StoreCopy { path: path.with_file_name(name), _original: original };
+        let fault = |source| OpenFault::Io { path: copy.path.clone(), source };
+        // Left by a process that was killed; the lock says that nobody uses it.
+        remove(&copy.path).map_err(fault)?;
+        let files = list(path).map_err(|source| OpenFault::Io { path: path.to_path_buf(), source })?;
+        copy.check_room(path, &files)?;
+        copy.fill(path, &files).map_err(fault)?;
+        Ok(copy)
+    }
+
+    /// Folder of the copy, to be opened as a store.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn check_room(&self, original: &Path, files: &[PathBuf]) -> Result<(), OpenFault> {
+        let needed_bytes = || -> io::Result<u64> {
+            let mut sum = 2 * journal::live_bytes(&self._original.engine())?;
+            for file in files.iter().filter(|file| !inspect::is_immutable(file) && !is_journal(file)) {
+                sum += original.join(file).metadata()?.len();
+            }
+            Ok(sum + COPY_SLACK_BYTES)
+        };
+        let fault = |source| OpenFault::Io { path: original.to_path_buf(), source };
+        let (needed_bytes, free_bytes) =
+            (needed_bytes().map_err(fault)?, fs4::available_space(original).map_err(fault)?);
+        if free_bytes < needed_bytes {
+            return Err(OpenFault::NoRoom { path: self.path.clone(), free_bytes, needed_bytes });
+        }
+        Ok(())
+    }
+
+    fn fill(&self, original: &Path, files: &[PathBuf]) -> io::Result<()> {
+        fs::create_dir(&self.path)?;
+        for folder in folders(original)? {
+            fs::create_dir_all(self.path.join(folder))?;
+        }
+        for file in files {
+            let (from, to) = (original.join(file), self.path.join(file));
+            if is_journal(file) {
+                copy_sparse(&from, &to)?;
+            } else if !inspect::is_immutable(file) || fs::hard_link(&from, &to).is_err() {
+                fs::copy(&from, &to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StoreCopy {
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.path) {
+            let path = self.path.display();
+            tracing::warn!(%path, %error, "the copy of the store could not be removed");
+        }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jnl")
+}
+
+/// Copies a file that ends in zeros which take no room, and keeps that so.
+fn copy_sparse(from: &Path, to: &Path) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    File::open(from)?.read_to_end(&mut bytes)?;
+    let mut copy = File::create_new(to)?;
+    copy.write_all(&bytes[..super::frames::content_length(&bytes)])?;
+    copy.set_len(bytes.len() as u64)
+}
+
+/// All files of a store, by their paths in it.
+fn list(store: &Path) -> io::Result<Vec<PathBuf>> {
+    walk(store, |kind| kind.is_file())
+}
+
+/// All folders of a store, by their paths in it, outer ones first.
+fn folders(store: &Path) -> io::Result<Vec<PathBuf>> {
+    walk(store, |kind| kind.is_dir())
+}
+
+fn walk(store: &Path, is_wanted: impl Fn(fs::FileType) -> bool) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![PathBuf::new()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(store.join(&folder))? {
+            let entry = entry?;
+            let (path, kind) = (folder.join(entry.file_name()), entry.file_type()?);
+            if is_wanted(kind) {
+                found.push(path.clone());
+            }
+            if kind.is_dir() {
+                waiting.push(path);
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,244 @@
+//! The text of the file `FORMAT`: version, engine, spaces, and which files of the engine must exist.
+//!
+//! Pure: reads and writes text, no files.
+//!
+//! ```text
+//! perihelion store 2
+//! engine fjall 3
+//! space records compressed 1       number of its keyspace, "-" as long as nothing was written to it
+//! space index plain -
+//! own 2                            keyspace of the store's own rows
+//! journal 3 871                    newest journal that is known, and number of its first commit, "-" before it is synced
+//! checksum 8f0d1c2b3a495867        XXH3 of all lines above, in hexadecimal
+//! ```
+//!
+//! Version 1 had only the first line and the lines of the spaces, without the words "space" and the keyspaces.
+
+use std::fmt::Write as _;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::batch::SpaceOptions;
+
+/// Newest format this version reads, and the one it writes.
+pub(super) const FORMAT_VERSION: u32 = 2;
+
+/// The last format without a list of keyspaces.
+const FORMAT_VERSION_WITHOUT_INVENTORY: u32 = 1;
+
+const HEAD: &str = "perihelion store ";
+const ENGINE_LINE: &str = "engine fjall 3";
+const NONE: &str = "-";
+
+/// Content of the format file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Format {
+    pub(super) spaces: Vec<SpaceEntry>,
+    /// Keyspace of the store's own rows, once it exists.
+    pub(super) own: Option<u64>,
+    pub(super) journal: Option<JournalEntry>,
+    /// Whether keyspaces and journal are known. They are not for a store of format 1.
+    pub(super) has_inventory: bool,
+}
+
+/// One space of the store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct SpaceEntry {
+    pub(super) name: String,
+    pub(super) compressed: bool,
+    /// Number of its keyspace, once it exists.
+    pub(super) keyspace: Option<u64>,
+}
+
+/// The newest journal that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct JournalEntry {
+    pub(super) number: u64,
+    /// Number of its first commit, once that is synced. It is not under the checksum of the commit.
+    pub(super) first_commit: Option<u64>,
+}
+
+/// Why a text is not a format of ours.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FormatFault {
+    /// It does not start as a format file does.
+    NotAStore,
+    /// A later version wrote it.
+    Newer {
+        /// Its format.
+        found: u32,
+    },
+    /// It starts well and makes no sense behind.
+    Damaged(&'static str),
+}
+
+impl Format {
+    /// The format of a store without any keyspace.
+    pub(super) fn new(spaces: &[SpaceOptions]) -> Format {
+        let spaces = spaces.iter().map(SpaceEntry::new).collect();
+        Format { spaces, own: None, journal: None, has_inventory: true }
+    }
+
+    /// Numbers of all keyspaces that are known to exist.
+    pub(super) fn keyspaces(&self) -> impl Iterator<Item = u64> {
+        self.spaces.iter().map(|space| space.keyspace).chain([self.own]).flatten()
+    }
+
+    /// Whether the lines of the spaces are the first ones of `wanted`.
+    pub(super) fn fits(&self, wanted: &[SpaceOptions]) -> bool {
+        let is_same = |(found, wanted): (&SpaceEntry, &SpaceOptions)| {
+            found.name == wanted.name && found.compressed == wanted.compressed
+        };
+        self.spaces.len() <= wanted.len() && self.spaces.iter().zip(wanted).all(is_same)
+    }
+
+    /// Adds the spaces of `wanted` that are new.
+    pub(super) fn extend(&mut self, wanted: &[SpaceOptions]) {
+        self.spaces.extend(wanted.iter().skip(self.spaces.len()).map(SpaceEntry::new));
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Format, FormatFault> {
+        let mut lines = text.lines();
+        let head = lines.next().and_then(|head| head.strip_prefix(HEAD)).ok_or(FormatFault::NotAStore)?;
+        match head.parse().map_err(|_| FormatFault::NotAStore)? {
+            FORMAT_VERSION_WITHOUT_INVENTORY => parse_first_version(lines),
+            FORMAT_VERSION => parse_inventory(text),
+            found if found > FORMAT_VERSION => Err(FormatFault::Newer { found }),
+            _ => Err(FormatFault::NotAStore),
+        }
+    }
+
+    pub(super) fn print(&self) -> String {
+        let mut text = format!("{HEAD}{FORMAT_VERSION}\n{ENGINE_LINE}\n");
+        let number = |number: Option<u64>| number.map_or(NONE.to_owned(), |number| number.to_string());
+        for space in &self.spaces {
+            let _ = writeln!(text, "space {} {} {}", space.name, space.nature(), number(space.keyspace));
+        }
+        let _ = writeln!(text, "own {}", number(self.own));
+        if let Some(journal) = self.journal {
+            let _ = writeln!(text, "journal {} {}", journal.number, number(journal.first_commit));
+        }
+        let checksum = xxh3_64(text.as_bytes());
+        let _ = writeln!(text, "checksum {checksum:016x}");
+        text
+    }
+}
+
+impl SpaceEntry {
+    fn new(options: &SpaceOptions) -> SpaceEntry {
+        SpaceEntry { name: options.name.to_owned(), compressed: options.compressed, keyspace: None }
+    }
+
+    fn nature(&self) -> &'static str {
+        if self.compressed { "compressed" } else { "plain" }
+    }
+
+    /// Name and nature, for messages.
+    pub(super) fn describe(&self) -> String {
+        format!("{} {}", self.name, self.nature())
+    }
+}
+
+fn parse_first_version<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Format, FormatFault> {
+    let space = |line: &str| {
+        let (name, nature) = line.split_once(' ')?;
+        Some(SpaceEntry { name: name.to_owned(), compressed: parse_nature(nature)?, keyspace: None })
+    };
+    let spaces: Option<Vec<_>> = lines.map(space).collect();
+    let spaces = spaces.ok_or(FormatFault::Damaged("a line is not that of a space"))?;
+    Ok(Format { spaces, own: None, journal: None, has_inventory: false })
+}
+
+fn parse_inventory(text: &str) -> Result<Format, FormatFault> {
+    let wrong_checksum = || FormatFault::Damaged("its checksum does not match");
+    let end = text.rfind("checksum ").ok_or_else(wrong_checksum)?;
+    let (body, checksum) = text.split_at(end);
+    if checksum != format!("checksum {:016x}\n", xxh3_64(body.as_bytes())) {
+        return Err(wrong_checksum());
+    }
+    let mut format = Format { spaces: Vec::new(), own: None, journal: None, has_inventory: true };
+    for line in body.lines().skip(1) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let understood = match words.as_slice() {
+            _ if line == ENGINE_LINE => Some(()),
+            ["space", name, nature, keyspace] => parse_space(name, nature, keyspace).map(|space| {
+                format.spaces.push(space);
+            }),
+            ["own", keyspace] => parse_number(keyspace).map(|own| format.own = own),
+            ["journal", number, first_commit] => parse_journal(number, first_commit).map(|journal| {
+                format.journal = Some(journal);
+            }),
+            _ => None,
+        };
+        understood.ok_or(FormatFault::Damaged("a line makes no sense"))?;
+    }
+    Ok(format)
+}
+
+fn parse_space(name: &str, nature: &str, keyspace: &str) -> Option<SpaceEntry> {
+    let (compressed, keyspace) = (parse_nature(nature)?, parse_number(keyspace)?);
+    Some(SpaceEntry { name: name.to_owned(), compressed, keyspace })
+}
+
+fn parse_nature(nature: &str) -> Option<bool> {
+    match nature {
+        "compressed" => Some(true),
+        "plain" => Some(false),
+        _ => None,
+    }
+}
+
+/// A number or none; the outer `None` if it is neither.
+#[allow(
+    clippy::option_option,
+    reason = "the inner option is the value, the outer one says whether it was read"
+)]
+fn parse_number(text: &str) -> Option<Option<u64>> {
+    if text == NONE { Some(None) } else { text.parse().ok().map(Some) }
+}
+
+fn parse_journal(number: &str, first_commit: &str) -> Option<JournalEntry> {
+    Some(JournalEntry { number: number.parse().ok()?, first_commit: parse_number(first_commit)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPACES: [SpaceOptions; 2] = [
+        SpaceOptions { name: "records", compressed: true },
+        SpaceOptions { name: "index", compressed: false },
+    ];
+
+    #[test]
+    fn a_format_is_read_as_it_was_written() {
+        let mut format = Format::new(&SPACES);
+        assert_eq!(Format::parse(&format.print()), Ok(format.clone()));
+        format.spaces[1].keyspace = Some(4);
+        format.own = Some(7);
+        format.journal = Some(JournalEntry { number: 12, first_commit: Some(871) });
+        assert_eq!(Format::parse(&format.print()), Ok(format.clone()));
+        assert!(format.fits(&SPACES) && !format.fits(&SPACES[..1]));
+        assert_eq!(format.keyspaces().collect::<Vec<_>>(), [4, 7]);
+    }
+
+    #[test]
+    fn a_store_of_format_1_has_no_inventory() {
+        let format = Format::parse("perihelion store 1\nrecords compressed\n").unwrap();
+        assert!(!format.has_inventory && format.fits(&SPACES));
+        assert!(matches!(Format::parse("perihelion store 1\nrecords\n"), Err(FormatFault::Damaged(_))));
+    }
+
+    #[test]
+    fn every_changed_bit_is_noticed() {
+        let text = Format::new(&SPACES).print();
+        for position in 0..text.len() {
+            for bit in 0..8 {
+                let mut bytes = text.clone().into_bytes();
+                bytes[position] ^= 1 << bit;
+                let Ok(changed) = String::from_utf8(bytes) else { continue };
+                assert!(Format::parse(&changed).is_err(), "byte {position}, bit {bit}: {changed}");
+            }
+        }
+    }
+}

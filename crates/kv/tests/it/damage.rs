@@ -1,0 +1,381 @@
+//! Every kind of small damage to every file of a store: it is refused with its cause, or opens with all data right.
+//!
+//! The long variant, `cargo xtask damage`, sets a variable and takes all files instead of the small ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kv::{Batch, Direction, Durability, KeyRange, OpenFault, ReadFault, Space, Store, StoreCopy};
+use tempfile::TempDir;
+
+use crate::stores::{ALL_ROWS, INDEX, META, RECORDS, SPACES, commit, options, put, run};
+
+/// Set for the long variant.
+const ALL_FILES_VARIABLE: &str = "KV_DAMAGE_ALL_FILES";
+
+/// Files up to this length have every bit flipped in the short variant.
+const SMALL_FILE_BYTES: usize = 256;
+
+/// The row of the last commit of a store that was not closed. A broken last commit cannot be told from a torn one.
+const LAST_KEY: &str = "last";
+
+type Rows = BTreeMap<(u8, Vec<u8>), Vec<u8>>;
+
+/// Files of a store with their bytes, without the zeros at the end of journals.
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// A store with rows in tables, an ingest, and, unless it is closed, rows in the journal.
+struct Specimen {
+    files: Files,
+    rows: Rows,
+}
+
+fn specimen(is_closed: bool) -> Specimen {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = run(async {
+        for round in 0..2 {
+            let store = Store::open(options(&folder)).unwrap();
+            for space in [RECORDS, INDEX, META] {
+                commit(&store, put(space, &format!("a-{round}"), "in a table")).await.unwrap();
+            }
+            let ingested = vec![(format!("run-{round}").into(), "ingested".into())];
+            let ingest = store.ingest(INDEX, ingested).await.unwrap();
+            let mut batch = put(META, "runs", &round.to_string());
+            batch.name_ingest(ingest);
+            commit(&store, batch).await.unwrap();
+            store.close().await.unwrap();
+        }
+        let store = Store::open(options(&folder)).unwrap();
+        if !is_closed {
+            for space in [RECORDS, META] {
+                commit(&store, put(space, "b", "in the journal")).await.unwrap();
+            }
+            commit(&store, put(RECORDS, LAST_KEY, "in the journal")).await.unwrap();
+        }
+        let rows = rows(&store).await.unwrap();
+        if is_closed {
+            store.close().await.unwrap();
+        }
+        rows
+    });
+    Specimen { files: read_files(folder.path()), rows }
+}
+
+async fn rows(store: &Store) -> Result<Rows, ReadFault> {
+    let view = store.view()?;
+    let mut rows = Rows::new();
+    for space in (0..).take(SPACES.len()) {
+        let found = view.scan(Space(space), KeyRange::all(), Direction::Forward, ALL_ROWS).await?;
+        rows.extend(found.rows.iter().map(|(key, value)| ((space, key.to_vec()), value.to_vec())));
+    }
+    Ok(rows)
+}
+
+fn read_files(store: &Path) -> Files {
+    let mut files = Files::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(store.join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = folder.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else {
+                let mut bytes = fs::read(entry.path()).unwrap();
+                if path.extension().is_some_and(|extension| extension == "jnl") {
+                    bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+                }
+                files.insert(path, bytes);
+            }
+        }
+    }
+    files
+}
+
+/// A folder for a short life: in memory where that can be had, as thousands of stores are opened.
+fn new_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+fn write_files(files: &Files) -> TempDir {
+    let folder = new_folder();
+    for (path, bytes) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    // Empty folders belong to a store too.
+    for keyspace in fs::read_dir(folder.path().join("engine/keyspaces")).into_iter().flatten() {
+        fs::create_dir_all(keyspace.unwrap().path().join("tables")).unwrap();
+    }
+    folder
+}
+
+/// What became of a damaged store.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
+enum Outcome {
+    Refused,
+    Right,
+    /// The last commit is gone, which the journal cannot tell from one that was never finished.
+    RightWithoutLast,
+    Unreadable,
+}
+
+/// Opens a store that `files` make, and compares what it shows with `rows`.
+#[track_caller]
+fn check(what: &str, files: &Files, rows_expected: &Rows) -> Outcome {
+    check_in(&write_files(files), what, rows_expected)
+}
+
+/// The same for files that are in their place.
+#[track_caller]
+fn check_in(folder: &TempDir, what: &str, rows_expected: &Rows) -> Outcome {
+    run(async {
+        let store = match Store::open(options(folder)) {
+            Ok(store) => store,
+            Err(fault) => {
+                let text = fault.to_string();
+                assert!(!text.contains("gave up"), "{what}: the engine panicked: {text}");
+                assert!(!text.is_empty(), "{what}");
+                return Outcome::Refused;
+            }
+        };
+        let found = match rows(&store).await {
+            Ok(found) => found,
+            Err(ReadFault::Damaged { .. } | ReadFault::Io { .. }) => return Outcome::Unreadable,
+            Err(fault) => panic!("{what}: {fault}"),
+        };
+        let mut without_last = rows_expected.clone();
+        without_last.remove(&(RECORDS.0, LAST_KEY.as_bytes().to_vec()));
+        match found {
+            found if found == *rows_expected => Outcome::Right,
+            found if found == without_last => Outcome::RightWithoutLast,
+            found => panic!("{what}: wrong rows, {} instead of {}", found.len(), rows_expected.len()),
+        }
+    })
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jnl")
+}
+
+#[test]
+fn a_missing_or_emptied_file_is_named_or_not_needed() {
+    for is_closed in [true, false] {
+        let Specimen { files, rows } = specimen(is_closed);
+        assert_eq!(check("as it was", &files, &rows), Outcome::Right);
+        for (path, bytes) in &files {
+            let mut damaged = files.clone();
+            damaged.remove(path);
+            let outcome = check(&format!("without {}, closed {is_closed}", path.display()), &damaged, &rows);
+            assert!(matches!(outcome, Outcome::Refused | Outcome::Right), "{outcome:?}");
+            if !bytes.is_empty() {
+                damaged.insert(path.clone(), Vec::new());
+                let outcome =
+                    check(&format!("{} emptied, closed {is_closed}", path.display()), &damaged, &rows);
+                assert!(matches!(outcome, Outcome::Refused | Outcome::Right), "{outcome:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_parts_that_a_store_needs_are_named_when_they_are_missing() {
+    let Specimen { files, .. } = specimen(true);
+    let number = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let journal = number(files.keys().find(|path| is_journal(path)).unwrap());
+    let needed = ["engine/version".to_owned(), format!("engine/{journal}.jnl")];
+    let current = (0..5).map(|keyspace| format!("engine/keyspaces/{keyspace}/current"));
+    let tables = files.keys().filter(|path| path.parent().is_some_and(|folder| folder.ends_with("tables")));
+    let tables: Vec<String> = tables.map(|path| path.to_str().unwrap().to_owned()).collect();
+    assert!(tables.len() >= 4, "{tables:?}");
+    for name in needed.into_iter().chain(current).chain(tables) {
+        let mut damaged = files.clone();
+        assert!(damaged.remove(Path::new(&name)).is_some(), "{name}");
+        let folder = write_files(&damaged);
+        let before = read_files(folder.path());
+        match Store::open(options(&folder)) {
+            Err(OpenFault::Missing { missing, .. }) => assert_eq!(missing, [PathBuf::from(&name)]),
+            other => panic!("{name}: {other:?}"),
+        }
+        assert_eq!(read_files(folder.path()), before, "{name}: nothing was changed");
+    }
+    // Whole folders.
+    for name in ["engine", "engine/keyspaces", "engine/keyspaces/2"] {
+        let damaged: Files = files
+            .iter()
+            .filter(|(path, _)| !path.starts_with(name))
+            .map(|(path, bytes)| (path.clone(), bytes.clone()))
+            .collect();
+        let folder = write_files(&damaged);
+        assert!(matches!(Store::open(options(&folder)), Err(OpenFault::Missing { .. })), "{name}");
+        assert!(matches!(StoreCopy::of(folder.path()), Err(OpenFault::Missing { .. })), "{name}");
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_small_file_is_noticed_or_harmless() {
+    let takes_all = std::env::var_os(ALL_FILES_VARIABLE).is_some();
+    for is_closed in [true, false] {
+        let Specimen { files, rows } = specimen(is_closed);
+        let mut counts = BTreeMap::new();
+        for (path, bytes) in &files {
+            let is_small = bytes.len() <= SMALL_FILE_BYTES;
+            if !is_small && !takes_all {
+                continue;
+            }
+            let mut folder = write_files(&files);
+            for (position, byte) in bytes.iter().enumerate() {
+                // In a large file, one bit of every byte; another one in the next byte.
+                let bits = if is_small { 0..8 } else { position % 8..position % 8 + 1 };
+                for bit in bits {
+                    let mut damaged = bytes.clone();
+                    damaged[position] = byte ^ (1 << bit);
+                    fs::write(folder.path().join(path), damaged).unwrap();
+                    let what = format!("{}, byte {position}, bit {bit}, closed {is_closed}", path.display());
+                    let outcome = check_in(&folder, &what, &rows);
+                    let is_allowed = match outcome {
+                        Outcome::Refused | Outcome::Right => true,
+                        Outcome::RightWithoutLast => is_journal(path),
+                        // Tables are read as they are needed.
+                        Outcome::Unreadable => !is_small,
+                    };
+                    assert!(is_allowed, "{what}: {outcome:?}");
+                    *counts.entry(outcome).or_insert(0) += 1;
+                    // A store that was refused is left as it was, but for a journal with a torn end.
+                    if outcome != Outcome::Refused || is_journal(path) {
+                        folder = write_files(&files);
+                    }
+                }
+            }
+        }
+        eprintln!("closed {is_closed}: {counts:?}");
+        assert!(counts[&Outcome::Refused] > 1000);
+    }
+}
+
+/// A folder among the files, of which the engine makes a panic.
+#[test]
+fn a_folder_in_the_wrong_place_is_named() {
+    let Specimen { files, .. } = specimen(true);
+    for name in ["engine/keyspaces/1/tables/99", "engine/keyspaces/other"] {
+        let folder = write_files(&files);
+        fs::create_dir_all(folder.path().join(name)).unwrap();
+        match Store::open(options(&folder)) {
+            Err(OpenFault::DamagedFile { path, .. }) => assert!(path.ends_with(name)),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// A store of the first format: its keyspaces are noted at its first opening, and missed at the next.
+#[test]
+fn a_store_of_the_first_format_gets_an_inventory() {
+    let Specimen { mut files, rows } = specimen(true);
+    let text = "perihelion store 1\nrecords compressed\nindex plain\nmeta compressed\n";
+    files.insert("FORMAT".into(), text.into());
+    for name in ["engine/version", "engine/keyspaces/0/current", "engine/keyspaces/2/current"] {
+        let mut damaged = files.clone();
+        damaged.remove(Path::new(name));
+        assert_eq!(check(name, &damaged, &rows), Outcome::Refused, "{name}");
+    }
+    let folder = write_files(&files);
+    run(async {
+        let store = Store::open(options(&folder)).unwrap();
+        assert_eq!(self::rows(&store).await.unwrap(), rows);
+        store.close().await.unwrap();
+    });
+    let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
+    assert!(
+        format.starts_with("perihelion store 2\n") && format.contains("meta compressed 3\nown 4\n"),
+        "{format}"
+    );
+}
+
+/// Files that are removed under a running store: commits are refused, and the next start too.
+#[test]
+fn files_removed_under_a_running_store_are_missed() {
+    for name in ["engine/keyspaces", "engine", "FORMAT"] {
+        let (folder, gone) = (new_folder(), new_folder());
+        run(async {
+            let store = Store::open(options(&folder)).unwrap();
+            for space in [RECORDS, INDEX, META] {
+                commit(&store, put(space, "a", "1")).await.unwrap();
+            }
+            store.close().await.unwrap();
+            let store = Store::open(options(&folder)).unwrap();
+            commit(&store, put(RECORDS, "b", "1")).await.unwrap();
+            // At once, while the engine may be writing there.
+            fs::rename(folder.path().join(name), gone.path().join("gone")).unwrap();
+            // A look at the files counts for a moment, so the first commits may still be taken.
+            let mut refused = None;
+            for _ in 0..10_000 {
+                match store.submit(&store.lane(), Batch::default(), Durability::Sync).await {
+                    Ok(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
+                    Err(fault) => {
+                        refused = Some(fault);
+                        break;
+                    }
+                }
+            }
+            let fault = refused.expect("commits should be refused");
+            assert!(matches!(fault, kv::CommitFault::Poisoned { .. }), "{name}: {fault}");
+            assert!(matches!(store.health(), kv::Health::Poisoned { .. }), "{name}");
+        });
+        assert!(Store::open(options(&folder)).is_err(), "{name}");
+    }
+}
+
+/// A copy of a store can be opened and changed; the store itself stays as it was, to the time of its files.
+#[test]
+fn a_copy_leaves_the_store_as_it_is() {
+    for is_closed in [true, false] {
+        let Specimen { files, rows } = specimen(is_closed);
+        let folder = new_folder();
+        let store_path = folder.path().join("store");
+        fs::rename(write_files(&files).keep(), &store_path).unwrap();
+        let before = stamps(&store_path);
+        run(async {
+            let copy = StoreCopy::of(&store_path).unwrap();
+            assert!(matches!(StoreCopy::of(&store_path), Err(OpenFault::Locked { .. })));
+            let mut options = options(&folder);
+            options.path = copy.path().to_path_buf();
+            let store = Store::open(options).unwrap();
+            assert_eq!(self::rows(&store).await.unwrap(), rows);
+            commit(&store, put(RECORDS, "more", "x")).await.unwrap();
+            store.close().await.unwrap();
+        });
+        assert_eq!(stamps(&store_path), before);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the copy is removed");
+    }
+}
+
+#[test]
+fn a_copy_reads_every_table() {
+    let Specimen { files, .. } = specimen(true);
+    let is_table = |path: &&PathBuf| path.parent().is_some_and(|folder| folder.ends_with("tables"));
+    for path in files.keys().filter(is_table) {
+        let mut damaged = files.clone();
+        let bytes = damaged.get_mut(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        let folder = write_files(&damaged);
+        match StoreCopy::of(folder.path()) {
+            Err(OpenFault::DamagedFile { path: found, .. }) => assert!(found.ends_with(path)),
+            other => panic!("{}: {other:?}", path.display()),
+        }
+    }
+}
+
+/// Names, lengths, times and bytes of all files of a store.
+fn stamps(store: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime, Vec<u8>)> {
+    let mut paths: Vec<PathBuf> = read_files(store).into_keys().collect();
+    paths.sort();
+    let stamp = |path: PathBuf| {
+        let metadata = fs::metadata(store.join(&path)).unwrap();
+        let bytes = fs::read(store.join(&path)).unwrap();
+        (path, metadata.len(), metadata.modified().unwrap(), bytes)
+    };
+    paths.into_iter().map(stamp).collect()
+}

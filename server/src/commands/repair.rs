@@ -1,0 +1,57 @@
+//! `perihelion repair`: cuts what cannot be read off the journals of a store, while no server uses it.
+
+use super::start::open_failure;
+use crate::failure::Failure;
+use crate::settings::{self, Settings};
+use crate::store_marker::{self, STORE_FOLDER};
+use clap::{ArgMatches, Command};
+use kv::{JournalCut, Repair};
+
+pub(super) fn command() -> Command {
+    settings::with_arguments(
+        Command::new("repair")
+            .about("Cut a damaged end off the journal, so that a store starts again without those commits")
+            .after_help(
+                "A server refuses a store whose journal is damaged in front of commits that were acknowledged. This \
+                 cuts the journal at the first commit that cannot be read: that commit and all after it are lost.\n\
+                 Prints what was cut. The cut bytes are kept in a folder beside the store. A sound store is left as \
+                 it is; files that are missing or damaged otherwise are not repaired.\n\
+                 Check the data afterwards with `perihelion verify`.\n\n\
+                 Example:\n  perihelion repair --data ./perihelion-data",
+            ),
+    )
+}
+
+pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    let settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
+    if settings.memory {
+        return Err(Failure::Configuration("setting \"memory\": there is nothing to repair".to_owned()));
+    }
+    store_marker::check_store(&settings.data, "repair")?;
+    let repair = kv::repair(&settings.data.join(STORE_FOLDER));
+    show(&repair.map_err(|fault| open_failure(&settings, &fault))?);
+    Ok(())
+}
+
+#[allow(clippy::print_stdout)] // what the command is for
+fn show(repair: &Repair) {
+    let Repair { cuts, readable_commits, is_torn } = repair;
+    if cuts.is_empty() {
+        println!("the journals are sound, nothing was changed");
+        return;
+    }
+    for JournalCut { path, position, cut_bytes, saved } in cuts {
+        println!("{}: cut at byte {position}, {cut_bytes} bytes", path.display());
+        println!("  kept in {}", saved.display());
+    }
+    println!(
+        "lost: one commit or more that cannot be read, and {readable_commits} readable commits behind it"
+    );
+    if *is_torn {
+        println!(
+            "none of them was synced: this is what a loss of power leaves, and a server would have cut it too"
+        );
+    } else {
+        println!("some of them were acknowledged as durable; check the rest with `perihelion verify`");
+    }
+}
