@@ -11,7 +11,7 @@ use engine::{
     ReadPass, WritePass,
 };
 use model::{AccessFault, DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
-use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
+use plan::{Condition, Item, Mutation, Operation, Outcome, Returned, StoredDocument, Target};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -214,7 +214,7 @@ impl Desk {
             let operations = operations.map_err(|fault| (0, fault))?;
             let pass = self.write_pass();
             let pass = pass.map_err(|fault| (0, fault.into()))?;
-            let receipt = self.engine.batch(pass, key, operations).await;
+            let receipt = self.engine.batch(pass, key, operations, Returned::All).await;
             let receipt = receipt.map_err(|fault| (0, fault))?;
             let steps = receipt.result.map_err(|refusal| (refusal.index, refusal.fault))?;
             let seen = steps.iter().map(|step| seen_of(&step.outcome));
@@ -237,7 +237,7 @@ impl Desk {
             let steps = vec![step];
             records.push(self.invoke(lane, invoked, Call::Steps { key, steps }));
         }
-        let results = self.engine.bulk(operations).await;
+        let results = self.engine.bulk(operations, Returned::All).await;
         let answered = self.event();
         for (record, result) in records.into_iter().zip(results) {
             let seen = result.and_then(|receipt| seen_of(&receipt.outcome));

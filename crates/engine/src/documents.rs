@@ -4,9 +4,10 @@ use crate::access::{ReadPass, WritePass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::router::{check_session, session_token};
-use model::{Charge, DocumentNumber, Fault, PartitionKey, RequestFault, SessionToken};
+use model::limits::BATCH_ANSWER_BYTES_MAX;
+use model::{Charge, DocumentNumber, Fault, LimitFault, PartitionKey, RequestFault, SessionToken};
 use partition::{PhysicalPartition, RecordScan, keyspace};
-use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, StepFault, Target, Transaction};
+use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target, Transaction};
 
 /// Documents that one step of deleting a logical partition removes.
 const DELETE_AT_A_TIME: usize = 100;
@@ -14,6 +15,8 @@ const DELETE_AT_A_TIME: usize = 100;
 const DELETE_BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
 /// Bulk operations of one request that are under way at the same time.
 const BULK_IN_PARALLEL_MAX: usize = 100;
+/// Those of them that may bring back a large document, whatever the size of the request.
+const BULK_LARGE_IN_PARALLEL_MAX: usize = 8;
 
 /// Which document is meant.
 #[derive(Clone, Debug)]
@@ -102,7 +105,9 @@ impl Engine {
     pub async fn write(&self, pass: WritePass<'_>, keyed: Keyed) -> Result<WriteReceipt, Fault> {
         let Keyed { key, operation } = keyed;
         let (key, partition) = self.route(pass.container, key).await?;
-        let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
+        let executed = partition
+            .execute(Transaction { key, operations: vec![operation], returned: Returned::All })
+            .await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
         Ok(WriteReceipt { outcome, session: session_token(&partition, executed.lsn), charge })
@@ -114,6 +119,7 @@ impl Engine {
         pass: WritePass<'_>,
         key: PartitionKey,
         operations: Vec<Operation>,
+        returned: Returned,
     ) -> Result<BatchReceipt, Fault> {
         let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
             let fault = agreed_key(pass.container, Some(key.clone()), operation).err()?;
@@ -122,7 +128,7 @@ impl Engine {
         let (key, partition) = self.route(pass.container, key).await?;
         let (result, lsn) = match disagreement {
             Some(refusal) => (Err(refusal), partition.lsn()),
-            None => match partition.execute(Transaction { key, operations }).await {
+            None => match partition.execute(Transaction { key, operations, returned }).await {
                 Ok(executed) => (Ok(executed.outcomes), executed.lsn),
                 Err(refusal) => (Err(refusal), partition.lsn()),
             },
@@ -136,24 +142,47 @@ impl Engine {
         Ok(BatchReceipt { session: session_token(&partition, lsn), charge, result })
     }
 
-    /// Carries out independent operations; each succeeds or fails by itself.
-    pub async fn bulk(&self, operations: Vec<(WritePass<'_>, Keyed)>) -> Vec<Result<StepReceipt, Fault>> {
+    /// Carries out independent operations; each succeeds or fails by itself. Those that would bring back more than an
+    /// answer may hold are not begun.
+    pub async fn bulk(
+        &self,
+        operations: Vec<(WritePass<'_>, Keyed)>,
+        returned: Returned,
+    ) -> Vec<Result<StepReceipt, Fault>> {
         let mut results = Vec::with_capacity(operations.len());
-        let mut waiting = operations.into_iter();
-        loop {
-            let group = waiting.by_ref().take(BULK_IN_PARALLEL_MAX);
-            let group: Vec<_> = group.map(|(pass, keyed)| self.bulk_step(pass, keyed)).collect();
-            if group.is_empty() {
-                return results;
+        let mut waiting = operations.into_iter().peekable();
+        let mut bytes = 0;
+        while waiting.peek().is_some() {
+            let mut group = Vec::new();
+            let mut large = 0;
+            while group.len() < BULK_IN_PARALLEL_MAX && large < BULK_LARGE_IN_PARALLEL_MAX {
+                let Some((pass, keyed)) = waiting.next() else { break };
+                let may_be_large = brings_back_more(&keyed.operation, returned);
+                large += usize::from(may_be_large);
+                let is_begun = !may_be_large || bytes <= BATCH_ANSWER_BYTES_MAX;
+                group.push(self.bulk_step(pass, keyed, is_begun.then_some(()).ok_or(bytes)));
             }
-            results.extend(join_all(group).await);
+            let group = join_all(group).await;
+            let done = group.iter().flatten();
+            bytes += done.map(|receipt| returned.bytes(&receipt.outcome)).sum::<usize>();
+            results.extend(group);
         }
+        results
     }
 
-    async fn bulk_step(&self, pass: WritePass<'_>, keyed: Keyed) -> Result<StepReceipt, Fault> {
+    async fn bulk_step(
+        &self,
+        pass: WritePass<'_>,
+        keyed: Keyed,
+        room: Result<(), usize>,
+    ) -> Result<StepReceipt, Fault> {
+        let limit = BATCH_ANSWER_BYTES_MAX;
+        room.map_err(|bytes| LimitFault::AnswerBytes { bytes, limit })?;
         let Keyed { key, operation } = keyed;
         let (key, partition) = self.route(pass.container, key).await?;
-        let executed = partition.execute(Transaction { key, operations: vec![operation] }).await;
+        let executed = partition
+            .execute(Transaction { key, operations: vec![operation], returned: Returned::All })
+            .await;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
         Ok(StepReceipt { outcome, charge })
@@ -183,6 +212,22 @@ impl Engine {
                 None => return Ok(charge),
             }
         }
+    }
+}
+
+/// Whether a step may bring back a document that was not in the request.
+fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
+    match operation {
+        Operation::Read { .. } => true,
+        Operation::Write(Mutation::Patch { .. }) => returned == Returned::All,
+        Operation::Write(
+            Mutation::Create { .. }
+            | Mutation::Upsert { .. }
+            | Mutation::Replace { .. }
+            | Mutation::Delete { .. }
+            | Mutation::Expire { .. }
+            | Mutation::Reschedule { .. },
+        ) => false,
     }
 }
 
@@ -216,7 +261,8 @@ async fn delete_together(
         Operation::Write(Mutation::Delete { target: Target::Number(*number), condition: Condition::None })
     };
     let operations = numbers.iter().map(delete).collect();
-    let executed = partition.execute(Transaction { key: key.clone(), operations }).await;
+    let executed =
+        partition.execute(Transaction { key: key.clone(), operations, returned: Returned::All }).await;
     let executed = executed.map_err(|refusal| refusal.fault)?;
     Ok(executed.outcomes.iter().map(|(_, charge)| *charge).sum())
 }

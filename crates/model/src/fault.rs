@@ -462,6 +462,14 @@ pub enum LimitFault {
         /// The most that is allowed.
         limit: usize,
     },
+    /// The documents that a request asks for are larger than an answer may be.
+    #[error("the documents of the answer have {bytes} bytes, {limit} allowed: ask for fewer in one request")]
+    AnswerBytes {
+        /// What was counted when the limit was met.
+        bytes: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
     /// Too many operations in one request.
     #[error("{given} operations in one request, {limit} allowed")]
     TooManyOperations {
@@ -512,6 +520,7 @@ impl LimitFault {
             | LimitFault::Overloaded { retry_after_ms }
             | LimitFault::Stopping { retry_after_ms } => Some(*retry_after_ms),
             LimitFault::TooLarge { .. }
+            | LimitFault::AnswerBytes { .. }
             | LimitFault::TransactionBytes { .. }
             | LimitFault::TransactionDocuments { .. }
             | LimitFault::TooManyOperations { .. }

@@ -20,6 +20,8 @@ pub const KEY_PATHS_MAX: usize = 3;
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 /// Largest batch body in bytes.
 pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Bytes of the documents that one batch or bulk brings back.
+pub const BATCH_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most unique key constraints of a container.
 pub const UNIQUE_KEYS_MAX: usize = 10;
 /// Most paths of one unique key constraint.

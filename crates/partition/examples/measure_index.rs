@@ -20,7 +20,7 @@ use partition::{
     ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
     new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, Transaction};
+use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, Transaction};
 use serde_json::{Value as Json, json};
 use std::ops::Bound;
 use std::path::Path;
@@ -121,7 +121,10 @@ impl Bench {
                     let create = Mutation::Create { item, condition: Condition::None };
                     let key = LogicalKey { partition_key, effective };
                     let operations = vec![Operation::Write(create)];
-                    partition.execute(Transaction { key, operations }).await.unwrap();
+                    partition
+                        .execute(Transaction { key, operations, returned: Returned::All })
+                        .await
+                        .unwrap();
                 }
             })
         });

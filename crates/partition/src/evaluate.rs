@@ -8,7 +8,7 @@ use crate::staging::{Accepted, Context, Found, Staging};
 use crate::state::State;
 use crate::{filter, keyspace};
 use bytes::Bytes;
-use model::limits::ITEM_BYTES_MAX;
+use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
 use model::{
     Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault, RequestFault,
 };
@@ -29,9 +29,16 @@ pub(crate) async fn evaluate(
     let prefix = keyspace::logical_prefix(context.partition.container, &transaction.key);
     let mut staging = Staging::new(context, state, prefix);
     let mut outcomes = Vec::with_capacity(transaction.operations.len());
+    let mut returned_bytes = 0;
     for (index, operation) in transaction.operations.iter().enumerate() {
         let done = step(&mut staging, &transaction.key.partition_key, operation).await;
-        match done.and_then(|outcome| Ok(staging.check_bounds().map(|()| outcome)?)) {
+        let bounded = done.and_then(|(outcome, charge)| {
+            staging.check_bounds()?;
+            returned_bytes += transaction.returned.bytes(&outcome);
+            check_returned(returned_bytes)?;
+            Ok((outcome, charge))
+        });
+        match bounded {
             Ok(outcome) => outcomes.push(outcome),
             Err(fault) => {
                 return Err(StepFault { index, fault, charge: Charge::MINIMUM });
@@ -39,6 +46,14 @@ pub(crate) async fn evaluate(
         }
     }
     Ok((staging.accept(), outcomes))
+}
+
+/// Refuses a transaction whose answer would be larger than any may be.
+fn check_returned(bytes: usize) -> Result<(), LimitFault> {
+    if bytes > BATCH_ANSWER_BYTES_MAX {
+        return Err(LimitFault::AnswerBytes { bytes, limit: BATCH_ANSWER_BYTES_MAX });
+    }
+    Ok(())
 }
 
 async fn step(

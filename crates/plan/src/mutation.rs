@@ -1,5 +1,6 @@
 //! Wanted changes: one to one document, or several in one logical partition as one commit.
 
+use crate::Outcome;
 use crate::{Filter, Item};
 use model::{DocumentNumber, EffectiveKey, PartitionKey};
 use value::PatchOperation;
@@ -119,4 +120,30 @@ pub struct Transaction {
     pub key: LogicalKey,
     /// The steps, in order.
     pub operations: Vec<Operation>,
+    /// What comes back.
+    pub returned: Returned,
+}
+
+/// Which documents come back to whoever sent a transaction. They are bounded together, so that a small request cannot
+/// ask for an answer of any size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returned {
+    /// Those that were read and those that were written.
+    All,
+    /// Those that were read.
+    Reads,
+}
+
+impl Returned {
+    /// Bytes of the document that comes back for a step.
+    pub fn bytes(self, outcome: &Outcome) -> usize {
+        match (outcome, self) {
+            (Outcome::Read(stored), Returned::All | Returned::Reads)
+            | (Outcome::Created(stored) | Outcome::Replaced(stored), Returned::All) => {
+                stored.document.bytes().len()
+            }
+            (Outcome::Created(_) | Outcome::Replaced(_), Returned::Reads)
+            | (Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing, _) => 0,
+        }
+    }
 }

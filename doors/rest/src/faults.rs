@@ -155,6 +155,8 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         LimitFault::TooLarge { .. }
         | LimitFault::TransactionBytes { .. }
         | LimitFault::TransactionDocuments { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
+        // SDKs in bulk mode send again, in another request, what has this substatus.
+        LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
         LimitFault::TooManyOperations { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
         LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
@@ -287,6 +289,7 @@ mod tests {
         check(ConflictFault::UniqueKey { constraint: 0 }, 409, 0, "Conflict");
         check(PreconditionFault::Exists, 412, 0, "PreconditionFailed");
         check(LimitFault::TransactionBytes { bytes: 2, limit: 1 }, 413, 0, "RequestEntityTooLarge");
+        check(LimitFault::AnswerBytes { bytes: 2, limit: 1 }, 413, 3402, "RequestEntityTooLarge");
         check(LimitFault::TransactionDocuments { documents: 2, limit: 1 }, 413, 0, "RequestEntityTooLarge");
         check(LimitFault::Busy { retry_after_ms: 5 }, 429, 3200, "TooManyRequests");
         check(LimitFault::Overloaded { retry_after_ms: 5 }, 503, 0, "ServiceUnavailable");

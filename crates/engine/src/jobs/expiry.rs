@@ -10,7 +10,7 @@ use model::limits::PAGE_BYTES_MAX;
 use model::{DefaultTtl, DocumentNumber, EffectiveRange, Fault, PartitionKey};
 use partition::keyspace::{self, EXPIRY, NUMBERS, RECORDS};
 use partition::{PhysicalPartition, read_fault, stored_document};
-use plan::{LogicalKey, Mutation, Operation, Transaction};
+use plan::{LogicalKey, Mutation, Operation, Returned, Transaction};
 use std::sync::Arc;
 
 /// Documents that one step looks at.
@@ -119,7 +119,10 @@ impl Engine {
         };
         let (key, partition) = self.route(container, key).await?;
         let operations = vec![Operation::Write(mutation)];
-        partition.execute(Transaction { key, operations }).await.map_err(|refusal| refusal.fault)?;
+        partition
+            .execute(Transaction { key, operations, returned: Returned::All })
+            .await
+            .map_err(|refusal| refusal.fault)?;
         Ok(())
     }
 }
@@ -130,7 +133,7 @@ async fn pass_writer(container: &Container, partition: &PhysicalPartition) -> Re
     let partition_key = any_key(container)?;
     let effective = container.definition().partition_key.effective_key(&partition_key);
     let key = LogicalKey { partition_key, effective };
-    let nothing = Transaction { key, operations: Vec::new() };
+    let nothing = Transaction { key, operations: Vec::new(), returned: Returned::All };
     let passed = partition.execute(nothing).await;
     passed.map(drop).map_err(|refusal| refusal.fault)
 }

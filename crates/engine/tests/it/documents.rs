@@ -3,7 +3,7 @@
 use crate::harness::{Harness, item, key, stored, text};
 use engine::{Action, Reach};
 use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault};
-use plan::{Condition, Mutation, Operation, Outcome, Target};
+use plan::{Condition, Mutation, Operation, Outcome, Returned, Target};
 use serde_json::json;
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
     let read = |id: &str| Operation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
     let run = |operations: Vec<Operation>| {
         let pass = harness.write_pass(&container);
-        harness.engine.batch(pass, key(&container, r#"["a"]"#), operations)
+        harness.engine.batch(pass, key(&container, r#"["a"]"#), operations, Returned::All)
     };
     let done = run(vec![create(r#"{"id":"1","pk":"a"}"#), read("1"), create(r#"{"id":"2","pk":"a"}"#)])
         .await

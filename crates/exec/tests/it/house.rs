@@ -14,7 +14,8 @@ use partition::{
 };
 use plan::query::Query;
 use plan::{
-    Condition, Item, LogicalKey, Mutation, Operation, StoredDocument, SystemProperties, Target, Transaction,
+    Condition, Item, LogicalKey, Mutation, Operation, Returned, StoredDocument, SystemProperties, Target,
+    Transaction,
 };
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
@@ -147,14 +148,17 @@ impl House {
         let item = Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap();
         let (key, part) = self.route(item.id());
         let operation = Operation::Write(Mutation::Upsert { item, condition: Condition::None });
-        part.partition.execute(Transaction { key, operations: vec![operation] }).await.unwrap();
+        part.partition
+            .execute(Transaction { key, operations: vec![operation], returned: Returned::All })
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn delete(&self, id: &str) {
         let (key, part) = self.route(id);
         let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
         let operations = vec![Operation::Write(mutation)];
-        part.partition.execute(Transaction { key, operations }).await.unwrap();
+        part.partition.execute(Transaction { key, operations, returned: Returned::All }).await.unwrap();
     }
 
     /// The part that holds one logical partition alone.

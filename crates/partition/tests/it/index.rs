@@ -12,7 +12,7 @@ use partition::{
     ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
     new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, StepFault, Target, Transaction};
+use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use value::Document;
@@ -89,7 +89,11 @@ impl House {
     }
 
     async fn run(&self, mutation: Mutation) -> Result<(), StepFault> {
-        let transaction = Transaction { key: self.key.clone(), operations: vec![Operation::Write(mutation)] };
+        let transaction = Transaction {
+            key: self.key.clone(),
+            operations: vec![Operation::Write(mutation)],
+            returned: Returned::All,
+        };
         self.partition.execute(transaction).await.map(drop)
     }
 

@@ -13,7 +13,7 @@ use partition::{
     ContainerShape, CurrentShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
     new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, StepFault, Target, Transaction};
+use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,7 +81,7 @@ impl Fixture {
 
     async fn try_run(&self, key: &LogicalKey, mutations: Vec<Mutation>) -> Result<Lsn, StepFault> {
         let operations = mutations.into_iter().map(Operation::Write).collect();
-        let transaction = Transaction { key: key.clone(), operations };
+        let transaction = Transaction { key: key.clone(), operations, returned: Returned::All };
         self.partition.execute(transaction).await.map(|executed| executed.lsn)
     }
 

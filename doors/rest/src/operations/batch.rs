@@ -25,7 +25,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     }
     let actions: Vec<Action> = operations.iter().map(Action::of_step).collect();
     let pass = call.write(&actions, &container, Reach::LogicalPartition(&key))?;
-    let BatchReceipt { session, charge, result } = call.engine.batch(pass, key, operations).await?;
+    let BatchReceipt { session, charge, result } =
+        call.engine.batch(pass, key, operations, steps::returned(minimal)).await?;
     let mut reply = match result {
         Ok(receipts) => {
             let mut writer = StepWriter::new(&container);

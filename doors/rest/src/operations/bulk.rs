@@ -33,7 +33,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let minimal = headers::prefers_minimal(call.headers())?;
     // The engine gets what can be done; refused steps keep their place in the answer.
     let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
-    let done = call.engine.bulk(ready.into_iter().flatten().collect()).await;
+    let done = call.engine.bulk(ready.into_iter().flatten().collect(), steps::returned(minimal)).await;
     let mut reply = answer(&container, &steps, minimal, refused, done);
     if let Some(ordinal) = ordinal {
         reply.number(&names::PARTITION_KEY_RANGE_ID, ordinal.0);

@@ -15,7 +15,7 @@ use engine::{Container, StepReceipt};
 use http::StatusCode;
 use model::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX};
 use model::{Charge, Fault, LimitFault, RequestFault};
-use plan::{Condition, Mutation, Operation, Outcome, StoredDocument, Target};
+use plan::{Condition, Mutation, Operation, Outcome, Returned, StoredDocument, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -54,6 +54,11 @@ pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, Fault> {
         return Err(LimitFault::TooManyOperations { given: steps.len(), limit: BATCH_OPERATIONS_MAX }.into());
     }
     Ok(steps)
+}
+
+/// Which documents come back, by the preference of the request.
+pub(super) fn returned(minimal: bool) -> Returned {
+    if minimal { Returned::Reads } else { Returned::All }
 }
 
 impl RawStep<'_> {

@@ -131,3 +131,60 @@ async fn a_bulk_for_another_range_is_sent_back_whole() {
     assert_eq!(client.send(bulk("0", steps.clone())).await.code(), (410, 1002));
     assert_eq!(client.send(bulk("1", steps)).await.status, StatusCode::OK);
 }
+
+/// Puts documents of a megabyte each into the container.
+async fn put_large(client: &Client, count: usize) {
+    for number in 0..count {
+        let item = json!({ "id": format!("large{number}"), "pk": "a", "n": 0, "text": "x".repeat(1 << 20) });
+        let answer = client.send(Call::post(DOCS).key(&json!(["a"])).json(&item)).await;
+        assert_eq!(answer.status, StatusCode::CREATED);
+    }
+}
+
+fn reads(count: usize) -> Vec<Json> {
+    (0..count).map(|number| json!({ "operationType": "Read", "id": format!("large{number}") })).collect()
+}
+
+fn increments(count: usize) -> Vec<Json> {
+    let patch = json!({ "operations": [{ "op": "incr", "path": "/n", "value": 1 }] });
+    let step =
+        |number| json!({ "operationType": "Patch", "id": format!("large{number}"), "resourceBody": patch });
+    (0..count).map(step).collect()
+}
+
+#[tokio::test]
+async fn the_answer_of_a_batch_is_bounded_and_a_refused_one_did_nothing() {
+    let client = Client::with_container().await;
+    put_large(&client, 4).await;
+    let read = client.send(batch(json!(reads(3)))).await;
+    assert_eq!(statuses(&read), [200, 200, 200]);
+    let create = json!({ "operationType": "Create", "resourceBody": { "id": "new", "pk": "a" } });
+    for steps in [[vec![create.clone()], reads(4)].concat(), [vec![create], increments(4)].concat()] {
+        let refused = client.send(batch(json!(steps))).await;
+        assert_eq!(statuses(&refused), [424, 424, 424, 424, 413]);
+        assert_eq!(refused.json()[4]["subStatusCode"], 3402);
+        let read = Call::get("/dbs/d/colls/c/docs/new").key(&json!(["a"]));
+        assert_eq!(client.send(read).await.code(), (404, 0));
+    }
+    // What does not come back is not bounded by the answer.
+    let quiet = batch(json!(increments(4))).header("prefer", "return=minimal");
+    assert_eq!(statuses(&client.send(quiet).await), [200; 4]);
+    let read = client.send(Call::get("/dbs/d/colls/c/docs/large3").key(&json!(["a"]))).await;
+    assert_eq!(read.json()["n"], 1);
+}
+
+#[tokio::test]
+async fn steps_of_a_bulk_beyond_the_answer_are_not_begun() {
+    let client = Client::with_container().await;
+    put_large(&client, 1).await;
+    let step = json!({ "operationType": "Patch", "id": "large0", "partitionKey": "[\"a\"]",
+        "resourceBody": { "operations": [{ "op": "incr", "path": "/n", "value": 1 }] } });
+    let create = json!({ "operationType": "Create", "resourceBody": { "id": "new", "pk": "a" }, "partitionKey": "[\"a\"]" });
+    let answer = client.send(bulk("0", json!([vec![step; 20], vec![create]].concat()))).await;
+    let statuses = statuses(&answer);
+    let done = statuses.iter().filter(|status| **status == 200).count();
+    assert_eq!(statuses.iter().filter(|status| **status == 413).count(), 20 - done, "{statuses:?}");
+    assert!(done < 20 && statuses[20] == 201, "{statuses:?}");
+    let read = client.send(Call::get("/dbs/d/colls/c/docs/large0").key(&json!(["a"]))).await;
+    assert_eq!(read.json()["n"], done, "what was refused did not happen");
+}
