@@ -86,7 +86,13 @@ impl<'a> Context<'a> {
     /// Counts the steps that it takes to look at so many bytes. Few are not counted: the row that they are in was.
     #[inline]
     pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), EvalFault> {
-        if bytes <= FEW_BYTES { Ok(()) } else { self.charge(steps_of_bytes(bytes)) }
+        if bytes <= FEW_BYTES { Ok(()) } else { self.charge_many_bytes(bytes) }
+    }
+
+    /// Out of the way of those who have few, which are most.
+    #[cold]
+    fn charge_many_bytes(&self, bytes: usize) -> Result<(), EvalFault> {
+        self.charge(steps_of_bytes(bytes))
     }
 
     #[cold]

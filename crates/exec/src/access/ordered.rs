@@ -30,6 +30,8 @@ use crate::task::{OpenPart, rest_if_due};
 const CHUNK_ROWS_MIN: usize = 8;
 const CHUNK_ROWS_MAX: usize = 128;
 
+/// Values between two looks at the meter.
+const VALUES_AT_A_TIME: usize = 64;
 /// What a value counts for that is walked past.
 const VALUE_STEPS: u64 = 8;
 
@@ -233,9 +235,13 @@ impl OrderedWalk {
     /// What comes next.
     pub(crate) async fn next(&mut self, metrics: &mut QueryMetrics) -> Result<OrderedStep, Fault> {
         let begun = Instant::now();
+        let mut walked = 0_usize;
         while self.numbers.len() < self.chunk_rows && self.heap.is_none() && self.gather().await? {
-            self.meter.spend(VALUE_STEPS).map_err(query_fault)?;
-            rest_if_due(&self.meter).await?;
+            walked += 1;
+            if walked.is_multiple_of(VALUES_AT_A_TIME) {
+                self.meter.spend(VALUES_AT_A_TIME as u64 * VALUE_STEPS).map_err(query_fault)?;
+                rest_if_due(&self.meter).await?;
+            }
         }
         metrics.index_time += begun.elapsed();
         if self.numbers.is_empty() {

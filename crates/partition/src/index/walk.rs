@@ -114,7 +114,11 @@ impl TermWalk {
                 let is_cut = is_cut(path, &code);
                 return Ok(Some(WalkStep { code, is_cut, numbers }));
             }
-            rest_behind(&mut passed).await;
+            // Where few documents are wanted, most values have none of them.
+            passed += 1;
+            if passed.is_multiple_of(PASSED_AT_A_TIME) {
+                tokio::task::yield_now().await;
+            }
         }
         Ok(None)
     }
@@ -154,7 +158,11 @@ impl TermWalk {
                 counted.numbers.sort_unstable();
                 return Ok(Some(counted));
             }
-            rest_behind(&mut passed).await;
+            // Where few documents are wanted, most values have none of them.
+            passed += 1;
+            if passed.is_multiple_of(PASSED_AT_A_TIME) {
+                tokio::task::yield_now().await;
+            }
         }
         Ok(None)
     }
@@ -162,14 +170,6 @@ impl TermWalk {
 
 /// Values without documents that are passed over before others may go first.
 const PASSED_AT_A_TIME: usize = 1024;
-
-/// Lets others go first now and then: where few documents are wanted, most values have none of them.
-async fn rest_behind(passed: &mut usize) {
-    *passed += 1;
-    if passed.is_multiple_of(PASSED_AT_A_TIME) {
-        tokio::task::yield_now().await;
-    }
-}
 
 /// The code that comes first, and its head.
 fn next_code(cursors: &[PieceCursor], path: &IndexPath, direction: Direction) -> Option<(u64, Vec<u8>)> {
