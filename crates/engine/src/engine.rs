@@ -53,6 +53,8 @@ impl Default for EngineOptions {
 /// The façade over catalog, partitions and jobs of one store.
 pub struct Engine {
     pub(crate) store: Store,
+    /// Where writers and jobs run, whatever thread a request is on that opens a partition.
+    pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) options: EngineOptions,
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) access: Access,
@@ -80,6 +82,7 @@ impl Engine {
         let record_cache = RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed));
         let engine = Arc::new(Engine {
             store,
+            runtime: tokio::runtime::Handle::current(),
             index_memory: IndexMemory::new(options.index),
             options,
             ambient,
