@@ -111,6 +111,8 @@ impl MemoryUse {
 /// The façade over catalog, partitions and jobs of one store.
 pub struct Engine {
     pub(crate) store: Store,
+    /// Where writers and jobs run, whatever thread a request is on that opens a partition.
+    pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) options: EngineOptions,
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) access: Access,
@@ -142,6 +144,7 @@ impl Engine {
         let engine = Arc::new(Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
             store,
+            runtime: tokio::runtime::Handle::current(),
             index_memory: IndexMemory::new(options.index),
             query_memory: Arc::new(QueryMemory::new(options.query_memory_bytes)),
             request_memory: RequestMemory::new(options.request_memory),

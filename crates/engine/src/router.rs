@@ -86,7 +86,7 @@ impl Engine {
         opened
     }
 
-    /// Opens a partition in a task of its own: a client that goes away does not stop it halfway, with work of its
+    /// Opens a partition in a task of its own, where all writers run: a client that goes away does not stop it halfway, with work of its
     /// index under way that the next opening would not know of.
     fn open_partition(
         &self,
@@ -96,7 +96,7 @@ impl Engine {
         let id = PartitionId { container: container.number(), ordinal };
         let (map, shape) = (Arc::clone(&container.map), Arc::clone(&container.shape));
         let surroundings = self.surroundings();
-        let opening = tokio::spawn(async move {
+        let opening = self.runtime.spawn(async move {
             let entry =
                 map.by_ordinal(ordinal).ok_or_else(|| Fault::Internal(format!("no partition {id:?}")))?;
             let spec = PartitionSpec { id, range: entry.range.clone() };

@@ -72,6 +72,11 @@ impl CurrentShape {
         self.shape.store(Arc::new(shape));
     }
 
+    /// Whether a shape of this version would be put in force.
+    pub fn is_older_than(&self, change: u64, is_expiry_pending: bool) -> bool {
+        self.shape.load().version() < (change, !is_expiry_pending)
+    }
+
     /// Puts `shape` in force unless the one in force is as new or newer; returns whether it did.
     pub fn adopt(&self, shape: ContainerShape) -> bool {
         let shape = Arc::new(shape);
@@ -99,6 +104,8 @@ mod tests {
         };
         let current = CurrentShape::new(shape(3, true));
         assert!(!current.adopt(shape(3, true)) && !current.adopt(shape(2, false)));
+        assert!(!current.is_older_than(3, true) && !current.is_older_than(2, false));
+        assert!(current.is_older_than(3, false) && current.is_older_than(4, true));
         assert!(current.adopt(shape(3, false)), "its expiry rows are complete now");
         assert!(!current.adopt(shape(3, true)), "they stay complete");
         assert!(current.adopt(shape(5, true)));

@@ -175,7 +175,10 @@ impl Container {
 
     /// Makes the partitions work by this definition unless they work by a newer one.
     pub(super) fn adopt_shape(&self) {
-        if !self.shape.adopt(self.parts.shape(self.expiry_pending)) {
+        // A new container has its shape already; to make it again would be work for nothing.
+        if !self.shape.is_older_than(self.parts.stamp.change, self.expiry_pending)
+            || !self.shape.adopt(self.parts.shape(self.expiry_pending))
+        {
             return;
         }
         for partition in self.map.entries.iter().filter_map(|entry| entry.opened.get()) {

@@ -108,3 +108,18 @@ async fn an_engine_closes_its_store_whatever_its_partitions_say() {
     assert!(matches!(failed, Fault::Storage(StorageFault::Uncertain { .. })), "{failed:?}");
     assert_eq!(store.health(), Health::Closed);
 }
+
+/// A writer must not end with the threads on which the request ran that opened its partition.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_outlives_the_runtime_of_the_request_that_opened_it() {
+    let harness = Arc::new(open(&Store::memory(&SPACES, CommitMode::Thread)).await);
+    let container = harness.container(json!({}), 400).await;
+    let (elsewhere, opened) = (Arc::clone(&harness), Arc::clone(&container));
+    let request = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(elsewhere.create(&opened, r#"{"id":"1","pk":"a"}"#)).map(drop)
+    });
+    tokio::task::spawn_blocking(|| request.join().unwrap()).await.unwrap().unwrap();
+    harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
+    assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
+}
