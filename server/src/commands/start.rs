@@ -251,7 +251,7 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
              perihelion repair --data \"{data}\"",
             describe(fault)
         ),
-        OpenFault::Missing { .. } | OpenFault::DamagedFile { .. } | OpenFault::Engine { .. } => {
+        OpenFault::Missing { .. } | OpenFault::DamagedFile { .. } => {
             format!("{}; nothing was changed, restore the files from a backup", describe(fault))
         }
         OpenFault::NewerFormat { .. }
@@ -259,6 +259,7 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
         | OpenFault::TooManySpaces { .. }
         | OpenFault::NotAStore { .. }
         | OpenFault::NoRoom { .. }
+        | OpenFault::Engine { .. }
         | OpenFault::Io { .. } => describe(fault),
     };
     Failure::Io { what: format!("cannot use the data folder \"{data}\""), cause: hint }

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::folder::Folder;
+use super::folder::{Folder, make_private};
 use super::journal::{self, Breakage};
 use super::{inspect, table};
 use crate::fault::OpenFault;
@@ -82,7 +82,7 @@ impl StoreCopy {
     }
 
     fn fill(&self, original: &Path, files: &[PathBuf]) -> io::Result<()> {
-        fs::create_dir(&self.path)?;
+        make_private(&self.path)?;
         for folder in folders(original)? {
             fs::create_dir_all(self.path.join(folder))?;
         }

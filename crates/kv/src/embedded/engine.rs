@@ -31,7 +31,7 @@ const JOURNAL_FLUSH_BYTES: u64 = 65_000_000;
 pub(super) const JOURNAL_BYTES_MAX: u64 = 4 * JOURNAL_FLUSH_BYTES;
 
 /// Bytes that the largest ordinary merge of tables writes before it frees what it read.
-pub(super) const MERGE_BYTES_MAX: u64 = 256 << 20;
+const MERGE_BYTES_MAX: u64 = 256 << 20;
 
 /// The engine's own bound of all journals; it takes no smaller one.
 const ENGINE_JOURNAL_BYTES: u64 = 64 << 20;

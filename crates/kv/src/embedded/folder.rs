@@ -125,6 +125,14 @@ impl Folder {
     }
 }
 
+/// Makes a folder beside the store that only its owner can look into, as it holds documents.
+pub(super) fn make_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 fn parse(path: &Path, text: &str) -> Result<Format, OpenFault> {
     Format::parse(text).map_err(|fault| match fault {
         FormatFault::NotAStore => OpenFault::NotAStore { path: path.to_path_buf() },

@@ -49,10 +49,9 @@ pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
 /// Bytes of rows that are in memory only, if not set otherwise: as many as the journals hold.
 pub const MEMTABLE_BYTES_DEFAULT: u64 = 256 << 20;
 
-/// Bytes of the disk that growing commits must leave free, if not set otherwise: twice the bound of the journals, and
-/// the new tables of a large merge. What memtables and merges of the tables that exist have yet to write is counted
-/// besides.
-pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX + engine::MERGE_BYTES_MAX;
+/// Bytes of the disk that growing commits must leave free, if not set otherwise: twice the bound of the journals. What
+/// memtables and merges have yet to write is counted besides.
+pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX;
 
 /// Tables whose files are kept open, if not set otherwise: fits the limit of open files that most systems start with.
 pub const OPEN_TABLES_DEFAULT: usize = 900;

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::folder::Folder;
+use super::folder::{Folder, make_private};
 use super::format::JournalEntry;
 use super::journal::{self, Breakage};
 use super::{frames, inspect};
@@ -89,7 +89,7 @@ fn make_cut_folder(store: &Path) -> io::Result<PathBuf> {
     let name = store.file_name().unwrap_or_default().to_string_lossy();
     for number in 1..=u32::MAX {
         let path = store.with_file_name(format!("{name}{CUT_SUFFIX}{number}"));
-        match fs::create_dir(&path) {
+        match make_private(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|()| path),
         }
