@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// How long requests under way may take when the server stops.
-const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// How long requests under way may take when the server stops. The rest of ten seconds is for closing the store.
+const DRAIN_MAX: Duration = Duration::from_secs(8);
 /// Pause after an accept that failed, e.g. for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 

@@ -22,6 +22,8 @@ pub(crate) struct Metrics {
     pub(crate) connections_total: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
     pub(crate) auth_failures: AtomicU64,
+    /// Bytes that the program had taken before it served anybody.
+    allocated_at_start: usize,
 }
 
 /// Lines that say when each account key was last used; 0 stands for never.
@@ -43,6 +45,11 @@ impl fmt::Display for KeyLines<'_> {
 }
 
 impl Metrics {
+    /// Nothing is counted yet.
+    pub(crate) fn new() -> Metrics {
+        Metrics { allocated_at_start: allocated_bytes().unwrap_or(0), ..Metrics::default() }
+    }
+
     /// Counts one answered request.
     pub(crate) fn answered(&self, status: u16, duration: Duration) {
         let class = usize::from(status / 100).min(self.answers.len() - 1);
@@ -94,7 +101,8 @@ impl Metrics {
             let _ = writeln!(text, "# TYPE perihelion_{name} {kind}\nperihelion_{name} {value}");
         }
         let _ = writeln!(text, "# TYPE perihelion_memory_reserved_bytes gauge");
-        for (share, bytes) in memory.named() {
+        let program = ("program", self.allocated_at_start as u64);
+        for (share, bytes) in memory.named().into_iter().chain([program]) {
             let _ = writeln!(text, "perihelion_memory_reserved_bytes{{share=\"{share}\"}} {bytes}");
         }
         if let Some(bytes) = allocated_bytes() {

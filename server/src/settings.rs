@@ -84,7 +84,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "cache-bytes",
         "BYTES|auto",
         "auto",
-        "Memory for documents and blocks read from the store; `auto` is six sixteenths of memory-bytes",
+        "Memory for documents and blocks read from the store; `auto` is five sixteenths of memory-bytes",
     ),
     define(
         "free-space-reserve-bytes",

@@ -23,8 +23,10 @@ HALF_BODIES = 2_000
 WINDOW_CONNECTIONS = 4
 WINDOW_STREAMS = 100
 BATCH_READS = 100
-# How long a client waits that was sent away, as the server asks it to.
+# How long a client waits that was sent away, about as the server asks it to.
 AGAIN_SECONDS = 0.5
+# Until the connections of an attack are there.
+BEGIN_SECONDS_MAX = 60
 
 JOINS = "FROM c JOIN a IN c.x JOIN b IN c.x JOIN d IN c.x WHERE c.id = 'wide'"
 
@@ -73,15 +75,23 @@ QUERIES = {
 
 
 class Attack:
-    """Clients of one kind, in a process of their own: they take no time from those who measure."""
+    """Clients of one kind, in a process of their own: they take no time from those who measure.
 
-    def __init__(self, clients, port, *arguments):
-        self.process = multiprocessing.get_context("fork").Process(
-            target=_attack, args=(clients, port, *arguments), daemon=True
-        )
+    `count` of them tell when they have sent their first request.
+    """
+
+    def __init__(self, clients, port, count, *arguments):
+        context = multiprocessing.get_context("fork")
+        self.count = count
+        self.sent = context.Semaphore(0)
+        self.process = context.Process(target=_attack, args=(clients, port, count, self.sent, *arguments), daemon=True)
 
     def __enter__(self):
+        """Goes on when all of them have sent something."""
         self.process.start()
+        for _ in range(self.count):
+            if not self.sent.acquire(timeout=BEGIN_SECONDS_MAX):
+                raise TimeoutError("the attack did not begin")
         return self
 
     def __exit__(self, *_):
@@ -90,16 +100,12 @@ class Attack:
         self.process.join()
 
 
-def _attack(clients, port, *arguments):
+def _attack(clients, port, count, sent, *arguments):
     os.nice(10)
-    clients(port, *arguments)
+    held = clients(port, count, sent, *arguments)
     while True:
         time.sleep(60)
-
-
-def _in_threads(count, work):
-    for _ in range(count):
-        threading.Thread(target=work, daemon=True).start()
+        assert held is not None
 
 
 def _request(verb, path, headers, body=b"", length=None):
@@ -110,9 +116,8 @@ def _request(verb, path, headers, body=b"", length=None):
     return f"{verb} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
 
 
-def _exchange(connection, request):
-    """Sends a request and reads its answer to the end; tells the status."""
-    connection.sendall(request)
+def _answer(connection):
+    """Reads an answer to its end; tells the status."""
     head = b""
     while b"\r\n\r\n" not in head:
         more = connection.recv(1 << 16)
@@ -130,19 +135,31 @@ def _exchange(connection, request):
     return int(head.split()[1])
 
 
-def _again_and_again(port, request):
+def _again_and_again(port, sent, request):
     """Sends the same request for ever; one that was sent away waits a moment."""
+    is_first = True
     while True:
         try:
             with socket.create_connection(("127.0.0.1", port)) as connection:
                 while True:
-                    if _exchange(connection, request()) in (429, 503):
+                    connection.sendall(request())
+                    if is_first:
+                        sent.release()
+                    is_first = False
+                    if _answer(connection) in (429, 503):
                         time.sleep(AGAIN_SECONDS)
         except OSError:
             time.sleep(AGAIN_SECONDS)
 
 
-def ask(port, count, text):
+def _in_threads(port, count, sent, request):
+    threads = [threading.Thread(target=_again_and_again, args=(port, sent, request), daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def ask(port, count, sent, text):
     """So many clients that ask the same query."""
     headers = {
         "content-type": "application/query+json",
@@ -150,10 +167,10 @@ def ask(port, count, text):
         "x-ms-documentdb-partitionkey": '["a"]',
     }
     body = json.dumps({"query": text, "parameters": []}).encode()
-    _in_threads(count, lambda: _again_and_again(port, lambda: _request("POST", f"{CONTAINER}/docs", headers, body)))
+    return _in_threads(port, count, sent, lambda: _request("POST", f"{CONTAINER}/docs", headers, body))
 
 
-def read_in_batches(port, count):
+def read_in_batches(port, count, sent):
     """Batches of large reads."""
     headers = {
         "x-ms-documentdb-partitionkey": '["a"]',
@@ -161,29 +178,26 @@ def read_in_batches(port, count):
         "x-ms-cosmos-batch-atomic": "True",
     }
     body = json.dumps([{"operationType": "Read", "id": "large"}] * BATCH_READS).encode()
-    _in_threads(count, lambda: _again_and_again(port, lambda: _request("POST", f"{CONTAINER}/docs", headers, body)))
+    return _in_threads(port, count, sent, lambda: _request("POST", f"{CONTAINER}/docs", headers, body))
 
 
-def send_half(port):
+def send_half(port, count, sent):
     """Bodies that never come to their end."""
     headers = {"x-ms-documentdb-partitionkey": '["a"]', "content-type": "application/json"}
     half = b'{"id":"half","pk":"a","t":"' + b"x" * 4096
     connections = []
-    for _ in range(HALF_BODIES):
-        try:
-            connection = socket.create_connection(("127.0.0.1", port))
-            connection.sendall(_request("POST", f"{CONTAINER}/docs", headers, half, length=1_000_000))
-            connections.append(connection)
-        except OSError:
-            time.sleep(AGAIN_SECONDS)
-    while True:
-        time.sleep(60)
+    for _ in range(count):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.sendall(_request("POST", f"{CONTAINER}/docs", headers, half, length=1_000_000))
+        connections.append(connection)
+        sent.release()
+    return connections
 
 
-def take_nothing(port):
+def take_nothing(port, count, sent):
     """HTTP/2 streams that ask for a large item and never take a byte of it."""
     connections = []
-    for _ in range(WINDOW_CONNECTIONS):
+    for _ in range(count):
         connection = socket.create_connection(("127.0.0.1", port))
         state = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
         state.local_settings[h2.settings.SettingCodes.INITIAL_WINDOW_SIZE] = 0
@@ -195,5 +209,5 @@ def take_nothing(port):
             state.send_headers(2 * stream + 1, head + list(signed.items()), end_stream=True)
         connection.sendall(state.data_to_send())
         connections.append(connection)
-    while True:
-        time.sleep(60)
+        sent.release()
+    return connections

@@ -6,6 +6,7 @@ use crate::catalog::Catalog;
 use crate::isolation::Isolation;
 use crate::jobs::Jobs;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
+use Handle;
 use eval::QueryMemory;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
@@ -13,7 +14,6 @@ use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
 use partition::{RecordCache, commit_fault};
 use std::sync::Arc;
-use tokio::runtime::Handle;
 
 /// The spaces that a store must have to carry an engine.
 pub const STORE_SPACES: [SpaceOptions; 8] = partition::keyspace::SPACES;
@@ -112,7 +112,7 @@ impl MemoryUse {
 pub struct Engine {
     pub(crate) store: Store,
     /// Where writers and jobs run, whatever thread a request is on that opens a partition.
-    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) runtime: Handle,
     pub(crate) options: EngineOptions,
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) access: Access,
@@ -144,7 +144,7 @@ impl Engine {
         let engine = Arc::new(Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
             store,
-            runtime: tokio::runtime::Handle::current(),
+            runtime: Handle::current(),
             index_memory: IndexMemory::new(options.index),
             query_memory: Arc::new(QueryMemory::new(options.query_memory_bytes)),
             request_memory: RequestMemory::new(options.request_memory),

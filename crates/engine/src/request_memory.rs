@@ -22,6 +22,12 @@ const CREDENTIAL_DIVISOR: usize = 2;
 const CONNECTION_DIVISOR: usize = 16;
 const CONNECTION_BYTES_MIN: usize = 16 << 20;
 
+/// What is not larger than this waits for nobody: a part of the memory is kept for it, so that clients who do not take
+/// their large answers hold up nobody who asks for little.
+const SMALL_BYTES: usize = 16 << 10;
+/// That part.
+const SMALL_DIVISOR: usize = 4;
+
 /// How long a request waits for room.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -252,14 +258,16 @@ impl Pool {
 
     /// Takes bytes if they fit and nobody was here before.
     fn try_take(&self, bytes: usize) -> bool {
-        self.waiting.load(Ordering::Relaxed) == 0 && self.take_if_fits(bytes)
+        let may_overtake = bytes <= SMALL_BYTES || self.waiting.load(Ordering::Relaxed) == 0;
+        may_overtake && self.take_if_fits(bytes)
     }
 
     /// An empty pool takes anything: a request that is larger than all there is must be served alone.
     fn take_if_fits(&self, bytes: usize) -> bool {
+        let kept = if bytes <= SMALL_BYTES { 0 } else { self.bytes_max / SMALL_DIVISOR };
         let fits = |used: usize| {
             let sum = used.saturating_add(bytes);
-            (sum <= self.bytes_max || used == 0).then_some(sum)
+            (sum <= self.bytes_max - kept || used == 0).then_some(sum)
         };
         self.bytes_used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok()
     }
@@ -328,13 +336,15 @@ mod tests {
 
     #[tokio::test]
     async fn who_does_not_fit_waits_until_there_is_room() {
-        let memory = memory(64 * MB);
+        let memory = memory(80 * MB);
         let one = holder(1, None);
-        let first = memory.reserve(MemoryKind::Answer, &one, 30 * MB).await.unwrap();
+        let first = memory.reserve(MemoryKind::Answer, &one, 28 * MB).await.unwrap();
         let mut second = pin!(memory.reserve(MemoryKind::Answer, &one, 4 * MB));
         assert!(now(second.as_mut()).is_pending(), "a credential has half of all");
         let mut third = pin!(memory.reserve(MemoryKind::Answer, &one, MB));
         assert!(now(third.as_mut()).is_pending(), "nobody overtakes");
+        let little = memory.reserve(MemoryKind::Answer, &one, SMALL_BYTES).await.unwrap();
+        drop(little);
         let other = memory.reserve(MemoryKind::Answer, &holder(2, None), 30 * MB).await.unwrap();
         drop(first);
         assert_eq!(second.await.unwrap().bytes() + third.await.unwrap().bytes(), 5 * MB);
@@ -349,7 +359,7 @@ mod tests {
         let connection = memory.connection();
         let holder_here = holder(1, Some(&connection));
         let mut held = Vec::new();
-        for _ in 0..4 {
+        for _ in 0..3 {
             held.push(memory.reserve(MemoryKind::Answer, &holder_here, 4 * MB).await.unwrap());
         }
         let mut next = pin!(memory.reserve(MemoryKind::Answer, &holder_here, 4 * MB));
@@ -363,11 +373,11 @@ mod tests {
     async fn a_wait_ends_with_a_refusal_and_leaves_nothing_taken() {
         let memory = memory(32 * MB);
         let connection = memory.connection();
-        let all = memory.reserve(MemoryKind::Answer, &holder(1, None), 16 * MB).await.unwrap();
-        let rest = memory.reserve(MemoryKind::Answer, &holder(2, None), 16 * MB).await.unwrap();
+        let all = memory.reserve(MemoryKind::Answer, &holder(1, None), 12 * MB).await.unwrap();
+        let rest = memory.reserve(MemoryKind::Answer, &holder(2, None), 12 * MB).await.unwrap();
         let refused = memory.reserve(MemoryKind::Answer, &holder(3, Some(&connection)), MB).await;
         assert!(matches!(refused, Err(LimitFault::Busy { .. })));
-        assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 32 * MB);
+        assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 24 * MB);
         assert_eq!(connection.answers.bytes_used.load(Ordering::Relaxed), 0);
         drop((all, rest));
         memory.reserve(MemoryKind::Answer, &holder(3, Some(&connection)), MB).await.unwrap();
@@ -384,6 +394,7 @@ mod tests {
         reservation.settle(20 * MB);
         assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 20 * MB);
         assert!(now(pin!(memory.reserve(MemoryKind::Answer, &holder(2, None), 1))).is_pending());
+        assert!(now(pin!(memory.reserve(MemoryKind::Answer, &holder(2, None), MB))).is_pending());
         reservation.settle(100);
         memory.reserve(MemoryKind::Answer, &one, MB).await.unwrap();
     }

@@ -10,7 +10,7 @@ use crate::meter::{ROW_STEPS, steps_of_bytes};
 use crate::{Budget, EvalFault, Meter, Patterns, Steps};
 
 /// Bytes that are not counted.
-const FEW_BYTES: usize = 256;
+pub(crate) const FEW_BYTES: usize = 256;
 
 /// When an evaluation must be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

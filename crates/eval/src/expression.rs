@@ -7,6 +7,7 @@ use plan::query::{Alternatives, BinaryOperator, Expression, LikePattern, Query, 
 use value::{Value, ValueRef};
 
 use crate::budget::Scale;
+use crate::context::FEW_BYTES;
 use crate::functions::{self, Call};
 use crate::{Computed, Context, EvalFault, GroupRow, Row, operators, query};
 
@@ -120,6 +121,12 @@ impl<'a> Frame<'a> {
         self.context.charge(value.len())
     }
 
+    /// Counts what it takes to compare two values, of which one at least is not small.
+    #[cold]
+    fn charge_comparison(self, left: &Computed<'_>, right: &Computed<'_>) -> Result<(), EvalFault> {
+        self.context.charge_bytes(left.as_ref().extent().min(right.as_ref().extent()))
+    }
+
     /// The truth value of an expression; whatever is no boolean acts like undefined.
     pub(crate) fn truth(self, expression: &'a Expression) -> Result<Option<bool>, EvalFault> {
         Ok(self.evaluate(expression)?.and_then(|value| value.as_bool()))
@@ -177,11 +184,12 @@ impl<'a> Frame<'a> {
         Ok(Some(Value::Object(object).into()))
     }
 
-    #[inline]
     fn binary(self, operator: BinaryOperator, left: &'a Expression, right: &'a Expression) -> Outcome<'a> {
         let left = defined!(self.evaluate(left));
         let right = defined!(self.evaluate(right));
-        self.context.charge_bytes(left.as_ref().extent().min(right.as_ref().extent()))?;
+        if left.as_ref().extent() > FEW_BYTES {
+            self.charge_comparison(&left, &right)?;
+        }
         Ok(operators::binary(operator, left.as_ref(), right.as_ref()).map(Computed::Owned))
     }
 

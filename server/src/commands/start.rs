@@ -169,7 +169,7 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
     Service {
         door: RestDoor::new(Arc::clone(engine), rest_options),
         engine: Arc::clone(engine),
-        metrics: Metrics::default(),
+        metrics: Metrics::new(),
         tls,
         plain_from_everywhere: settings.plain_http == PlainHttp::Always,
         timeouts: settings.timeouts,

@@ -275,7 +275,10 @@ impl Engine {
     }
 
     pub(super) fn memory_use(&self) -> StoreMemory {
-        StoreMemory { memtable_bytes: self.bytes_in_memtables(), blocks_bytes: self.database.cache_size() }
+        StoreMemory {
+            memtable_bytes: self.bytes_in_memtables(),
+            blocks_bytes: self.database.cache_size() + self.pinned_bytes(),
+        }
     }
 
     /// Bytes that the engine has yet to write on behalf of what is committed: memtables into tables, and the largest
@@ -284,6 +287,14 @@ impl Engine {
         let memtables = self.bytes_in_memtables();
         let largest = self.keyspaces().map(|keyspace| keyspace.disk_space()).max().unwrap_or(0);
         memtables + (largest + memtables).min(MERGE_BYTES_MAX)
+    }
+
+    /// Bytes of filters and indexes that tables keep in memory beside the cache.
+    fn pinned_bytes(&self) -> u64 {
+        let pinned = |keyspace: &Keyspace| {
+            keyspace.tree.pinned_filter_size() + keyspace.tree.pinned_block_index_size()
+        };
+        self.keyspaces().map(|keyspace| pinned(keyspace) as u64).sum()
     }
 
     /// Bytes of all memtables, those included that wait to be flushed.
