@@ -6,7 +6,6 @@ use crate::catalog::Catalog;
 use crate::isolation::Isolation;
 use crate::jobs::Jobs;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
-use Handle;
 use eval::QueryMemory;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
@@ -14,6 +13,7 @@ use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
 use partition::{RecordCache, commit_fault};
 use std::sync::Arc;
+use tokio::runtime::Handle;
 
 /// The spaces that a store must have to carry an engine.
 pub const STORE_SPACES: [SpaceOptions; 8] = partition::keyspace::SPACES;
