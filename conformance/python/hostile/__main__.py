@@ -8,11 +8,10 @@ import sys
 import tempfile
 import time
 
-from hostile import attacks
-from hostile.attacks import CONTAINER, Attack
+from hostile import attacks, memory
+from hostile.attacks import Attack
 from hostile.bystander import Bystander
 from support.server import Server
-from support.wire import Wire
 
 CORES = os.cpu_count() or 1
 CLIENTS = 4 * CORES
@@ -50,17 +49,10 @@ class Test:
             self.calibrate()
             for name, attack in self.attacks():
                 self.beside(name, attack)
-            # Attacks under a bound on the memory of the server belong here.
             self.stop_under_all()
 
     def fill(self):
-        with Wire(self.server.port) as wire:
-            wire.send("POST", "/dbs", {"id": "db"})
-            definition = {"id": "c", "partitionKey": {"paths": ["/pk"], "version": 2}}
-            # The large values are not what is tested here, and to index them takes its time.
-            definition["indexingPolicy"] = {"excludedPaths": [{"path": "/x/*"}, {"path": "/t/*"}]}
-            wire.send("POST", "/dbs/db/colls", definition)
-            answers = [wire.item("POST", CONTAINER, ["a"], body=item).status for item in attacks.items()]
+        answers = attacks.fill(self.server.port)
         self.check("the items are made", set(answers) == {201}, answers)
 
     def calibrate(self):
@@ -146,6 +138,8 @@ def main():
         test = Test(folder)
         try:
             test.run()
+            memory.check_counts(test, folder)
+            memory.attack_in_little_memory(test, folder, f"perihelion-hostile-{os.getpid()}")
         except Exception as error:
             test.check("the story goes to its end", False, f"{error!r}\n{test.server.errors()}")
         finally:

@@ -11,7 +11,7 @@ import h2.config
 import h2.connection
 import h2.settings
 
-from support.wire import headers_for
+from support.wire import Wire, headers_for
 
 CONTAINER = "/dbs/db/colls/c"
 LARGE_BYTES = 1_800_000
@@ -63,6 +63,21 @@ def candidates():
 
 def groups():
     return "SELECT a, b, COUNT(1) AS n FROM c JOIN a IN c.x JOIN b IN c.x WHERE c.id = 'groups' GROUP BY a, b"
+
+
+def arrays():
+    return f"SELECT VALUE ARRAY(SELECT VALUE [a, b, d] FROM a IN c.x JOIN b IN c.x JOIN d IN c.x) FROM c WHERE c.id = 'wide'"
+
+
+def fill(port):
+    """Makes the container and the items; answers the statuses of the items."""
+    with Wire(port) as wire:
+        wire.send("POST", "/dbs", {"id": "db"})
+        definition = {"id": "c", "partitionKey": {"paths": ["/pk"], "version": 2}}
+        # The large values are not what is tested here, and to index them takes its time.
+        definition["indexingPolicy"] = {"excludedPaths": [{"path": "/x/*"}, {"path": "/t/*"}]}
+        wire.send("POST", "/dbs/db/colls", definition)
+        return [wire.item("POST", CONTAINER, ["a"], body=item).status for item in items()]
 
 
 QUERIES = {
@@ -126,11 +141,11 @@ def _answer(connection):
         head += more
     head, rest = head.split(b"\r\n\r\n", 1)
     length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
-    while len(rest) < length:
+    length -= len(rest)
+    while length > 0:
         more = connection.recv(1 << 20)
         if not more:
             raise ConnectionError("the server hung up")
-        rest = rest[len(rest):]
         length -= len(more)
     return int(head.split()[1])
 

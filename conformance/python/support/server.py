@@ -32,8 +32,10 @@ def run(*arguments, env=None, timeout=READY_SECONDS_MAX):
 class Server:
     """One server and its data folder. The port is chosen at the first start and kept at later ones."""
 
-    def __init__(self, data, *flags, mode="dev"):
+    def __init__(self, data, *flags, mode="dev", group=None):
+        """`group` is the folder of a control group that the server is started in."""
         self.mode = mode
+        self.group = group
         self.data = str(data)
         self.flags = list(flags)
         self.port = 0
@@ -44,6 +46,9 @@ class Server:
         """Starts and waits for the ready line; answers how many seconds that took."""
         begun = time.monotonic()
         command = [program(), self.mode, "--data", self.data, "--nosql", f"127.0.0.1:{self.port}", *self.flags]
+        if self.group:
+            # A shell enters the group and becomes the server, which so finds its bound when it starts.
+            command = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.group), *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         lines = queue.Queue()
         threading.Thread(target=_read_lines, args=(self.process.stdout, lines), daemon=True).start()
