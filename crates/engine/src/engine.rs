@@ -198,8 +198,11 @@ impl Engine {
     /// What everything that grows with load takes now.
     pub fn memory_use(&self) -> MemoryUse {
         let store = self.store.memory_use();
+        let records = self.record_cache.memory_bytes();
+        // A document that was written lately is in the cache and in a memtable, but in memory once.
+        let shared = store.memtable_bytes_largest.min(records);
         MemoryUse {
-            records: self.record_cache.memory_bytes(),
+            records: records - shared,
             blocks: store.blocks_bytes,
             index_blocks: self.index_memory.block_bytes(),
             memtables: store.memtable_bytes,

@@ -103,6 +103,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
 pub struct StoreMemory {
     /// Rows that are not in tables yet.
     pub memtable_bytes: u64,
+    /// Of these, the rows of the space that has most of them.
+    pub memtable_bytes_largest: u64,
     /// Blocks that were read lately.
     pub blocks_bytes: u64,
 }

@@ -63,6 +63,12 @@ struct Workers {
     timeout: Duration,
 }
 
+/// What a row takes in a memtable beside its bytes: the node that links it, and the allocator's rounding.
+const MEMTABLE_OVERHEAD_PERCENT: u64 = 30;
+
+/// What a cached block takes beside its bytes: blocks are a little larger than a power of two, and rounded up.
+const BLOCK_OVERHEAD_PERCENT: u64 = 20;
+
 /// An open database.
 pub(super) struct Engine {
     spaces: Vec<EngineSpace>,
@@ -275,9 +281,12 @@ impl Engine {
     }
 
     pub(super) fn memory_use(&self) -> StoreMemory {
+        let sizes = self.keyspaces().map(|keyspace| keyspace.tree.active_memtable().size());
         StoreMemory {
-            memtable_bytes: self.bytes_in_memtables(),
-            blocks_bytes: self.database.cache_size() + self.pinned_bytes(),
+            memtable_bytes: with_overhead(self.bytes_in_memtables(), MEMTABLE_OVERHEAD_PERCENT),
+            memtable_bytes_largest: sizes.max().unwrap_or(0),
+            blocks_bytes: with_overhead(self.database.cache_size(), BLOCK_OVERHEAD_PERCENT)
+                + self.pinned_bytes(),
         }
     }
 
@@ -437,6 +446,11 @@ impl Engine {
     fn check_workers(&self) -> Result<(), Cause> {
         self.database.persist(PersistMode::Buffer).map_err(Cause::new)
     }
+}
+
+/// Bytes that the engine counts, with what it does not count.
+fn with_overhead(bytes: u64, percent: u64) -> u64 {
+    bytes + bytes * percent / 100
 }
 
 impl EngineSpace {
