@@ -61,10 +61,7 @@ async fn bind(address: SocketAddr, door: &'static str) -> Result<TcpListener, Fa
         address: address.to_string(),
         door,
         hint: if cause.kind() == std::io::ErrorKind::AddrInUse {
-            format!(
-                "another program uses this port; choose another with --{door} {}:0 or --{door} off",
-                address.ip()
-            )
+            format!("another program uses this port; choose another with --{door} {}:0", address.ip())
         } else {
             format!("choose another address with --{door} ADDR")
         },

@@ -78,7 +78,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "BYTES|auto",
         "auto",
         "Memory for caches, memtables, index segments, queries, answers and request bodies together; `auto` is a \
-         quarter of what this process may use",
+         quarter of what this process may use. The program itself takes some 50 MB besides",
     ),
     define(
         "cache-bytes",
@@ -101,7 +101,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     define(
         "query-timeout-ms",
         "MS",
-        "60000",
+        "30000",
         "How long a page of a query may take that cannot be given in part; others end after five seconds",
     ),
     define(

@@ -493,7 +493,9 @@ pub enum LimitFault {
         what: &'static str,
     },
     /// The partition's queue is full, or the caller has too many queries under way: try again soon.
-    #[error("Request rate is large. More Request Units may be needed, so no changes were made.")]
+    #[error(
+        "Request rate is large. Too much is under way for this caller, so no changes were made; try again later."
+    )]
     Busy {
         /// When to try again.
         retry_after_ms: u64,

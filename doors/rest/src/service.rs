@@ -22,7 +22,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Request, Response, Version};
 use hyper::body::Body;
-use model::{Fault, LimitFault};
+use model::{Fault, LimitFault, StorageFault};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -182,7 +182,12 @@ fn check_size(parts: &Parts) -> Result<(), LimitFault> {
 fn log(fault: &Fault, activity: &ActivityId) {
     match fault {
         Fault::Internal(_) => tracing::error!(activity = activity.as_str(), %fault, "request failed"),
-        Fault::Storage(_) => {
+        Fault::Storage(StorageFault::Damaged { .. }) => {
+            tracing::error!(activity = activity.as_str(), %fault, "data_damaged: stop the server and run verify")
+        }
+        Fault::Storage(
+            StorageFault::Full { .. } | StorageFault::Unavailable { .. } | StorageFault::Uncertain { .. },
+        ) => {
             tracing::warn!(activity = activity.as_str(), %fault, "storage refused a request")
         }
         Fault::Request(_)

@@ -37,7 +37,9 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
 fn show(repair: &Repair) {
     let Repair { cuts, readable_commits, is_torn } = repair;
     if cuts.is_empty() {
-        println!("the journals are sound, nothing was changed");
+        println!(
+            "the journals are sound, nothing was changed; check the other files with `perihelion verify`"
+        );
         return;
     }
     for JournalCut { path, position, cut_bytes, saved } in cuts {
@@ -49,7 +51,8 @@ fn show(repair: &Repair) {
     );
     if *is_torn {
         println!(
-            "none of them was synced: this is what a loss of power leaves, and a server would have cut it too"
+            "nothing readable follows: either a loss of power interrupted a write, which a server cuts by itself, or \
+             the file was shortened, and then acknowledged commits are lost"
         );
     } else {
         println!("some of them were acknowledged as durable; check the rest with `perihelion verify`");

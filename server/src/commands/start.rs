@@ -69,7 +69,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Failure> {
     let address = nosql_address(mode, &settings)?;
-    tracing::info!(event = "memory_shared", total = %settings.memory_total, shares = ?settings.shares);
+    tracing::info!(total = %settings.memory_total, "memory_shared");
     let ambient = Arc::new(SystemAmbient::new());
     let bound = Bound::at(mode, address, settings.nosql_is_default).await?;
     let store = open_store(&settings)?;
@@ -139,7 +139,7 @@ async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {
 /// Where to listen, if the mode allows it.
 fn nosql_address(mode: Mode, settings: &Settings) -> Result<SocketAddr, Failure> {
     let Door::At(address) = settings.nosql else {
-        return Err(Failure::Configuration("all doors are off: nothing to serve".to_owned()));
+        return Err(Failure::Configuration("no API is switched on: nothing to serve".to_owned()));
     };
     match mode {
         Mode::Dev if !address.ip().is_loopback() => Err(Failure::Configuration(format!(
@@ -245,7 +245,9 @@ pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
 pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
     let data = settings.data.display();
     let hint = match fault {
-        OpenFault::Locked { .. } => "another server is using it; choose another with --data DIR".to_owned(),
+        OpenFault::Locked { .. } => {
+            "another server is using it; stop it, or choose another folder with --data DIR".to_owned()
+        }
         OpenFault::Damaged { .. } => format!(
             "{}; restore it from a backup, or go on without the commits from there on: \
              perihelion repair --data \"{data}\"",

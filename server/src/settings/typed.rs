@@ -94,8 +94,13 @@ impl Settings {
             parsed::<Door>(raw, name)?;
         }
         one_of(raw, "throughput", &[("measure", ()), ("enforce", ())])?;
-        parsed::<u64>(raw, "partition-max-bytes")?;
+        whole(raw, "partition-max-bytes")?;
         let memory_total = memory_total(raw)?;
+        let cache_bytes = cache_bytes(raw)?;
+        if cache_bytes.is_some_and(|bytes| bytes > memory_total.bytes()) {
+            let total = memory_total.bytes();
+            return Err(bad(raw, "cache-bytes", &format!("it is part of memory-bytes, which is {total}")));
+        }
         Ok(Settings {
             data: PathBuf::from(text(raw, "data")),
             memory: parsed(raw, "memory")?,
@@ -115,10 +120,10 @@ impl Settings {
                 &[("sync", Durability::Sync), ("buffered", Durability::Buffered)],
             )?,
             partition_max_throughput: positive(raw, "partition-max-throughput")?,
-            shares: memory_total.shares(cache_bytes(raw)?),
+            shares: memory_total.shares(cache_bytes),
             memory_total,
             free_space_reserve_bytes: match optional(raw, "free-space-reserve-bytes") {
-                Some(_) => Some(parsed(raw, "free-space-reserve-bytes")?),
+                Some(_) => Some(whole(raw, "free-space-reserve-bytes")?),
                 None => None,
             },
             cors: optional(raw, "cors")
@@ -190,9 +195,9 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(raw: &RawSettings, name: &str) -> 
 pub(super) fn memory_total(raw: &RawSettings) -> Result<MemoryTotal, Failure> {
     match text(raw, "memory-bytes") {
         "auto" => Ok(MemoryTotal::auto()),
-        _ => match parsed(raw, "memory-bytes")? {
+        _ => match whole(raw, "memory-bytes")? {
             bytes if bytes < MEMORY_BYTES_MIN => {
-                Err(bad(raw, "memory-bytes", &format!("it must be at least {MEMORY_BYTES_MIN}")))
+                Err(bad(raw, "memory-bytes", &format!("it must be at least {MEMORY_BYTES_MIN} (64 MiB)")))
             }
             bytes => Ok(MemoryTotal::Set(bytes)),
         },
@@ -203,7 +208,7 @@ pub(super) fn memory_total(raw: &RawSettings) -> Result<MemoryTotal, Failure> {
 fn cache_bytes(raw: &RawSettings) -> Result<Option<u64>, Failure> {
     match text(raw, "cache-bytes") {
         "auto" => Ok(None),
-        _ => parsed(raw, "cache-bytes").map(Some),
+        _ => whole(raw, "cache-bytes").map(Some),
     }
 }
 
@@ -222,8 +227,14 @@ fn query_threads(raw: &RawSettings) -> Result<usize, Failure> {
     }
 }
 
+/// A number without a unit.
+fn whole(raw: &RawSettings, name: &str) -> Result<u64, Failure> {
+    let number = text(raw, name).parse();
+    number.map_err(|_| bad(raw, name, "it must be a whole number without a unit"))
+}
+
 fn positive(raw: &RawSettings, name: &str) -> Result<u64, Failure> {
-    match parsed(raw, name)? {
+    match whole(raw, name)? {
         0 => Err(bad(raw, name, "it must be at least 1")),
         number => Ok(number),
     }
