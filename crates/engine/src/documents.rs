@@ -15,7 +15,7 @@ const DELETE_AT_A_TIME: usize = 100;
 const DELETE_BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
 /// Bulk operations of one request that are under way at the same time.
 const BULK_IN_PARALLEL_MAX: usize = 100;
-/// Those of them that may bring back a large document, whatever the size of the request.
+/// Those of them that may bring back a large document, as long as no size is known.
 const BULK_LARGE_IN_PARALLEL_MAX: usize = 8;
 
 /// Which document is meant.
@@ -152,10 +152,12 @@ impl Engine {
         let mut results = Vec::with_capacity(operations.len());
         let mut waiting = operations.into_iter().peekable();
         let mut bytes = 0;
+        // Small documents are brought back many at a time, large ones few.
+        let mut large_max = BULK_LARGE_IN_PARALLEL_MAX;
         while waiting.peek().is_some() {
             let mut group = Vec::new();
             let mut large = 0;
-            while group.len() < BULK_IN_PARALLEL_MAX && large < BULK_LARGE_IN_PARALLEL_MAX {
+            while group.len() < BULK_IN_PARALLEL_MAX && large < large_max {
                 let Some((pass, keyed)) = waiting.next() else { break };
                 let may_be_large = brings_back_more(&keyed.operation, returned);
                 large += usize::from(may_be_large);
@@ -163,8 +165,11 @@ impl Engine {
                 group.push(self.bulk_step(pass, keyed, is_begun.then_some(()).ok_or(bytes)));
             }
             let group = join_all(group).await;
-            let done = group.iter().flatten();
-            bytes += done.map(|receipt| returned.bytes(&receipt.outcome)).sum::<usize>();
+            let sizes = group.iter().flatten().map(|receipt| returned.bytes(&receipt.outcome));
+            let largest = sizes.clone().max().unwrap_or(0).max(1);
+            bytes += sizes.sum::<usize>();
+            let room = BATCH_ANSWER_BYTES_MAX.saturating_sub(bytes);
+            large_max = (room / largest).clamp(1, BULK_IN_PARALLEL_MAX);
             results.extend(group);
         }
         results

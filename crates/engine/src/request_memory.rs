@@ -258,7 +258,7 @@ impl Pool {
 
     /// Takes bytes if they fit and nobody was here before.
     fn try_take(&self, bytes: usize) -> bool {
-        let may_overtake = bytes <= SMALL_BYTES || self.waiting.load(Ordering::Relaxed) == 0;
+        let may_overtake = bytes <= SMALL_BYTES || self.waiting.load(Ordering::SeqCst) == 0;
         may_overtake && self.take_if_fits(bytes)
     }
 
@@ -269,11 +269,11 @@ impl Pool {
             let sum = used.saturating_add(bytes);
             (sum <= self.bytes_max - kept || used == 0).then_some(sum)
         };
-        self.bytes_used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok()
+        self.bytes_used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits).is_ok()
     }
 
     fn take_anyway(&self, bytes: usize) {
-        self.bytes_used.fetch_add(bytes, Ordering::AcqRel);
+        self.bytes_used.fetch_add(bytes, Ordering::SeqCst);
     }
 
     async fn take(&self, bytes: usize) {
@@ -290,8 +290,8 @@ impl Pool {
 
     fn give_back(&self, bytes: usize) {
         if bytes > 0 {
-            self.bytes_used.fetch_sub(bytes, Ordering::AcqRel);
-            if self.waiting.load(Ordering::Acquire) > 0 {
+            self.bytes_used.fetch_sub(bytes, Ordering::SeqCst);
+            if self.waiting.load(Ordering::SeqCst) > 0 {
                 self.freed.notify_one();
             }
         }
@@ -303,14 +303,14 @@ struct InLine<'a>(&'a AtomicUsize);
 
 impl InLine<'_> {
     fn new(waiting: &AtomicUsize) -> InLine<'_> {
-        waiting.fetch_add(1, Ordering::AcqRel);
+        waiting.fetch_add(1, Ordering::SeqCst);
         InLine(waiting)
     }
 }
 
 impl Drop for InLine<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

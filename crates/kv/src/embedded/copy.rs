@@ -87,7 +87,7 @@ impl StoreCopy {
             fs::create_dir_all(self.path.join(folder))?;
         }
         for file in files {
-            let (from, to) = (original.join(file), self.path.join(file));
+            let (from, to) = (original.join(file).canonicalize()?, self.path.join(file));
             if is_journal(file) {
                 copy_sparse(&from, &to)?;
             } else if !inspect::is_immutable(file) || fs::hard_link(&from, &to).is_err() {
@@ -143,7 +143,8 @@ fn walk(store: &Path, is_wanted: impl Fn(fs::FileType) -> bool) -> io::Result<Ve
     while let Some(folder) = waiting.pop() {
         for entry in fs::read_dir(store.join(&folder))? {
             let entry = entry?;
-            let (path, kind) = (folder.join(entry.file_name()), entry.file_type()?);
+            // What a link leads to belongs to the store like everything else.
+            let (path, kind) = (folder.join(entry.file_name()), fs::metadata(entry.path())?.file_type());
             if is_wanted(kind) {
                 found.push(path.clone());
             }
@@ -153,4 +154,23 @@ fn walk(store: &Path, is_wanted: impl Fn(fs::FileType) -> bool) -> io::Result<Ve
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_folders_behind_links_belong_to_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, elsewhere) = (folder.path().join("store"), folder.path().join("elsewhere"));
+        fs::create_dir_all(elsewhere.join("tables")).unwrap();
+        fs::create_dir(&store).unwrap();
+        fs::write(elsewhere.join("tables/1"), "one").unwrap();
+        std::os::unix::fs::symlink(elsewhere.join("tables"), store.join("tables")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.join("tables/1"), store.join("2")).unwrap();
+        let mut found = list(&store).unwrap();
+        found.sort();
+        assert_eq!(found, [PathBuf::from("2"), PathBuf::from("tables/1")]);
+    }
 }

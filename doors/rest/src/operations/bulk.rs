@@ -11,8 +11,9 @@ use crate::wire::names;
 use crate::wire::reply::Reply;
 use engine::{Action, Container, Keyed, Place, Reach, StepReceipt, WritePass};
 use http::StatusCode;
-use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal};
-use plan::{Mutation, Operation};
+use model::limits::BATCH_ANSWER_BYTES_MAX;
+use model::{Charge, EffectiveRange, Fault, LimitFault, MissingFault, PartitionKey, PartitionOrdinal};
+use plan::{Mutation, Operation, Outcome};
 
 /// A step that can be carried out, with leave for it alone.
 type Prepared<'a> = (WritePass<'a>, Keyed);
@@ -113,12 +114,31 @@ fn answer(
     let mut done = done.into_iter();
     let mut charge = Charge::NONE;
     let mut status = StatusCode::OK;
+    let mut bytes = 0;
     for (step, fault) in steps.iter().zip(refused) {
         let result = fault.map_or_else(|| done.next(), |fault| Some(Err(fault)));
         match result {
             Some(Ok(receipt)) => {
                 charge += receipt.charge;
-                writer.done(&receipt, minimal || step.prefers_minimal());
+                let minimal = minimal || step.prefers_minimal();
+                bytes += steps::returned(minimal).bytes(&receipt.outcome);
+                let fits = bytes <= BATCH_ANSWER_BYTES_MAX;
+                match &receipt.outcome {
+                    // Steps go on side by side, so that some are done before the bound is met.
+                    Outcome::Read(_) if !fits => {
+                        status = StatusCode::MULTI_STATUS;
+                        writer.refused(
+                            &LimitFault::AnswerBytes { bytes, limit: BATCH_ANSWER_BYTES_MAX }.into(),
+                        );
+                    }
+                    // What was written comes back without its content then.
+                    Outcome::Read(_)
+                    | Outcome::Created(_)
+                    | Outcome::Replaced(_)
+                    | Outcome::Deleted
+                    | Outcome::NotModified(_)
+                    | Outcome::Nothing => writer.done(&receipt, minimal || !fits),
+                }
             }
             Some(Err(fault)) => {
                 charge += Charge::MINIMUM;

@@ -7,11 +7,10 @@ use crate::faults::Refusal;
 use crate::route::{ContainerPath, Operation};
 use crate::wire::{headers, names};
 use engine::Action;
-use model::RequestFault;
 
 /// Refuses a caller who may not send a body to this address at all.
 pub(crate) fn check_sender(call: &Call<'_>, operation: Operation<'_>) -> Result<(), Refusal> {
-    let Some((container, action)) = needed(call, operation)? else {
+    let Some((container, action)) = needed(call, operation) else {
         return Ok(());
     };
     let container = container.map(|path| call.owner(path, action)).transpose()?;
@@ -20,14 +19,12 @@ pub(crate) fn check_sender(call: &Call<'_>, operation: Operation<'_>) -> Result<
 }
 
 /// The container that a body is for and the right that it takes; `None` where bodies mean nothing.
-fn needed<'a>(
-    call: &Call<'_>,
-    operation: Operation<'a>,
-) -> Result<Option<(Option<ContainerPath<'a>>, Action)>, RequestFault> {
-    let is_query = headers::is_query(call.headers())?;
+fn needed<'a>(call: &Call<'_>, operation: Operation<'a>) -> Option<(Option<ContainerPath<'a>>, Action)> {
+    // What is wrong with a header is for the operation to say.
+    let is_query = headers::is_query(call.headers()).unwrap_or(false);
     let resources = |read: Action, change: Action| Some((None, if is_query { read } else { change }));
-    Ok(match operation {
-        Operation::PostDocuments(path) => Some((Some(path), posted(call, is_query)?)),
+    match operation {
+        Operation::PostDocuments(path) => posted(call, is_query).map(|action| (Some(path), action)),
         Operation::ReplaceDocument(path) | Operation::PatchDocument(path) => {
             Some((Some(path.container), Action::ReplaceDocument))
         }
@@ -76,20 +73,17 @@ fn needed<'a>(
         | Operation::DeleteConflict(_)
         | Operation::ListEncryptionKeys(_)
         | Operation::ReadEncryptionKey(_) => None,
-    })
+    }
 }
 
-/// The right that a body posted to the items of a container takes. The steps of a batch are in its body, so that only
-/// the right to read, which every credential for the container has, can be asked for here.
-fn posted(call: &Call<'_>, is_query: bool) -> Result<Action, RequestFault> {
-    let headers = call.headers();
-    Ok(if is_query || headers::flag(headers, &names::IS_QUERY_PLAN)? {
-        Action::QueryDocuments
-    } else if headers::flag(headers, &names::IS_BATCH)? {
-        Action::ReadDocument
-    } else if headers::flag(headers, &names::IS_UPSERT)? {
-        Action::UpsertDocument
-    } else {
-        Action::CreateDocument
-    })
+/// The right that a body posted to the items of a container takes; `None` for a batch, whose steps say it.
+fn posted(call: &Call<'_>, is_query: bool) -> Option<Action> {
+    let is = |name| headers::flag(call.headers(), name).unwrap_or(false);
+    if is_query || is(&names::IS_QUERY_PLAN) {
+        return Some(Action::QueryDocuments);
+    }
+    if is(&names::IS_BATCH) {
+        return None;
+    }
+    Some(if is(&names::IS_UPSERT) { Action::UpsertDocument } else { Action::CreateDocument })
 }

@@ -11,6 +11,9 @@ use std::task::{Context, Poll};
 /// a client that does not read makes it keep no more than this.
 const PIECE_BYTES_MAX: usize = 64 * 1024;
 
+/// Bytes that a body may have allocated and not used.
+const SLACK_BYTES_MAX: usize = 64 * 1024;
+
 /// A body that is whole and sent piece by piece.
 #[derive(Debug, Default)]
 pub struct AnswerBody {
@@ -59,7 +62,10 @@ impl Body for AnswerBody {
 }
 
 /// Bytes whose memory is reserved as long as anybody holds a part of them.
-pub(crate) fn reserved(bytes: Vec<u8>, mut reservation: Reservation) -> Bytes {
+pub(crate) fn reserved(mut bytes: Vec<u8>, mut reservation: Reservation) -> Bytes {
+    if bytes.capacity() > bytes.len() + SLACK_BYTES_MAX {
+        bytes.shrink_to_fit();
+    }
     reservation.settle(bytes.capacity());
     Bytes::from_owner(Reserved { bytes, _reservation: reservation })
 }

@@ -42,13 +42,14 @@ enum Text {
 
 impl Text {
     /// What cannot stand in a header becomes empty, which says as much as none; ours always can.
-    fn value(self, bytes: &Bytes) -> HeaderValue {
+    fn value(self, texts: &Bytes, body_length: usize) -> HeaderValue {
         let empty = || HeaderValue::from_static("");
         match self {
             Text::Fixed(text) => HeaderValue::from_static(text),
             Text::Shared(text) => HeaderValue::from_maybe_shared(text).unwrap_or_else(|_| empty()),
             Text::Written(range) => {
-                HeaderValue::from_maybe_shared(bytes.slice(range)).unwrap_or_else(|_| empty())
+                let text = texts.slice(range.start - body_length..range.end - body_length);
+                HeaderValue::from_maybe_shared(text).unwrap_or_else(|_| empty())
             }
         }
     }
@@ -171,13 +172,16 @@ impl Reply {
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
             self.number(&names::CONTENT_LENGTH, self.body_length);
         }
-        let bytes = match self.reservation {
+        // Texts of headers live on in the tables of an HTTP/2 connection, so they must not keep the body with them.
+        let texts = Bytes::copy_from_slice(&self.bytes[self.body_length..]);
+        self.bytes.truncate(self.body_length);
+        let body = match self.reservation {
             Some(reservation) => reserved(self.bytes, reservation),
             None => Bytes::from(self.bytes),
         };
-        let mut response = Response::new(AnswerBody::new(bytes.slice(..self.body_length)));
+        let mut response = Response::new(AnswerBody::new(body));
         *response.status_mut() = self.status;
-        *response.headers_mut() = header_map::of(self.headers, |text| text.value(&bytes));
+        *response.headers_mut() = header_map::of(self.headers, |text| text.value(&texts, self.body_length));
         response
     }
 }

@@ -181,10 +181,23 @@ async fn steps_of_a_bulk_beyond_the_answer_are_not_begun() {
         "resourceBody": { "operations": [{ "op": "incr", "path": "/n", "value": 1 }] } });
     let create = json!({ "operationType": "Create", "resourceBody": { "id": "new", "pk": "a" }, "partitionKey": "[\"a\"]" });
     let answer = client.send(bulk("0", json!([vec![step; 20], vec![create]].concat()))).await;
+    assert!(answer.body.len() < 5 << 20, "{} bytes", answer.body.len());
     let statuses = statuses(&answer);
     let done = statuses.iter().filter(|status| **status == 200).count();
     assert_eq!(statuses.iter().filter(|status| **status == 413).count(), 20 - done, "{statuses:?}");
     assert!(done < 20 && statuses[20] == 201, "{statuses:?}");
     let read = client.send(Call::get("/dbs/d/colls/c/docs/large0").key(&json!(["a"]))).await;
     assert_eq!(read.json()["n"], done, "what was refused did not happen");
+}
+
+#[tokio::test]
+async fn a_bulk_of_reads_brings_back_as_much_as_an_answer_holds() {
+    let client = Client::with_container().await;
+    put_large(&client, 12).await;
+    let mut steps = reads(12);
+    steps.iter_mut().for_each(|step| step["partitionKey"] = json!("[\"a\"]"));
+    let answer = client.send(bulk("0", json!(steps))).await;
+    assert!(answer.body.len() < 5 << 20, "{} bytes", answer.body.len());
+    assert_eq!(answer.status, StatusCode::MULTI_STATUS);
+    assert_eq!(statuses(&answer), [vec![200; 3], vec![413; 9]].concat());
 }

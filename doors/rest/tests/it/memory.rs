@@ -81,11 +81,45 @@ async fn answers_that_nobody_takes_keep_others_out_and_no_memory_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn headers_that_live_on_do_not_keep_the_body() {
+    let (client, engine) = small().await;
+    let answer = client.answered(read_large(), by(None)).await;
+    let (parts, body) = answer.into_parts();
+    drop(body);
+    assert_eq!(engine.request_memory().reserved_bytes(MemoryKind::Answer), 0);
+    assert!(parts.headers.contains_key("x-ms-activity-id"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_answers_pass_large_ones_that_wait() {
+    let (client, _engine) = small().await;
+    client.put_item("little", "a").await;
+    let mut untaken = Vec::new();
+    for _ in 0..20 {
+        let answer = client.answered(read_large(), by(None)).await;
+        untaken.extend((answer.status() == StatusCode::OK).then_some(answer));
+    }
+    let waiting = client.answered(read_large(), by(None));
+    let little = async {
+        tokio::task::yield_now().await;
+        let read = Call::get("/dbs/d/colls/c/docs/little").key(&json!(["a"]));
+        let query = json!({ "query": "SELECT VALUE 1 FROM c WHERE c.id = 'little'" });
+        let query =
+            Call::post(DOCS).key(&json!(["a"])).header("x-ms-documentdb-isquery", "true").json(&query);
+        let query = query.header("content-type", "application/query+json");
+        (client.send(read).await.status, client.send(query).await.status)
+    };
+    let (refused, answered) = tokio::join!(waiting, little);
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(answered, (StatusCode::OK, StatusCode::OK));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_waiting_request_is_answered_when_there_is_room() {
     let (client, engine) = small().await;
     let connection = engine.request_memory().connection();
     let mut untaken = Vec::new();
-    for _ in 0..6 {
+    for _ in 0..5 {
         let answer = client.answered(read_large(), by(Some(&connection))).await;
         assert_eq!(answer.status(), StatusCode::OK);
         untaken.push(answer);

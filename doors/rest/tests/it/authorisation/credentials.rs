@@ -105,9 +105,14 @@ fn url(bytes: &[u8]) -> String {
 fn identity(point: &[u8]) -> Identity {
     let key =
         json!({ "kty": "EC", "kid": "1", "crv": "P-256", "x": url(&point[1..33]), "y": url(&point[33..]) });
-    let action = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/read";
-    let item_reader = RoleDefinition { name: "item reader".to_owned(), actions: vec![action.to_owned()] };
-    let assignments = ASSIGNMENTS.map(|(principal, role, scope)| RoleAssignment {
+    let role = |name: &str, action: &str| {
+        let action = format!("Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/{action}");
+        RoleDefinition { name: name.to_owned(), actions: vec![action] }
+    };
+    let roles = vec![role("item reader", "read"), role("item creator", "create")];
+    let creator = ("item creator of all", "item creator", "/");
+    let assignments = ASSIGNMENTS.into_iter().chain([creator]);
+    let assignments = assignments.map(|(principal, role, scope)| RoleAssignment {
         assignee: Assignee::Principal(principal.to_owned()),
         role: role.to_owned(),
         scope: scope.to_owned(),
@@ -118,7 +123,7 @@ fn identity(point: &[u8]) -> Identity {
         algorithms: vec!["ES256".to_owned()],
         key_set: json!({ "keys": [key] }).to_string().into_bytes(),
         leeway_seconds: 0,
-        roles: RoleTable::new(vec![item_reader], assignments.to_vec()).unwrap(),
+        roles: RoleTable::new(roles, assignments.collect()).unwrap(),
     };
     Identity::new(options).unwrap()
 }

@@ -345,3 +345,50 @@ async fn verbs_and_paths_outside_of_the_table_are_refused_before_anything_is_loo
         assert!(matches!(answer.status.as_u16(), 404 | 405), "{verb} {path}: {answer:?}");
     }
 }
+
+/// A body that comes after its headers.
+struct Late(Option<bytes::Bytes>, bool);
+
+impl hyper::body::Body for Late {
+    type Data = bytes::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<bytes::Bytes>, Self::Error>>> {
+        if !std::mem::replace(&mut self.1, true) {
+            context.waker().wake_by_ref();
+            return std::task::Poll::Pending;
+        }
+        std::task::Poll::Ready(self.0.take().map(|bytes| Ok(hyper::body::Frame::data(bytes))))
+    }
+}
+
+#[tokio::test]
+async fn a_late_body_changes_no_right() {
+    let account = Account::new().await;
+    let client = &account.client;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    client.create("/dbs/d/colls", crate::client::container("c")).await;
+    let steps = json!([{ "operationType": "Create", "resourceBody": { "id": "1", "pk": "a" }, "partitionKey": "[\"a\"]" }]);
+    for atomic in ["true", "false"] {
+        for caller in ["item creator of all", "item reader of all", "nobody"] {
+            let call = Call::post("/dbs/d/colls/c/docs").key(&json!(["a"]));
+            let call = call
+                .header("x-ms-cosmos-is-batch-request", "true")
+                .header("x-ms-cosmos-batch-atomic", atomic);
+            let call = account.shown(call, Shown::Token(caller, 60));
+            let at_once = client.send(call.clone().json(&steps)).await;
+            let late = client.send_body(call, Late(Some(steps.to_string().into()), false)).await;
+            // The item is there the second time.
+            let (first, second) = (at_once.json(), late.json());
+            let status = |answer: &serde_json::Value| answer[0]["statusCode"].as_u64();
+            assert_eq!(at_once.status.is_client_error(), late.status.is_client_error(), "{caller}: {second}");
+            if caller == "item creator of all" {
+                let seen = if atomic == "true" { 201 } else { 409 };
+                assert_eq!((status(&first), status(&second)), (Some(seen), Some(409)), "{first} {second}");
+            }
+        }
+    }
+}
