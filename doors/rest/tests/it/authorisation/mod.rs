@@ -370,7 +370,7 @@ async fn a_late_body_changes_no_right() {
     let account = Account::new().await;
     let client = &account.client;
     client.create("/dbs", json!({ "id": "d" })).await;
-    client.create("/dbs/d/colls", crate::client::container("c")).await;
+    client.create("/dbs/d/colls", container("c")).await;
     let steps = json!([{ "operationType": "Create", "resourceBody": { "id": "1", "pk": "a" }, "partitionKey": "[\"a\"]" }]);
     for atomic in ["true", "false"] {
         for caller in ["item creator of all", "item reader of all", "nobody"] {
