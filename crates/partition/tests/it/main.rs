@@ -81,7 +81,7 @@ impl Fixture {
 
     async fn try_run(&self, key: &LogicalKey, mutations: Vec<Mutation>) -> Result<Lsn, StepFault> {
         let operations = mutations.into_iter().map(Operation::Write).collect();
-        let transaction = Transaction { key: key.clone(), operations, returned: Returned::All };
+        let transaction = Transaction { key: key.clone(), operations, returned: Returned::Reads };
         self.partition.execute(transaction).await.map(|executed| executed.lsn)
     }
 
