@@ -25,6 +25,12 @@ pub enum EvalFault {
     /// Other queries have the memory that this one needs.
     #[error("other queries use the memory that the query needs")]
     MemoryBusy,
+    /// A regular expression that takes too long on a text of this length.
+    #[error("regular expression too slow for a text of {bytes} bytes: simplify its repetitions")]
+    PatternTooSlow {
+        /// Bytes of the text.
+        bytes: usize,
+    },
     /// A LIKE pattern with too long a stretch of wildcards.
     #[error("pattern with more than {places_max} characters between two '%'")]
     PatternTooLarge {

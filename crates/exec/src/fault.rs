@@ -22,6 +22,7 @@ pub fn query_fault(fault: EvalFault) -> Fault {
         | EvalFault::TooDeep { .. }
         | EvalFault::ValueTooLarge { .. }
         | EvalFault::PatternTooLarge { .. }
+        | EvalFault::PatternTooSlow { .. }
         | EvalFault::UserFunction { .. }
         | EvalFault::ScoreOutsideRank { .. }
         | EvalFault::RankWithoutStatistics) => QueryFault::Evaluation { reason: fault.to_string() }.into(),

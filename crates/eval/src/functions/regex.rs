@@ -3,6 +3,8 @@
 //! The engine has no back references and no look-around, and therefore takes linear time on any pattern. A pattern it
 //! refuses, one that compiles to more than [`PATTERN_SIZE_MAX`], and unknown modifiers yield undefined.
 
+mod probe;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -44,6 +46,13 @@ fn pattern(call: Call<'_>) -> Result<Option<Arc<Regex>>, EvalFault> {
 /// Bytes of a text that are compared with a pattern in a step, at worst.
 const BYTES_PER_STEP: usize = 4;
 
+/// A comparison cannot be stopped halfway. Texts up to this length take no pattern longer than some tens of
+/// milliseconds; a longer one is first gone through by an automaton that gives up when it is slow.
+const UNCHECKED_BYTES_MAX: usize = 16 << 10;
+
+/// What it takes to make that automaton ready.
+const PROBE_STEPS: usize = 20_000;
+
 /// A text and the pattern that it is compared with.
 type Comparison<'a> = (Cow<'a, str>, Arc<Regex>);
 
@@ -52,6 +61,13 @@ fn text_and_pattern(call: Call<'_>) -> Result<Option<Comparison<'_>>, EvalFault>
     let text = defined!(call.text(0));
     let pattern = defined!(pattern(call));
     call.charge(text.len() / BYTES_PER_STEP)?;
+    if text.len() > UNCHECKED_BYTES_MAX {
+        call.charge(PROBE_STEPS)?;
+        let modifiers = if call.has(2) { defined!(call.text(2)) } else { "".into() };
+        if probe::is_slow(pattern.as_str(), &modifiers, &text) {
+            return Err(EvalFault::PatternTooSlow { bytes: text.len() });
+        }
+    }
     Ok(Some((text, pattern)))
 }
 
@@ -75,7 +91,11 @@ pub(super) fn extract_all(call: Call<'_>) -> Outcome<'_> {
     let (text, pattern) = defined!(text_and_pattern(call));
     let mut found = Vec::new();
     let mut scale = Scale::default();
+    let mut end = 0;
     for one in pattern.find_iter(&text) {
+        // Here the work can be stopped.
+        call.charge((one.end() - end) / BYTES_PER_STEP + 1)?;
+        end = one.end();
         let one = Value::from(one.as_str());
         scale.add_value(one.as_ref())?;
         found.push(one);

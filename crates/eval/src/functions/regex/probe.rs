@@ -1,0 +1,83 @@
+//! Whether a pattern is slow on a text, found out in bounded time.
+//!
+//! The regular expression library is linear in the text on any pattern, but the factor can be a thousand: it goes
+//! through a text with an automaton whose states it makes as it needs them, and where they are too many it goes on
+//! with a method that looks at every place of the pattern for every byte. The automaton here has the same bounds and
+//! stops where that would begin.
+
+use regex_automata::hybrid::dfa::DFA;
+use regex_automata::nfa::thompson;
+use regex_automata::util::syntax;
+use regex_automata::{Input, MatchErrorKind};
+
+use super::PATTERN_SIZE_MAX;
+
+/// Bytes of the automaton's states, and how often it may throw them away: as in the library.
+const STATES_BYTES: usize = 2 << 20;
+const CLEARS_MAX: usize = 3;
+const BYTES_PER_STATE_MIN: usize = 10;
+
+/// Places of a pattern times bytes of a text that the slow method goes through in about a hundred milliseconds.
+const SLOW_WORK_MAX: usize = 10_000_000;
+/// The same for patterns with word boundaries, which are common: a second at worst.
+const WORDS_WORK_MAX: usize = 200_000_000;
+
+/// Whether the library would need the slow method for long.
+pub(super) fn is_slow(pattern: &str, modifiers: &str, text: &str) -> bool {
+    let has = |modifier: char| modifiers.contains(modifier);
+    let syntax = syntax::Config::new()
+        .case_insensitive(has('i'))
+        .multi_line(has('m'))
+        .dot_matches_new_line(has('s'))
+        .ignore_whitespace(has('x'));
+    let config = DFA::config()
+        .unicode_word_boundary(true)
+        .cache_capacity(STATES_BYTES)
+        .skip_cache_capacity_check(true)
+        .minimum_cache_clear_count(Some(CLEARS_MAX))
+        .minimum_bytes_per_state(Some(BYTES_PER_STATE_MIN));
+    let places = thompson::Config::new().nfa_size_limit(Some(PATTERN_SIZE_MAX));
+    let Ok(automaton) = DFA::builder().configure(config).syntax(syntax).thompson(places).build(pattern)
+    else {
+        // The library has made one of it, perhaps without this automaton.
+        return text.len().saturating_mul(pattern.len()) > SLOW_WORK_MAX;
+    };
+    let work = automaton.get_nfa().states().len().saturating_mul(text.len());
+    if work <= SLOW_WORK_MAX {
+        return false;
+    }
+    let searched = automaton.try_search_fwd(&mut automaton.create_cache(), &Input::new(text));
+    searched.is_err_and(|error| {
+        // It cannot tell words apart in texts that are not ASCII; the library uses the slow method there too.
+        let is_about_words = matches!(error.kind(), MatchErrorKind::Quit { .. });
+        !is_about_words || work > WORDS_WORK_MAX
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_patterns_that_need_many_states_are_slow() {
+        let text = "ab".repeat(400_000);
+        for pattern in ["a", "[ab]+$", "(ab)*c", "^b", "a.{3}b", "\\w+@\\w+", "ba{2,5}", "(?:abab){8}c"] {
+            assert!(!is_slow(pattern, "", &text), "{pattern}");
+        }
+        let mut state = 1_u64;
+        let random: String = (0..800_000)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                if state & 1 == 0 { 'a' } else { 'b' }
+            })
+            .collect();
+        assert!(is_slow("[ab]*a[ab]{100}c", "", &random));
+        assert!(is_slow("[AB]*A[AB]{200}C", "i", &random));
+        assert!(!is_slow("[ab]*a[ab]{100}c", "", &random[..20_000]));
+        let words = "größe und länge ".repeat(100_000);
+        assert!(!is_slow("\\bhöhe\\b", "", &words));
+        assert!(is_slow("\\b\\w{500}\\b", "", &words));
+    }
+}
