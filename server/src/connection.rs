@@ -3,6 +3,7 @@
 use crate::service::{Peer, Service};
 use crate::settings::Timeouts;
 use crate::watch::{Manner, Watch, Watched};
+use engine::ConnectionMemory;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -107,6 +108,7 @@ where
         Manner::Sequential => None,
         Manner::Multiplexed => Some(service.engine.request_memory().connection()),
     };
+    let held = memory.clone();
     let answering = service_fn(move |request: http::Request<_>| {
         let service = Arc::clone(&service);
         let (serving, memory) = (requests.begin(), memory.clone());
@@ -123,11 +125,11 @@ where
     match manner {
         Manner::Sequential => {
             let connection = http1_builder().serve_connection(io, answering);
-            watched(watcher.watch(connection), &watch, timeouts, peer).await;
+            watched(watcher.watch(connection), (&watch, held.as_deref()), timeouts, peer).await;
         }
         Manner::Multiplexed => {
             let connection = http2_builder().serve_connection(io, answering);
-            watched(watcher.watch(connection), &watch, timeouts, peer).await;
+            watched(watcher.watch(connection), (&watch, held.as_deref()), timeouts, peer).await;
         }
     }
 }
@@ -150,8 +152,12 @@ async fn after_the_others() {
 }
 
 /// Carries a connection on until it ends or its watch loses patience.
-async fn watched<C, E>(connection: C, watch: &Watch, timeouts: Timeouts, peer: Peer)
-where
+async fn watched<C, E>(
+    connection: C,
+    (watch, memory): (&Watch, Option<&ConnectionMemory>),
+    timeouts: Timeouts,
+    peer: Peer,
+) where
     C: Future<Output = Result<(), E>>,
     E: std::fmt::Display,
 {
@@ -160,7 +166,7 @@ where
         result = connection => if let Err(cause) = result {
             tracing::debug!(address = %peer.address, %cause, "connection ended");
         },
-        () = watch.expired(timeouts) => tracing::debug!(address = %peer.address, "connection was cut off for silence"),
+        () = watch.expired(timeouts, memory) => tracing::debug!(address = %peer.address, "connection was cut off for silence"),
     }
 }
 

@@ -58,12 +58,17 @@ impl Service {
         memory: Option<Arc<ConnectionMemory>>,
     ) -> Response<AnswerBody> {
         let begun = Instant::now();
-        let response = match self.own_answer(&request, peer) {
+        // Over HTTP/1.1 the connection leaves it out by itself.
+        let has_no_body = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
+        let mut response = match self.own_answer(&request, peer) {
             Some(response) => response,
             None => self.door.handle(request, ConnectionInfo { secure: peer.secure, memory }).await,
         };
         if response.status() == StatusCode::UNAUTHORIZED {
             self.hold_back(peer).await;
+        }
+        if has_no_body {
+            *response.body_mut() = AnswerBody::default();
         }
         self.metrics.answered(response.status().as_u16(), begun.elapsed());
         response

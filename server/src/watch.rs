@@ -6,6 +6,7 @@
 //! answers to our own questions), so there only the rest is bounded.
 
 use crate::settings::Timeouts;
+use engine::ConnectionMemory;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -71,13 +72,18 @@ impl Watch {
         Serving(Arc::clone(self))
     }
 
-    /// Ends when the connection has used up its patience.
-    pub(crate) async fn expired(&self, timeouts: Timeouts) {
+    /// Ends when the connection has used up its patience, or when an answer was not taken for as long as it may rest:
+    /// a client that goes on asking cannot keep answers in memory that it does not take.
+    pub(crate) async fn expired(&self, timeouts: Timeouts, memory: Option<&ConnectionMemory>) {
         let look_every = (timeouts.header.min(timeouts.idle) / 2).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX);
         let mut seen = self.changes.load(Ordering::Relaxed);
         let mut since = Instant::now();
         loop {
             tokio::time::sleep(look_every).await;
+            let untaken = memory.and_then(ConnectionMemory::untaken_since);
+            if untaken.is_some_and(|since| since.elapsed() > timeouts.idle) {
+                return;
+            }
             let changes = self.changes.load(Ordering::Relaxed);
             if changes != seen {
                 (seen, since) = (changes, Instant::now());

@@ -7,9 +7,10 @@
 
 use crate::access::Principal;
 use model::LimitFault;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, Notify};
 
 /// Credentials are told apart by a hash of so many values; two that share one share its bound.
@@ -86,6 +87,36 @@ impl SharedPools {
 pub struct ConnectionMemory {
     bodies: Pool,
     answers: Pool,
+    /// When the answers were made that are not taken yet, oldest first.
+    untaken: SyncMutex<VecDeque<Untaken>>,
+}
+
+/// An answer that waits to be taken.
+#[derive(Debug)]
+struct Untaken {
+    since: Instant,
+    /// Whether it was taken meanwhile; it leaves the line when it is the first.
+    is_taken: Arc<AtomicBool>,
+}
+
+impl ConnectionMemory {
+    /// When the oldest answer was made that its client has not taken yet.
+    pub fn untaken_since(&self) -> Option<Instant> {
+        let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
+        while untaken.front().is_some_and(|first| first.is_taken.load(Ordering::Relaxed)) {
+            untaken.pop_front();
+        }
+        untaken.front().map(|first| first.since)
+    }
+
+    fn made(&self) -> Arc<AtomicBool> {
+        // Forgets those that were taken, so that the line is as long as what is held.
+        self.untaken_since();
+        let is_taken = Arc::new(AtomicBool::new(false));
+        let answer = Untaken { since: Instant::now(), is_taken: Arc::clone(&is_taken) };
+        self.untaken.lock().unwrap_or_else(PoisonError::into_inner).push_back(answer);
+        is_taken
+    }
 }
 
 /// Who a reservation is charged to.
@@ -119,7 +150,8 @@ impl RequestMemory {
             let bytes = (pools.all.bytes_max / CONNECTION_DIVISOR).max(CONNECTION_BYTES_MIN);
             Pool::new(bytes.min(pools.all.bytes_max))
         };
-        Arc::new(ConnectionMemory { bodies: part(&self.bodies), answers: part(&self.answers) })
+        let untaken = SyncMutex::default();
+        Arc::new(ConnectionMemory { bodies: part(&self.bodies), answers: part(&self.answers), untaken })
     }
 
     /// Bytes that are reserved for a kind.
@@ -153,7 +185,14 @@ impl RequestMemory {
     }
 
     fn nothing(self: &Arc<RequestMemory>, kind: MemoryKind, holder: &MemoryHolder) -> Reservation {
-        Reservation { memory: Arc::clone(self), holder: holder.clone(), kind, bytes: 0, taken: [0; 3] }
+        Reservation {
+            memory: Arc::clone(self),
+            holder: holder.clone(),
+            kind,
+            bytes: 0,
+            taken: [0; 3],
+            made: None,
+        }
     }
 
     fn shared(&self, kind: MemoryKind) -> &SharedPools {
@@ -173,6 +212,8 @@ pub struct Reservation {
     bytes: usize,
     /// What was taken from each pool; the same from all once the reservation is made.
     taken: [usize; 3],
+    /// Told when the answer is taken, once it is made.
+    made: Option<Arc<AtomicBool>>,
 }
 
 impl Reservation {
@@ -215,6 +256,12 @@ impl Reservation {
         self.bytes = bytes;
     }
 
+    /// The answer is made and waits for its client.
+    pub fn hand_over(&mut self, bytes: usize) {
+        self.settle(bytes);
+        self.made = self.holder.connection.as_ref().map(|connection| connection.made());
+    }
+
     /// The pools in the order in which they are taken from, each with what was taken.
     fn pools_and_taken(&mut self) -> impl Iterator<Item = (&Pool, &mut usize)> {
         let shared = self.memory.shared(self.kind);
@@ -230,6 +277,9 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.pools_and_taken().for_each(|(pool, taken)| pool.give_back(std::mem::take(taken)));
+        if let Some(made) = &self.made {
+            made.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -397,6 +447,27 @@ mod tests {
         assert!(now(pin!(memory.reserve(MemoryKind::Answer, &holder(2, None), MB))).is_pending());
         reservation.settle(100);
         memory.reserve(MemoryKind::Answer, &one, MB).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_oldest_answer_that_is_not_taken_is_known() {
+        let memory = memory(64 * MB);
+        let connection = memory.connection();
+        let holder = holder(1, Some(&connection));
+        let mut answers = Vec::new();
+        for _ in 0..3 {
+            let mut answer = memory.reserve(MemoryKind::Answer, &holder, 1000).await.unwrap();
+            answer.hand_over(2000);
+            answers.push(answer);
+        }
+        let first = connection.untaken_since().unwrap();
+        answers.remove(1);
+        assert_eq!(connection.untaken_since(), Some(first));
+        answers.remove(0);
+        assert!(connection.untaken_since().unwrap() >= first);
+        answers.clear();
+        assert_eq!(connection.untaken_since(), None);
+        assert!(connection.untaken.lock().unwrap().is_empty());
     }
 
     #[tokio::test]

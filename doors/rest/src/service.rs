@@ -20,7 +20,7 @@ use bytes::Bytes;
 use engine::{ConnectionMemory, Engine, MemoryHolder, MemoryKind, Reservation};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{Method, Request, Response, Version};
+use http::{Request, Response, Version};
 use hyper::body::Body;
 use model::{Fault, LimitFault, StorageFault};
 use std::pin::pin;
@@ -75,7 +75,7 @@ impl RestDoor {
 
     /// Every route that the door answers, with `*` for an id: for tests that must not overlook one.
     #[doc(hidden)]
-    pub fn routes() -> Vec<(Method, String)> {
+    pub fn routes() -> Vec<(http::Method, String)> {
         route::all()
     }
 
@@ -104,10 +104,6 @@ impl RestDoor {
             }
         };
         let mut response = reply.into_response(&activity);
-        // Over HTTP/1.1 the connection leaves it out.
-        if parts.method == Method::HEAD && parts.version >= Version::HTTP_2 {
-            *response.body_mut() = AnswerBody::default();
-        }
         if let Some(cors) = cors {
             cors.mark(&parts.headers, response.headers_mut());
         }

@@ -1,8 +1,9 @@
 //! HTTP/2 written by hand: frames that stop half-way, streams that are opened and reset, connections that rest.
 
-use crate::process::Server;
+use crate::process::{DEADLINE, Server};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
@@ -29,8 +30,8 @@ fn request_block() -> Vec<u8> {
     block
 }
 
-/// Sends one request with these headers; whether it was answered with 200.
-pub(crate) fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> bool {
+/// The header block of a GET with these headers.
+fn get_block(path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
     block.extend_from_slice(path.as_bytes());
     for (name, value) in [(":authority", "localhost")].iter().chain(headers) {
@@ -48,8 +49,13 @@ pub(crate) fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> bool
             block.extend_from_slice(text.as_bytes());
         }
     }
+    block
+}
+
+/// Sends one request with these headers; whether it was answered with 200.
+pub(crate) fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> bool {
     let mut stream = connect(server);
-    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &block)).unwrap();
+    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &get_block(path, headers))).unwrap();
     while let Some((kind, _, payload)) = read_frame(&mut stream) {
         if kind == HEADERS {
             // The first field of an answer is its status; 200 has a place of its own in the static table.
@@ -74,6 +80,16 @@ fn read_frame(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
     let mut payload = vec![0; length];
     stream.read_exact(&mut payload).ok()?;
     Some((head[3], head[4], payload))
+}
+
+/// The first byte of the next answer's headers; `None` when the connection has ended.
+fn next_status(stream: &mut TcpStream) -> Option<u8> {
+    loop {
+        let (kind, _, payload) = read_frame(stream)?;
+        if kind == HEADERS {
+            return payload.first().copied();
+        }
+    }
 }
 
 #[test]
@@ -145,4 +161,40 @@ fn a_resting_client_that_only_answers_pings_is_no_slow_request() {
     while !answered {
         answered = matches!(read_frame(&mut stream).expect("the connection was cut off"), (HEADERS, ..));
     }
+}
+
+#[test]
+fn an_answer_that_is_not_taken_ends_a_connection_that_goes_on_asking() {
+    let server = Server::dev(&["--idle-timeout-ms", "400"]);
+    let client = server.client();
+    client.make_container();
+    let item = format!("{{\"id\":\"big\",\"pk\":\"k\",\"text\":\"{}\"}}", "x".repeat(200_000));
+    let key = ("x-ms-documentdb-partitionkey", "[\"k\"]");
+    assert_eq!(client.send("POST", "/dbs/d/colls/c/docs", &[key], item.as_bytes()).status, 201);
+    let head = client.head("GET", "/dbs/d/colls/c/docs/big", &[key], 0);
+    let signed: Vec<(&str, &str)> = head.lines().skip(1).filter_map(|line| line.split_once(": ")).collect();
+    let signed: Vec<_> = signed.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")).collect();
+    let lower: Vec<(String, &str)> =
+        signed.iter().map(|(name, value)| (name.to_lowercase(), *value)).collect();
+    let headers: Vec<(&str, &str)> = lower.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let mut stream = client.connect();
+    stream.write_all(PREFACE).unwrap();
+    // No byte of any answer may be sent.
+    stream.write_all(&frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0])).unwrap();
+    let block = get_block("/dbs/d/colls/c/docs/big", &headers);
+    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &block)).unwrap();
+    assert_eq!(next_status(&mut stream), Some(0x88), "the item was read");
+    // Answers to HEAD have no body and are taken whole.
+    let mut asked = request_block();
+    asked.splice(0..1, [0x02, 4, b'H', b'E', b'A', b'D']);
+    let begun = Instant::now();
+    let mut id = 3;
+    while stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, id, &asked)).is_ok()
+        && next_status(&mut stream).is_some()
+    {
+        assert!(begun.elapsed() < DEADLINE, "the connection was not cut off");
+        id += 2;
+    }
+    server.wait_until_alone();
+    assert_eq!(server.metric("perihelion_memory_reserved_bytes{share=\"answers\"}"), 0);
 }

@@ -66,7 +66,7 @@ pub(crate) fn reserved(mut bytes: Vec<u8>, mut reservation: Reservation) -> Byte
     if bytes.capacity() > bytes.len() + SLACK_BYTES_MAX {
         bytes.shrink_to_fit();
     }
-    reservation.settle(bytes.capacity());
+    reservation.hand_over(bytes.capacity());
     Bytes::from_owner(Reserved { bytes, _reservation: reservation })
 }
 
