@@ -139,7 +139,7 @@ async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {
 /// Where to listen, if the mode allows it.
 fn nosql_address(mode: Mode, settings: &Settings) -> Result<SocketAddr, Failure> {
     let Door::At(address) = settings.nosql else {
-        return Err(Failure::Configuration("no API is switched on: nothing to serve".to_owned()));
+        return Err(Failure::Configuration("all APIs are off: nothing to serve".to_owned()));
     };
     match mode {
         Mode::Dev if !address.ip().is_loopback() => Err(Failure::Configuration(format!(
