@@ -155,7 +155,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         LimitFault::TooLarge { .. }
         | LimitFault::TransactionBytes { .. }
         | LimitFault::TransactionDocuments { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
-        // SDKs in bulk mode send again, in another request, what has this substatus.
+        // Unverified: the substatus that bulk clients are believed to send again in another request.
         LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
         LimitFault::TooManyOperations { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
