@@ -11,7 +11,7 @@ use value::PropertyPath;
 const POLICY: &str = "indexingPolicy";
 /// Most composite indexes of a container.
 const COMPOSITE_INDEXES_MAX: usize = 100;
-/// Most entries of each other list of the policy; the service allows as many included and as many excluded paths.
+/// Most entries of each other list of the policy. Believed to be the service's bound for paths, unverified.
 const PATHS_MAX: usize = 1500;
 /// The lists that it bounds.
 const PATH_LISTS: [&str; 5] =
