@@ -60,7 +60,7 @@ class Test:
         measured = [bystander.measure(CALIBRATED_SECONDS / ATTEMPTS) for _ in range(ATTEMPTS)]
         bystander.close()
         self.idle = tuple(max(column) for column in zip(*measured))
-        self.check("the bystander is served", True, f"idle p99 {_shown(self.idle)}")
+        print(f"       idle p99 {_shown(self.idle)}", flush=True)
 
     def attacks(self):
         port = self.server.port

@@ -62,7 +62,7 @@ def attack_in_little_memory(test, folder, name):
             test.check("the limit of the group is seen", "control group limit" in server.errors(), server.errors())
             _attack(test, server)
             test.check("nobody was killed for memory", group.kills() == 0 and server.is_running())
-            test.check("memory stays in its bound", True, f"peak {group.peak_bytes() >> 20} MiB with the page cache")
+            print(f"       peak {group.peak_bytes() >> 20} MiB with the page cache", flush=True)
             code = server.stop()
             test.check("the server with little memory stops in order", code == 0, server.errors() if code else "")
     finally:
