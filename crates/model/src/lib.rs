@@ -19,6 +19,7 @@ mod resource;
 mod rid;
 mod session;
 mod throughput;
+mod ticks;
 
 pub use ambient::Ambient;
 pub use charge::Charge;
@@ -43,3 +44,4 @@ pub use resource::{
 pub use rid::{Rid, RidText};
 pub use session::SessionToken;
 pub use throughput::{Throughput, ThroughputChange, ThroughputFloor};
+pub use ticks::Ticks;

@@ -23,6 +23,9 @@ pub(crate) struct MetaRow {
     #[serde(default)]
     pub(crate) resource_last: u32,
     pub(crate) change_last: u64,
+    /// No partition of a dropped container has given an LSN or a stamp above.
+    #[serde(default)]
+    pub(crate) floor: u64,
     pub(crate) secrets: StoreSecrets,
 }
 
