@@ -30,7 +30,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     type Point: Clone + Send + Sync + 'static;
 
     /// The newest committed state. Never shows part of a commit, nor one that still waits for its sync.
-    fn point(&self) -> Result<Self::Point, ReadFault>;
+    fn point(&self) -> impl Future<Output = Result<Self::Point, ReadFault>> + Send;
 
     /// The value of one row at a point.
     fn get(
@@ -138,10 +138,10 @@ impl From<PlainBackend> for AnyBackend {
 impl Backend for AnyBackend {
     type Point = AnyPoint;
 
-    fn point(&self) -> Result<AnyPoint, ReadFault> {
+    async fn point(&self) -> Result<AnyPoint, ReadFault> {
         match self {
-            AnyBackend::Plain(plain) => plain.point(),
-            AnyBackend::Faulty(faulty) => faulty.point(),
+            AnyBackend::Plain(plain) => plain.point().await,
+            AnyBackend::Faulty(faulty) => faulty.point().await,
         }
     }
 
@@ -239,10 +239,10 @@ impl Backend for AnyBackend {
 impl Backend for PlainBackend {
     type Point = AnyPoint;
 
-    fn point(&self) -> Result<AnyPoint, ReadFault> {
+    async fn point(&self) -> Result<AnyPoint, ReadFault> {
         match self {
-            PlainBackend::Memory(memory) => memory.point().map(AnyPoint::Memory),
-            PlainBackend::Embedded(embedded) => embedded.point().map(AnyPoint::Embedded),
+            PlainBackend::Memory(memory) => memory.point().await.map(AnyPoint::Memory),
+            PlainBackend::Embedded(embedded) => embedded.point().await.map(AnyPoint::Embedded),
         }
     }
 

@@ -117,11 +117,11 @@ impl Faulty {
 impl Backend for Faulty {
     type Point = AnyPoint;
 
-    fn point(&self) -> Result<AnyPoint, ReadFault> {
+    async fn point(&self) -> Result<AnyPoint, ReadFault> {
         if self.has_crashed() {
             return Err(ReadFault::Closed);
         }
-        self.inner.point()
+        self.inner.point().await
     }
 
     async fn get(&self, point: &AnyPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
@@ -240,7 +240,7 @@ impl DurableImage {
     fn of(backend: &PlainBackend, space_count: usize, mode: CommitMode) -> DurableImage {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
         let rows = |space| {
-            let point = backend.point().ok()?;
+            let point = block_on(backend.point()).ok()?;
             let scan = backend.scan(&point, space, KeyRange::all(), Direction::Forward, limit);
             block_on(scan).ok().map(|chunk| chunk.rows.into_iter().collect())
         };

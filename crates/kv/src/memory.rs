@@ -106,7 +106,7 @@ impl Memory {
 impl Backend for Memory {
     type Point = MemoryPoint;
 
-    fn point(&self) -> Result<MemoryPoint, ReadFault> {
+    async fn point(&self) -> Result<MemoryPoint, ReadFault> {
         let state = self.read();
         if state.closed {
             return Err(ReadFault::Closed);

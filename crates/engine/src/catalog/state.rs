@@ -111,7 +111,7 @@ impl Catalog {
         computed_reader: ComputedReader,
         fill_random: impl Fn(&mut [u8]),
     ) -> Result<Catalog, Fault> {
-        let view = store.view().map_err(read_fault)?;
+        let view = store.view().await.map_err(read_fault)?;
         let mut state = CatalogState::load(&view, computed_reader).await?;
         if state.meta.secrets.fill(fill_random) {
             let mut batch = Batch::default();

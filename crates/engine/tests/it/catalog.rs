@@ -97,7 +97,7 @@ async fn the_rows_of_a_dropped_container_go() {
     while left > 0 {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         left = 0;
-        let view = harness.store.view().unwrap();
+        let view = harness.store.view().await.unwrap();
         for space in CONTAINER_SPACES {
             let limit = kv::ScanLimit { rows: 1000, bytes: usize::MAX };
             let range = container_rows(container.number());
@@ -120,7 +120,7 @@ async fn a_late_write_to_a_dropped_container_is_refused() {
     for _ in 0..5 {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     }
-    let view = harness.store.view().unwrap();
+    let view = harness.store.view().await.unwrap();
     assert_eq!(partition::stray_containers(&view).await.unwrap(), []);
 }
 

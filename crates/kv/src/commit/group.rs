@@ -247,8 +247,8 @@ impl Committer {
     ) {
         // The snapshot belongs to this commit: taken before the next one can be made.
         let view = outcome.map_err(|cause| CommitFault::Uncertain { cause }).and_then(|()| {
-            let point =
-                self.backend.point().map_err(|fault| CommitFault::Poisoned { cause: Cause::new(fault) })?;
+            let point = block_on(self.backend.point())
+                .map_err(|fault| CommitFault::Poisoned { cause: Cause::new(fault) })?;
             Ok(View::new(Arc::clone(&self.backend), point))
         });
         for (waiting, verdict) in group.into_iter().zip(verdicts) {

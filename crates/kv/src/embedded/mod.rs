@@ -328,7 +328,7 @@ impl EmbeddedPoint {
 impl Backend for Embedded {
     type Point = EmbeddedPoint;
 
-    fn point(&self) -> Result<EmbeddedPoint, ReadFault> {
+    async fn point(&self) -> Result<EmbeddedPoint, ReadFault> {
         let opened = self.opened.load_full();
         let snapshot = opened.engine()?.snapshot();
         Ok(EmbeddedPoint { held: Arc::new(HeldPoint { opened, snapshot }) })

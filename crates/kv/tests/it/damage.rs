@@ -63,7 +63,7 @@ fn specimen(is_closed: bool) -> Specimen {
 }
 
 async fn rows(store: &Store) -> Result<Rows, ReadFault> {
-    let view = store.view()?;
+    let view = store.view().await?;
     let mut rows = Rows::new();
     for space in (0..).take(SPACES.len()) {
         let found = view.scan(Space(space), KeyRange::all(), Direction::Forward, ALL_ROWS).await?;

@@ -50,7 +50,7 @@ fn broken(durabilities: &[Durability], broken: usize) -> (TempDir, usize) {
 fn found(folder: &TempDir) -> Vec<String> {
     run(async {
         let store = Store::open(options(folder)).unwrap();
-        keys(&store.view().unwrap(), RECORDS).await
+        keys(&store.view().await.unwrap(), RECORDS).await
     })
 }
 
