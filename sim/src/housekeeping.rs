@@ -369,7 +369,7 @@ impl Housekeeping {
         let id = PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) };
         let shape = ContainerShape::from(container.definition());
         let looked: Result<_, Fault> = self.world.run(async move {
-            let view = store.view().map_err(partition::read_fault)?;
+            let view = store.view().await.map_err(partition::read_fault)?;
             let partitions = [PartitionSpec { id, range: model::EffectiveRange::full() }];
             let expiry = ExpiryRule::Settled { swept_second: 0 };
             let scope =
@@ -410,7 +410,7 @@ async fn all_rows(
     range: KeyRange,
 ) -> Result<Vec<(bytes::Bytes, bytes::Bytes)>, Complaint> {
     let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
-    let view = store.view().map_err(|fault| fault.to_string())?;
+    let view = store.view().await.map_err(|fault| fault.to_string())?;
     let chunk = view.scan(space, range, Direction::Forward, everything).await;
     chunk.map(|chunk| chunk.rows).map_err(|fault| fault.to_string())
 }

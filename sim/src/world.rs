@@ -258,7 +258,7 @@ impl World {
         let container = self.container.number();
         let store = self.store.clone();
         let rows = self.run(async move {
-            let view = store.view()?;
+            let view = store.view().await?;
             let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
             let range = keyspace::container_rows(container);
             view.scan(RECORDS, range, Direction::Forward, everything).await
@@ -283,7 +283,7 @@ impl World {
         let container = self.container.number();
         let (shape, specs) = (shape.clone(), self.specs.clone());
         let report = self.run(async move {
-            let view = store.view().map_err(partition::read_fault)?;
+            let view = store.view().await.map_err(partition::read_fault)?;
             let scope = AuditScope { container, shape: &shape, partitions: &specs, expiry };
             partition::audit(&view, &scope).await
         })?;
@@ -305,7 +305,7 @@ impl World {
     pub fn strays(&self) -> Result<usize, Complaint> {
         let store = self.store.clone();
         let strays = self.run(async move {
-            let view = store.view().map_err(partition::read_fault)?;
+            let view = store.view().await.map_err(partition::read_fault)?;
             partition::stray_containers(&view).await
         })?;
         strays.map(|strays| strays.len()).map_err(|fault| fault.to_string())
@@ -316,7 +316,7 @@ impl World {
         let store = self.store.clone();
         let key = keyspace::container_key(self.container.number());
         let row: Option<Bytes> = self
-            .run(async move { store.view()?.get(CATALOG, &key).await })?
+            .run(async move { store.view().await?.get(CATALOG, &key).await })?
             .map_err(|fault| fault.to_string())?;
         let row = row.ok_or("the container has no row")?;
         let row: Json = serde_json::from_slice(&row).map_err(|error| error.to_string())?;

@@ -152,7 +152,7 @@ async fn median(mut once: impl AsyncFnMut()) -> Duration {
 
 /// Walks all rows of a space and does nothing with them.
 async fn scan(store: &Store, mut range: KeyRange) -> usize {
-    let view = store.view().unwrap();
+    let view = store.view().await.unwrap();
     let mut rows = 0;
     loop {
         let limit = ScanLimit { rows: 1024, bytes: 1 << 20 };

@@ -70,7 +70,7 @@ pub async fn verify(
         durability: Durability::Sync,
         index: IndexMemory::new(IndexOptions::default()),
     };
-    let view = store.view().map_err(read_fault)?;
+    let view = store.view().await.map_err(read_fault)?;
     let state = CatalogState::load(&view, computed_reader).await?;
     let mut verification = Verification { containers: Vec::new(), strays: stray_containers(&view).await? };
     for container in state.containers() {

@@ -159,7 +159,7 @@ async fn load(store: &Store, row_count: u64) {
 
 /// Point reads, in time of the processor: the figure means something on a machine that others use, too.
 async fn measure_gets(store: &Store, row_count: u64, when: &str) {
-    let view = store.view().unwrap();
+    let view = store.view().await.unwrap();
     let measure = async |what: &str, count: u64, wanted: &dyn Fn(u64) -> u64| {
         let (wall, processor) = (Instant::now(), processor_nanos());
         for turn in 0..count {
@@ -179,7 +179,7 @@ async fn measure_gets(store: &Store, row_count: u64, when: &str) {
 }
 
 async fn measure_scan(store: &Store) {
-    let view = store.view().unwrap();
+    let view = store.view().await.unwrap();
     let started = Instant::now();
     let mut range = KeyRange::all();
     let mut row_count = 0;

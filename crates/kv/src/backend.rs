@@ -4,6 +4,7 @@
 //! never see it; the calls are async because a backend may be remote.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -30,7 +31,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     type Point: Clone + Send + Sync + 'static;
 
     /// The newest committed state. Never shows part of a commit, nor one that still waits for its sync.
-    fn point(&self) -> Result<Self::Point, ReadFault>;
+    fn point(&self) -> impl Future<Output = Result<Self::Point, ReadFault>> + Send;
 
     /// The value of one row at a point.
     fn get(
@@ -71,6 +72,12 @@ pub(crate) trait Backend: Send + Sync + 'static {
 
     /// Makes everything committed so far durable. An error is as for `commit`.
     fn sync(&self) -> impl Future<Output = Result<(), Cause>> + Send;
+
+    /// When [`Backend::tend`] is next due, if nothing is committed before; `None` if there is nothing to do.
+    fn tend_at(&self) -> Option<Instant>;
+
+    /// Does small work of the backend's own that no commit waits for. Never called beside `commit` or `sync`.
+    fn tend(&self);
 
     /// Adds rows, in strictly ascending order of their keys, durable on return. They may be visible at once; that
     /// nobody looks is the callers' contract (see [`crate::Store::ingest`]). After an error any of them may be
@@ -138,10 +145,10 @@ impl From<PlainBackend> for AnyBackend {
 impl Backend for AnyBackend {
     type Point = AnyPoint;
 
-    fn point(&self) -> Result<AnyPoint, ReadFault> {
+    async fn point(&self) -> Result<AnyPoint, ReadFault> {
         match self {
-            AnyBackend::Plain(plain) => plain.point(),
-            AnyBackend::Faulty(faulty) => faulty.point(),
+            AnyBackend::Plain(plain) => plain.point().await,
+            AnyBackend::Faulty(faulty) => faulty.point().await,
         }
     }
 
@@ -192,6 +199,20 @@ impl Backend for AnyBackend {
         }
     }
 
+    fn tend_at(&self) -> Option<Instant> {
+        match self {
+            AnyBackend::Plain(backend) => backend.tend_at(),
+            AnyBackend::Faulty(backend) => backend.tend_at(),
+        }
+    }
+
+    fn tend(&self) {
+        match self {
+            AnyBackend::Plain(backend) => backend.tend(),
+            AnyBackend::Faulty(backend) => backend.tend(),
+        }
+    }
+
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
         match self {
             AnyBackend::Plain(backend) => backend.ingest(space, rows).await,
@@ -239,10 +260,10 @@ impl Backend for AnyBackend {
 impl Backend for PlainBackend {
     type Point = AnyPoint;
 
-    fn point(&self) -> Result<AnyPoint, ReadFault> {
+    async fn point(&self) -> Result<AnyPoint, ReadFault> {
         match self {
-            PlainBackend::Memory(memory) => memory.point().map(AnyPoint::Memory),
-            PlainBackend::Embedded(embedded) => embedded.point().map(AnyPoint::Embedded),
+            PlainBackend::Memory(memory) => memory.point().await.map(AnyPoint::Memory),
+            PlainBackend::Embedded(embedded) => embedded.point().await.map(AnyPoint::Embedded),
         }
     }
 
@@ -306,6 +327,20 @@ impl Backend for PlainBackend {
         match self {
             PlainBackend::Memory(backend) => backend.sync().await,
             PlainBackend::Embedded(backend) => backend.sync().await,
+        }
+    }
+
+    fn tend_at(&self) -> Option<Instant> {
+        match self {
+            PlainBackend::Memory(backend) => backend.tend_at(),
+            PlainBackend::Embedded(backend) => backend.tend_at(),
+        }
+    }
+
+    fn tend(&self) {
+        match self {
+            PlainBackend::Memory(backend) => backend.tend(),
+            PlainBackend::Embedded(backend) => backend.tend(),
         }
     }
 

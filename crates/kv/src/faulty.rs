@@ -8,6 +8,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use std::time::Instant;
+
 use bytes::Bytes;
 
 use crate::backend::{AnyBackend, AnyPoint, Backend, PlainBackend, Room, StoreMemory};
@@ -117,11 +119,11 @@ impl Faulty {
 impl Backend for Faulty {
     type Point = AnyPoint;
 
-    fn point(&self) -> Result<AnyPoint, ReadFault> {
+    async fn point(&self) -> Result<AnyPoint, ReadFault> {
         if self.has_crashed() {
             return Err(ReadFault::Closed);
         }
-        self.inner.point()
+        self.inner.point().await
     }
 
     async fn get(&self, point: &AnyPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
@@ -174,6 +176,14 @@ impl Backend for Faulty {
             image.commit(&[], Durability::Sync);
         }
         self.inner.sync().await
+    }
+
+    fn tend_at(&self) -> Option<Instant> {
+        self.inner.tend_at()
+    }
+
+    fn tend(&self) {
+        self.inner.tend();
     }
 
     async fn ingest(&self, space: Space, mut rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
@@ -240,7 +250,7 @@ impl DurableImage {
     fn of(backend: &PlainBackend, space_count: usize, mode: CommitMode) -> DurableImage {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
         let rows = |space| {
-            let point = backend.point().ok()?;
+            let point = block_on(backend.point()).ok()?;
             let scan = backend.scan(&point, space, KeyRange::all(), Direction::Forward, limit);
             block_on(scan).ok().map(|chunk| chunk.rows.into_iter().collect())
         };

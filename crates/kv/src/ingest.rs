@@ -56,7 +56,7 @@ fn parse_mark(mut mark: Bytes) -> Option<(Space, KeyRange)> {
 
 /// Number of the last ingest this store ever made.
 pub(crate) async fn last_number(backend: &AnyBackend) -> Result<u64, Cause> {
-    let point = backend.point().map_err(Cause::new)?;
+    let point = backend.point().await.map_err(Cause::new)?;
     let row = backend.get(&point, OWN_SPACE, LAST_KEY).await.map_err(Cause::new)?;
     Ok(row.and_then(|mut row| row.try_get_u64().ok()).unwrap_or(0))
 }
@@ -64,7 +64,7 @@ pub(crate) async fn last_number(backend: &AnyBackend) -> Result<u64, Cause> {
 /// Removes every ingest that was announced and never named.
 pub(crate) async fn remove_unnamed(backend: &AnyBackend) -> Result<(), Cause> {
     loop {
-        let point = backend.point().map_err(Cause::new)?;
+        let point = backend.point().await.map_err(Cause::new)?;
         let range = KeyRange::prefix(Bytes::from_static(PENDING_PREFIX));
         let marks = backend.scan(&point, OWN_SPACE, range, Direction::Forward, REMOVAL_LIMIT).await;
         let marks = marks.map_err(Cause::new)?;
@@ -87,7 +87,7 @@ pub(crate) async fn remove_unnamed(backend: &AnyBackend) -> Result<(), Cause> {
 async fn remove_range(backend: &AnyBackend, space: Space, range: KeyRange) -> Result<usize, Cause> {
     let mut row_count = 0;
     loop {
-        let point = backend.point().map_err(Cause::new)?;
+        let point = backend.point().await.map_err(Cause::new)?;
         let chunk = backend.scan(&point, space, range.clone(), Direction::Forward, REMOVAL_LIMIT).await;
         let chunk = chunk.map_err(Cause::new)?;
         drop(point);

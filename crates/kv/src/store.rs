@@ -140,9 +140,10 @@ impl Store {
         }
     }
 
-    /// The newest committed state. Shows no commit that still waits for the sync it asked for.
-    pub fn view(&self) -> Result<View, ReadFault> {
-        let point = self.shared.backend.point()?;
+    /// The newest committed state. Shows no commit that still waits for the sync it asked for. Asynchronous, since a
+    /// remote backend needs a round trip to fix one; the embedded one answers at once.
+    pub async fn view(&self) -> Result<View, ReadFault> {
+        let point = self.shared.backend.point().await?;
         Ok(View::new(Arc::clone(&self.shared.backend), point))
     }
 

@@ -136,7 +136,7 @@ impl Bench {
 
     async fn sizes(&self, documents: usize) {
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let view = self.store.view().unwrap();
+        let view = self.store.view().await.unwrap();
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
         let rows = view.scan(INDEX, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows;
         let bytes: usize = rows.iter().map(|(key, row)| key.len() + row.len()).sum();

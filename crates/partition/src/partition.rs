@@ -90,7 +90,7 @@ impl PhysicalPartition {
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
     ) -> Result<PhysicalPartition, Fault> {
-        let view = surroundings.store.view().map_err(read_fault)?;
+        let view = surroundings.store.view().await.map_err(read_fault)?;
         let published =
             Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());

@@ -44,7 +44,7 @@ fn creation(ids: std::ops::Range<usize>) -> Wave {
 
 fn rows(world: &World, space: Space) -> Vec<(Bytes, Bytes)> {
     let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
-    let view = world.store.view().unwrap();
+    let view = run(world.store.view()).unwrap();
     let scan = view.scan(space, KeyRange::all(), Direction::Forward, everything);
     run(scan).unwrap().rows
 }

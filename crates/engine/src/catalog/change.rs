@@ -13,7 +13,6 @@ use model::{
 };
 use partition::keyspace::{self, CATALOG, PartitionId};
 use partition::{commit_fault, highest_given, new_partition_rows, read_fault};
-use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
@@ -94,7 +93,7 @@ impl<'a> Change<'a> {
     /// Raises the floor of LSNs above those of all dropped containers whose rows are still there. Nobody writes them
     /// any more, so what their heads say is the last word.
     pub(crate) async fn raise_floor(&mut self) -> Result<(), Fault> {
-        let view = self.store.view().map_err(read_fault)?;
+        let view = self.store.view().await.map_err(read_fault)?;
         for dropped in &self.state.dropped {
             let highest = highest_given(&view, dropped.number).await?;
             self.state.meta.floor = self.state.meta.floor.max(highest);
@@ -176,7 +175,7 @@ impl<'a> Change<'a> {
     }
 
     /// A new small resource.
-    pub(super) fn add_entry<D: Clone + Serialize>(
+    pub(super) fn add_entry<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
         rid: impl FnOnce(ResourceNumber) -> Rid,
@@ -191,7 +190,7 @@ impl<'a> Change<'a> {
     }
 
     /// A small resource with another name or definition.
-    pub(super) fn replace_entry<D: Clone + Serialize>(
+    pub(super) fn replace_entry<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
         old: &Entry<D>,
@@ -202,11 +201,11 @@ impl<'a> Change<'a> {
         self.put_entry(shelf, entry)
     }
 
-    fn put_entry<D: Clone + Serialize>(&mut self, shelf: ShelfOf<D>, entry: Entry<D>) -> Arc<Entry<D>> {
+    fn put_entry<D: Clone>(&mut self, shelf: ShelfOf<D>, entry: Entry<D>) -> Arc<Entry<D>> {
         self.shrinking = false;
         let shelf = Arc::make_mut(shelf(&mut self.state.shelves));
         let key = keyspace::entry_key(shelf.kind(), entry.number());
-        self.batch.put(CATALOG, key, rows::encode_entry(&entry));
+        self.batch.put(CATALOG, key, rows::encode_entry(&entry, shelf.code()));
         let entry = Arc::new(entry);
         shelf.insert(Arc::clone(&entry));
         entry

@@ -32,7 +32,7 @@ impl Engine {
 
     /// Deletes a bounded number of expired documents; tells whether there are more.
     async fn sweep_some(&self, container: &Container) -> Result<bool, Fault> {
-        let view = self.store().view().map_err(read_fault)?;
+        let view = self.store().view().await.map_err(read_fault)?;
         let range = keyspace::expiry_range(container.number(), self.ambient().now_seconds());
         let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
         let chunk = view.scan(EXPIRY, range, Direction::Forward, limit).await.map_err(read_fault)?;
@@ -81,7 +81,7 @@ impl Engine {
                     return Ok(false);
                 }
                 // Not through the partition's view: what the new default lets expire at once needs its row too.
-                let view = self.store().view().map_err(read_fault)?;
+                let view = self.store().view().await.map_err(read_fault)?;
                 let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
                 let chunk =
                     view.scan(RECORDS, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
@@ -105,7 +105,7 @@ impl Engine {
         number: DocumentNumber,
         mutation: Mutation,
     ) -> Result<(), Fault> {
-        let view = self.store().view().map_err(read_fault)?;
+        let view = self.store().view().await.map_err(read_fault)?;
         let number_key = keyspace::number_key(container.number(), number);
         let record_key: Option<Bytes> = view.get(NUMBERS, &number_key).await.map_err(read_fault)?;
         let record = match &record_key {

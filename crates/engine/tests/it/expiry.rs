@@ -19,7 +19,7 @@ async fn rows(harness: &Harness, space: kv::Space) -> usize {
 
 async fn rows_in(harness: &Harness, space: kv::Space, range: KeyRange) -> usize {
     let limit = ScanLimit { rows: 1000, bytes: usize::MAX };
-    let view = harness.store.view().unwrap();
+    let view = harness.store.view().await.unwrap();
     view.scan(space, range, Direction::Forward, limit).await.unwrap().rows.len()
 }
 
@@ -190,6 +190,7 @@ async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
     let log = harness
         .store
         .view()
+        .await
         .unwrap()
         .scan(LOG, KeyRange::all(), Direction::Forward, everything)
         .await

@@ -33,7 +33,7 @@ async fn open(store: &Store) -> Harness {
 /// What names the runs of the index of the one partition.
 async fn manifest(store: &Store) -> Option<Bytes> {
     let id = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
-    store.view().unwrap().get(META, &manifest_key(id)).await.unwrap()
+    store.view().await.unwrap().get(META, &manifest_key(id)).await.unwrap()
 }
 
 /// Waits until there is a manifest other than `before`.

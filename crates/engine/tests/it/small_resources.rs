@@ -54,7 +54,7 @@ async fn furnish(harness: &Harness) -> (Arc<Container>, Arc<Permission>) {
 }
 
 async fn rows(store: &Store) -> Vec<usize> {
-    let view = store.view().unwrap();
+    let view = store.view().await.unwrap();
     let mut counts = Vec::new();
     for kind in KINDS {
         let limit = ScanLimit { rows: 100, bytes: usize::MAX };

@@ -27,7 +27,7 @@ const QUERIES: [&str; 6] = [
 
 async fn rows_of(house: &House, space: Space) -> Vec<(Bytes, Bytes)> {
     let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
-    let view = house.store.view().unwrap();
+    let view = house.store.view().await.unwrap();
     view.scan(space, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows
 }
 

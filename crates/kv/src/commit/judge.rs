@@ -108,7 +108,7 @@ impl<'a> Judge<'a> {
         }
         let point = match &mut self.point {
             Some(point) => point,
-            none => none.insert(self.backend.point().map_err(CommitFault::Unreadable)?),
+            none => none.insert(block_on(self.backend.point()).map_err(CommitFault::Unreadable)?),
         };
         block_on(self.backend.get(point, space, key)).map_err(CommitFault::Unreadable)
     }

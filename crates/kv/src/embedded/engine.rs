@@ -3,7 +3,7 @@
 //! Knows nothing of who reads or commits, nor of the folder around the engine's own.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use fjall::{
 
 use super::folder::Folder;
 use super::frames::{BATCH_OVERHEAD_BYTES, ITEM_OVERHEAD_BYTES, UNSYNCED_KEY};
+use super::synced::SyncRecorder;
 use super::{EmbeddedOptions, OPEN_TABLES_MIN, inspect, journal, quiet};
 use crate::backend::StoreMemory;
 use crate::batch::{Durability, OWN_SPACE, Operation, Space, SpaceOptions};
@@ -82,6 +83,7 @@ pub(super) struct Engine {
     sealed_bytes: AtomicU64,
     /// Bytes written to the journal since the last sync.
     unsynced_bytes: AtomicU64,
+    recorder: Mutex<SyncRecorder>,
     /// Number of journals when the newest was last recorded.
     pub(super) journal_count: AtomicUsize,
     /// Whether the newest journal is to be recorded at the next sync.
@@ -115,12 +117,15 @@ impl Engine {
         let path = folder.engine();
         let fault = |source| OpenFault::Io { path: path.clone(), source };
         let format = folder.format();
-        if format.has_inventory && format.keyspaces().next().is_none() {
+        if !format.has_data() {
             journal::remove_stillborn(&path).map_err(fault)?;
         }
-        inspect::check(folder)?;
-        journal::check_all(&path, &format)?;
-        let started = quiet::catch(|| Engine::start(folder, options, workers).map_err(Cause::new));
+        let synced = folder.synced()?;
+        inspect::check(folder, &synced)?;
+        let found = journal::check_all(&path, &format, &synced)?;
+        let recorder = SyncRecorder::start(folder.path(), &path, found, options.sync_record_interval);
+        let recorder = recorder.map_err(fault)?;
+        let started = quiet::catch(|| Engine::start(folder, options, workers, recorder).map_err(Cause::new));
         let engine = started.map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
         engine.check_inventory()?;
         engine.record_inventory().map_err(fault)?;
@@ -146,6 +151,7 @@ impl Engine {
         folder: &Arc<Folder>,
         options: &EmbeddedOptions,
         workers: Workers,
+        recorder: SyncRecorder,
     ) -> Result<Engine, fjall::Error> {
         let path = folder.engine();
         let database = Database::builder(&path)
@@ -165,6 +171,7 @@ impl Engine {
             memtable_bytes_max: options.memtable_bytes,
             sealed_bytes: AtomicU64::new(0),
             unsynced_bytes: AtomicU64::new(0),
+            recorder: Mutex::new(recorder),
             journal_count: AtomicUsize::new(0),
             journal_is_due: AtomicBool::new(true),
             journal_awaited: AtomicU64::new(0),
@@ -235,8 +242,9 @@ impl Engine {
         commit.commit().map_err(Cause::new)?;
         self.journal_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
         self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+        self.recorder().note_appended(size_bytes as u64);
         match durability {
-            Durability::Sync => self.record_journal(),
+            Durability::Sync => self.record_synced(),
             Durability::Buffered => {
                 self.unsynced_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
             }
@@ -247,8 +255,31 @@ impl Engine {
     pub(super) fn sync(&self) -> Result<(), Cause> {
         self.database.persist(PersistMode::SyncData).map_err(Cause::new)?;
         self.unsynced_bytes.store(0, Ordering::Relaxed);
-        self.record_journal();
+        self.record_synced();
         Ok(())
+    }
+
+    /// Notes what the store's own files say of the journals. Called when everything in them is synced.
+    fn record_synced(&self) {
+        self.record_journal();
+        self.recorder().record_if_due(&self.folder.engine());
+    }
+
+    /// When [`Engine::tend`] has something to do, if nothing is committed before.
+    pub(super) fn tend_at(&self) -> Option<Instant> {
+        let is_synced = self.unsynced_bytes.load(Ordering::Relaxed) == 0;
+        self.recorder().due_at().filter(|_| is_synced)
+    }
+
+    /// Notes how far the journal is synced, once nobody commits for a while. Nothing may be written meanwhile.
+    pub(super) fn tend(&self) {
+        if self.unsynced_bytes.load(Ordering::Relaxed) == 0 {
+            self.recorder().record_if_due(&self.folder.engine());
+        }
+    }
+
+    fn recorder(&self) -> MutexGuard<'_, SyncRecorder> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// After a loss of power the journal must show whether a broken commit was torn or damaged. A commit that is to be

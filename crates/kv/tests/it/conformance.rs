@@ -61,7 +61,7 @@ fn a_view_does_not_change() {
         assert_eq!(keys(&before, RECORDS).await, ["a"]);
         assert_eq!(get(&after, RECORDS, "a").await.as_deref(), Some("2"));
         assert_eq!(keys(&after, RECORDS).await, ["a", "b"]);
-        assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["b"]);
+        assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["b"]);
     });
 }
 
@@ -82,7 +82,7 @@ fn a_failed_requirement_stops_its_batch_only() {
         let mut absent = put(RECORDS, "absent", "x");
         absent.require(META, "nobody", None);
         commit(&store, absent).await.unwrap();
-        assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["absent", "right"]);
+        assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["absent", "right"]);
     });
 }
 
@@ -229,7 +229,7 @@ fn misshapen_batches_are_refused_whole() {
         let mut too_large = Batch::default();
         too_large.put(RECORDS, "a", vec![0; kv::BATCH_BYTES_MAX]);
         assert!(matches!(refused(too_large).await, CommitFault::TooLarge { .. }));
-        let view = store.view().unwrap();
+        let view = store.view().await.unwrap();
         assert!(keys(&view, RECORDS).await.is_empty());
         assert_eq!(view.get(Space(3), b"a").await, Err(ReadFault::UnknownSpace { space: Space(3) }));
     });
@@ -268,7 +268,7 @@ fn an_ingest_is_there_once_it_is_named() {
         assert_eq!(commit(&store, again).await.unwrap_err(), CommitFault::UnknownIngest { ingest: named });
 
         store.reopen().await.unwrap();
-        let view = store.view().unwrap();
+        let view = store.view().await.unwrap();
         let found = keys(&view, INDEX).await;
         assert_eq!(found.len(), 1001);
         assert!(found.iter().all(|key| !key.starts_with("run2")));
@@ -293,7 +293,7 @@ fn an_ingest_takes_any_sorted_rows() {
         let mut batch = Batch::default();
         batch.name_ingest(empty);
         commit(&store, batch).await.unwrap();
-        assert!(keys(&store.view().unwrap(), INDEX).await.is_empty());
+        assert!(keys(&store.view().await.unwrap(), INDEX).await.is_empty());
     });
 }
 
@@ -324,7 +324,7 @@ fn a_closed_store_says_so() {
         assert_eq!(other.health(), Health::Closed);
         assert_eq!(commit(&other, put(RECORDS, "c", "1")).await.unwrap_err(), CommitFault::Closed);
         assert_eq!(view.get(RECORDS, b"a").await, Err(ReadFault::Closed));
-        assert_eq!(other.view().map(|_| ()).unwrap_err(), ReadFault::Closed);
+        assert_eq!(other.view().await.map(|_| ()).unwrap_err(), ReadFault::Closed);
         assert_eq!(other.reopen().await, Err(CommitFault::Closed));
         assert_eq!(other.clone().close().await, Err(CommitFault::Closed));
     });

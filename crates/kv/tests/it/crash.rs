@@ -29,7 +29,7 @@ fn child_that_writes_until_it_is_killed() {
     options.free_space_reserve_bytes = 0;
     run(async {
         let store = Store::open(options).unwrap();
-        let counted = get(&store.view().unwrap(), META, "count").await;
+        let counted = get(&store.view().await.unwrap(), META, "count").await;
         let first = counted.map_or(0, |count| count.parse::<u64>().unwrap() + 1);
         let lane = store.lane();
         let mut under_way = std::collections::VecDeque::new();
@@ -54,7 +54,7 @@ fn a_killed_process_loses_nothing_acknowledged() {
         let last_acknowledged = write_until_killed(folder.path());
         run(async {
             let store = Store::open(options(&folder)).unwrap();
-            let view = store.view().unwrap();
+            let view = store.view().await.unwrap();
             let records = keys(&view, RECORDS).await;
             assert_eq!(records, keys(&view, INDEX).await, "every batch is whole");
             let count = records.len() as u64;
@@ -110,7 +110,7 @@ fn a_torn_tail_is_dropped_whole() {
     }
     run(async {
         let store = Store::open(options(&folder)).unwrap();
-        let found = keys(&store.view().unwrap(), RECORDS).await;
+        let found = keys(&store.view().await.unwrap(), RECORDS).await;
         assert!(found.iter().all(|key| key.ends_with("kept")), "{found:?}");
         assert_eq!(found.len(), 12);
     });

@@ -63,7 +63,7 @@ fn specimen(is_closed: bool) -> Specimen {
 }
 
 async fn rows(store: &Store) -> Result<Rows, ReadFault> {
-    let view = store.view()?;
+    let view = store.view().await?;
     let mut rows = Rows::new();
     for space in (0..).take(SPACES.len()) {
         let found = view.scan(Space(space), KeyRange::all(), Direction::Forward, ALL_ROWS).await?;
@@ -267,30 +267,6 @@ fn a_folder_in_the_wrong_place_is_named() {
             other => panic!("{name}: {other:?}"),
         }
     }
-}
-
-/// A store of the first format: its keyspaces are noted at its first opening, and missed at the next.
-#[test]
-fn a_store_of_the_first_format_gets_an_inventory() {
-    let Specimen { mut files, rows } = specimen(true);
-    let text = "perihelion store 1\nrecords compressed\nindex plain\nmeta compressed\n";
-    files.insert("FORMAT".into(), text.into());
-    for name in ["engine/version", "engine/keyspaces/0/current", "engine/keyspaces/2/current"] {
-        let mut damaged = files.clone();
-        damaged.remove(Path::new(name));
-        assert_eq!(check(name, &damaged, &rows), Outcome::Refused, "{name}");
-    }
-    let folder = write_files(&files);
-    run(async {
-        let store = Store::open(options(&folder)).unwrap();
-        assert_eq!(self::rows(&store).await.unwrap(), rows);
-        store.close().await.unwrap();
-    });
-    let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
-    assert!(
-        format.starts_with("perihelion store 2\n") && format.contains("meta compressed 3\nown 4\n"),
-        "{format}"
-    );
 }
 
 /// Files that are removed under a running store: commits are refused, and the next start too.

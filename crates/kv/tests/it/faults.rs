@@ -46,7 +46,7 @@ fn a_failed_commit_poisons_until_reopened() {
         let refused = commit(&store, put(RECORDS, "c", "1")).await.unwrap_err();
         assert!(matches!(refused, CommitFault::Poisoned { .. }), "{refused}");
         assert!(matches!(store.reopen().await, Err(CommitFault::Poisoned { .. })));
-        assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["a"]);
+        assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["a"]);
         while store.reopen().await.is_err() {}
         let view = commit(&store, put(RECORDS, "d", "1")).await.unwrap();
         assert_eq!(keys(&view, RECORDS).await, ["a", "d"]);
@@ -60,9 +60,12 @@ fn a_commit_whose_sync_failed_shows_up_after_reopening() {
         script.fail_next(StorageCall::Reopen, FaultKind::Fail);
         let fault = commit(&store, put(RECORDS, "a", "1")).await.unwrap_err();
         assert!(matches!(fault, CommitFault::Uncertain { .. }));
-        assert!(keys(&store.view().unwrap(), RECORDS).await.is_empty(), "not shown while it is in doubt");
+        assert!(
+            keys(&store.view().await.unwrap(), RECORDS).await.is_empty(),
+            "not shown while it is in doubt"
+        );
         while store.reopen().await.is_err() {}
-        assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["a"]);
+        assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["a"]);
     });
 }
 
@@ -109,7 +112,7 @@ fn a_torn_group_leaves_whole_batches() {
                 }
             }
             heal(&store).await;
-            let view = store.view().unwrap();
+            let view = store.view().await.unwrap();
             let found = keys(&view, RECORDS).await;
             assert_eq!(found, keys(&view, INDEX).await, "every batch is whole");
             assert!(acknowledged.iter().all(|key| found.contains(key)));
@@ -157,7 +160,7 @@ fn a_torn_ingest_leaves_nothing() {
         for kind in [FaultKind::Fail, FaultKind::Tear { survive: 20 }] {
             script.fail_next(StorageCall::Ingest, kind);
             assert!(matches!(store.ingest(INDEX, rows(1)).await, Err(CommitFault::Uncertain { .. })));
-            assert!(keys(&store.view().unwrap(), INDEX).await.is_empty());
+            assert!(keys(&store.view().await.unwrap(), INDEX).await.is_empty());
         }
         let ingest = store.ingest(INDEX, rows(1)).await.unwrap();
         let mut batch = Batch::default();
@@ -186,9 +189,9 @@ fn a_crash_keeps_what_was_synced_and_a_prefix_of_the_rest() {
             ] {
                 store.submit(&lane, put(RECORDS, key, "x"), durability).await.unwrap();
             }
-            let view = store.view().unwrap();
+            let view = store.view().await.unwrap();
             let after = script.crash(survivors).unwrap();
-            assert_eq!(keys(&after.view().unwrap(), RECORDS).await, expected);
+            assert_eq!(keys(&after.view().await.unwrap(), RECORDS).await, expected);
             assert_eq!(view.get(RECORDS, b"0").await, Err(ReadFault::Closed));
             assert!(commit(&store, put(RECORDS, "4", "x")).await.is_err());
             commit(&after, put(RECORDS, "5", "x")).await.unwrap();
@@ -212,8 +215,8 @@ fn a_crash_removes_unnamed_ingests() {
         batch.name_ingest(late);
         store.submit(&store.lane(), batch, Durability::Buffered).await.unwrap();
         let after = script.crash(Survivors::Synced).unwrap();
-        assert_eq!(keys(&after.view().unwrap(), INDEX).await, ["named"]);
-        assert!(keys(&after.view().unwrap(), META).await.is_empty());
+        assert_eq!(keys(&after.view().await.unwrap(), INDEX).await, ["named"]);
+        assert!(keys(&after.view().await.unwrap(), META).await.is_empty());
     });
 }
 
@@ -236,7 +239,7 @@ fn failing_any_call_loses_nothing_acknowledged() {
             script.calm();
             let after = script.crash(Survivors::Drawn).unwrap();
             run(async {
-                let view = after.view().unwrap();
+                let view = after.view().await.unwrap();
                 let found = keys(&view, RECORDS).await;
                 assert_eq!(found, keys(&view, META).await, "every batch is whole");
                 assert!(acknowledged.iter().all(|key| found.contains(key)), "call {number}, {kind:?}");
@@ -289,7 +292,7 @@ fn the_same_seed_gives_the_same_run() {
         let outcome = run(workload(&store));
         script.calm();
         let after = script.crash(Survivors::Drawn).unwrap();
-        (outcome, script.call_count(), run(async { keys(&after.view().unwrap(), RECORDS).await }))
+        (outcome, script.call_count(), run(async { keys(&after.view().await.unwrap(), RECORDS).await }))
     };
     for seed in 0..50 {
         assert_eq!(trace(seed), trace(seed));
@@ -304,7 +307,7 @@ fn stepped_batches_wait_and_are_torn_as_one_group() {
     run(async {
         let submit = |key: &str| store.submit(&store.lane(), put(RECORDS, key, "1"), Durability::Sync);
         let first = submit("a");
-        assert!(keys(&store.view().unwrap(), RECORDS).await.is_empty());
+        assert!(keys(&store.view().await.unwrap(), RECORDS).await.is_empty());
         store.step_is_due().await;
         store.step();
         first.await.unwrap();
@@ -315,7 +318,7 @@ fn stepped_batches_wait_and_are_torn_as_one_group() {
             assert!(matches!(answer.await, Err(CommitFault::Uncertain { .. })));
         }
         heal(&store).await;
-        assert_eq!(keys(&store.view().unwrap(), RECORDS).await, ["a", "b"]);
+        assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["a", "b"]);
     });
 }
 
@@ -338,7 +341,7 @@ fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
             submit(3, "failed", Durability::Sync).await.unwrap_err();
             assert!(lanes.iter().all(|lane| !lane.is_rewound()), "not before the store was reopened");
             while store.reopen().await.is_err() {}
-            let found = keys(&store.view().unwrap(), RECORDS).await;
+            let found = keys(&store.view().await.unwrap(), RECORDS).await;
             let is_dropped = kind == FaultKind::DropUnsynced;
             let kept: &[&str] = if is_dropped { &[] } else { &["buffered-1", "buffered-2"] };
             assert_eq!(found, [kept, &["synced-0", "synced-1"]].concat());

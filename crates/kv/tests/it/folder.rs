@@ -17,7 +17,7 @@ fn everything_is_there_after_a_close() {
     run(async {
         for round in 0..3 {
             let store = Store::open(options(&folder)).unwrap();
-            assert_eq!(keys(&store.view().unwrap(), RECORDS).await.len(), round);
+            assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await.len(), round);
             commit(&store, put(RECORDS, &round.to_string(), "x")).await.unwrap();
             store.close().await.unwrap();
         }
@@ -30,7 +30,7 @@ fn everything_is_there_without_a_close() {
     run(async {
         for round in 0..3 {
             let store = Store::open(options(&folder)).unwrap();
-            assert_eq!(keys(&store.view().unwrap(), RECORDS).await.len(), 2 * round);
+            assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await.len(), 2 * round);
             commit(&store, put(RECORDS, &format!("{round}-sync"), "x")).await.unwrap();
             let buffered = put(RECORDS, &format!("{round}-buffered"), "x");
             store.submit(&store.lane(), buffered, Durability::Buffered).await.unwrap();
@@ -54,7 +54,7 @@ fn deletions_and_overwrites_outlive_flushes() {
         commit(&store, batch).await.unwrap();
         store.close().await.unwrap();
         let store = Store::open(options(&folder)).unwrap();
-        let view = store.view().unwrap();
+        let view = store.view().await.unwrap();
         assert_eq!(keys(&view, RECORDS).await, ["a"]);
         assert_eq!(get(&view, RECORDS, "a").await.as_deref(), Some("2"));
     });
@@ -76,7 +76,7 @@ fn unnamed_ingests_are_removed_at_the_next_start() {
         drop(store);
 
         let store = Store::open(options(&folder)).unwrap();
-        let view = store.view().unwrap();
+        let view = store.view().await.unwrap();
         for row in 0..100 {
             assert!(view.get(INDEX, &[1, row]).await.unwrap().is_some());
             let kept = view.get(INDEX, &[2, row]).await.unwrap();
@@ -102,16 +102,24 @@ fn a_folder_is_open_once() {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(Store::open(options(&folder)).unwrap());
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
     assert!(
-        format.starts_with("perihelion store 2\nengine fjall 3\nspace records compressed -\n"),
+        format.starts_with("perihelion store 3\nengine fjall 3\nspace records compressed -\n"),
         "{format}"
     );
-    fs::write(folder.path().join("FORMAT"), format.replacen('2', "3", 1)).unwrap();
-    assert!(matches!(refused(&folder), OpenFault::NewerFormat { found: 3, supported: 2 }));
+    fs::write(folder.path().join("FORMAT"), format.replacen('3', "4", 1)).unwrap();
+    assert!(matches!(refused(&folder), OpenFault::NewerFormat { found: 4, supported: 3 }));
+    let second = "perihelion store 2\nengine fjall 3\nspace records compressed 1\nown 2\n";
+    for (text, version) in [("perihelion store 1\nrecords compressed\n", 1), (second, 2)] {
+        fs::write(folder.path().join("FORMAT"), text).unwrap();
+        let fault = refused(&folder);
+        assert!(matches!(fault, OpenFault::OlderFormat { found, supported: 3 } if found == version));
+        assert!(fault.to_string().contains("no upgrade"), "{fault}");
+        assert_eq!(fs::read_to_string(folder.path().join("FORMAT")).unwrap(), text);
+    }
     fs::write(folder.path().join("FORMAT"), "something else").unwrap();
     assert!(matches!(refused(&folder), OpenFault::NotAStore { .. }));
 }
@@ -137,7 +145,7 @@ fn spaces_are_appended_but_never_changed() {
         commit(&store, put(INDEX, "a", "1")).await.unwrap();
         drop(store);
         let store = with_spaces(&SPACES).unwrap();
-        assert_eq!(get(&store.view().unwrap(), INDEX, "a").await.as_deref(), Some("1"));
+        assert_eq!(get(&store.view().await.unwrap(), INDEX, "a").await.as_deref(), Some("1"));
         commit(&store, put(META, "a", "2")).await.unwrap();
         drop(store);
         let swapped = [SPACES[1], SPACES[0], SPACES[2]];
@@ -146,7 +154,7 @@ fn spaces_are_appended_but_never_changed() {
             assert!(matches!(with_spaces(wrong), Err(OpenFault::SpacesChanged { .. })));
         }
         let store = with_spaces(&SPACES).unwrap();
-        assert_eq!(get(&store.view().unwrap(), META, "a").await.as_deref(), Some("2"));
+        assert_eq!(get(&store.view().await.unwrap(), META, "a").await.as_deref(), Some("2"));
     });
 }
 

@@ -46,7 +46,7 @@ fn an_idle_space_does_not_keep_journals() {
         assert!(most < BOUND_BYTES, "the journals took {most} bytes");
         drop(store);
         let store = Store::open(options(&folder)).unwrap();
-        assert_eq!(get(&store.view().unwrap(), META, "idle").await.as_deref(), Some("x"));
+        assert_eq!(get(&store.view().await.unwrap(), META, "idle").await.as_deref(), Some("x"));
     });
 }
 

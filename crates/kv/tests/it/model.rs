@@ -71,7 +71,7 @@ async fn play(mut store: Store, steps: Vec<Step>, restart: impl Fn(Store) -> Sto
             Step::Commit(changes) => commit(&store, &mut model, changes).await,
             Step::Require { space, key, expected } => require(&store, &mut model, space, key, expected).await,
             Step::Get { space, key } => {
-                let found = store.view().unwrap().get(Space(space), &[key]).await.unwrap();
+                let found = store.view().await.unwrap().get(Space(space), &[key]).await.unwrap();
                 assert_eq!(found, model.get(&(space, key)).map(|value| Bytes::from(vec![*value])));
             }
             Step::Scan { space, start, end, backward, rows } => {
@@ -133,7 +133,7 @@ async fn scan(
     }
     let range = KeyRange { start: vec![keys.start].into(), end: Some(vec![keys.end].into()) };
     let limit = ScanLimit { rows, bytes: usize::MAX };
-    let chunk = store.view().unwrap().scan(Space(space), range, direction, limit).await.unwrap();
+    let chunk = store.view().await.unwrap().scan(Space(space), range, direction, limit).await.unwrap();
     assert_eq!(chunk.more, expected.len() > rows);
     expected.truncate(rows);
     assert_eq!(chunk.rows, expected);

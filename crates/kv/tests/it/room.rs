@@ -33,7 +33,7 @@ fn a_nearly_full_disk_refuses_growth_and_recovers_by_itself() {
         assert!(matches!(store.health(), Health::Full { .. }));
         let rows = vec![("a".into(), "x".into())];
         assert!(matches!(store.ingest(INDEX, rows).await, Err(CommitFault::Full { .. })));
-        assert_eq!(get(&store.view().unwrap(), RECORDS, "a").await.as_deref(), Some("1"));
+        assert_eq!(get(&store.view().await.unwrap(), RECORDS, "a").await.as_deref(), Some("1"));
         let mut shrinking = Batch::default();
         shrinking.delete(RECORDS, "a");
         shrinking.mark_shrinking();

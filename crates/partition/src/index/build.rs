@@ -65,7 +65,7 @@ async fn build(plan: Plan) -> Result<Keeper, Fault> {
     let mut keeper = Keeper::new(plan.home, plan.rules, plan.lsn, plan.run_next);
     let mut range = keyspace::effective_range(partition.container, &plan.range);
     loop {
-        let view = store.view().map_err(read_fault)?;
+        let view = store.view().await.map_err(read_fault)?;
         let Some(versions) = next_records(&view, &mut range).await? else { break };
         drop(view);
         plan.walked.fetch_add(versions.len() as u64, Ordering::Relaxed);
@@ -76,7 +76,7 @@ async fn build(plan: Plan) -> Result<Keeper, Fault> {
         tokio::task::yield_now().await;
     }
     for _ in 0..ROUNDS_MAX {
-        let view = store.view().map_err(read_fault)?;
+        let view = store.view().await.map_err(read_fault)?;
         let taken = catch_up(&mut keeper, &view, partition).await?;
         drop(view);
         keeper.spill().await?;

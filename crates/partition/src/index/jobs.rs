@@ -139,7 +139,7 @@ pub(crate) async fn drop_run(store: Store, partition: PartitionId, run: u64) {
 /// Deletes all rows of a range, a few at a time.
 pub(crate) async fn delete_rows(store: &Store, range: KeyRange) -> Result<(), Fault> {
     loop {
-        let view = store.view().map_err(read_fault)?;
+        let view = store.view().await.map_err(read_fault)?;
         let chunk = view.scan(INDEX, range.clone(), Direction::Forward, DROPPED_TOGETHER).await;
         let chunk = chunk.map_err(read_fault)?;
         drop(view);

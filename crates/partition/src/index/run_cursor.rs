@@ -27,10 +27,10 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    fn view(&self) -> Result<View, Fault> {
+    async fn view(&self) -> Result<View, Fault> {
         match self {
             Source::Reader(view, _) | Source::View(view) => Ok(view.clone()),
-            Source::Store(store) => store.view().map_err(read_fault),
+            Source::Store(store) => store.view().await.map_err(read_fault),
         }
     }
 
@@ -48,7 +48,7 @@ impl Source {
         if let Some(Row::Block(block)) = self.cache().and_then(|cache| cache.get(&place)) {
             return Ok(Some(block));
         }
-        let payload = run.row(&self.view()?, row).await?;
+        let payload = run.row(&self.view().await?, row).await?;
         let Some(cache) = self.cache() else { return Block::new(payload).map(Some) };
         // With bytes of its own, not a part of a larger piece of the store's memory.
         let block = Block::new(Bytes::copy_from_slice(&payload))?;
@@ -86,7 +86,7 @@ impl Source {
         if let Some(Row::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&place)) {
             return Ok(set);
         }
-        let set = Arc::new(read_bitmap(&run.row(&self.view()?, row).await?)?);
+        let set = Arc::new(read_bitmap(&run.row(&self.view().await?, row).await?)?);
         if let Some(cache) = self.cache() {
             cache.keep(place, Row::Bitmap(Arc::clone(&set)));
         }

@@ -294,11 +294,11 @@ impl Case {
         }
     }
 
-    fn reader(&self) -> IndexReader {
+    async fn reader(&self) -> IndexReader {
         IndexReader {
             pieces: self.keeper.pieces(),
             rules: Arc::clone(self.keeper.rules()),
-            view: self.store.view().unwrap(),
+            view: self.store.view().await.unwrap(),
             memory: Arc::clone(self.keeper.memory()),
             alarm: Arc::clone(self.keeper.alarm()),
         }
@@ -432,7 +432,7 @@ impl Case {
 
     async fn check_lookup(&mut self) {
         let (lookup, expected) = self.random_lookup(3);
-        let reader = self.reader();
+        let reader = self.reader().await;
         let found = reader.documents(&lookup).await.unwrap();
         let numbers: Vec<u64> = found.iter().map(DocumentNumber::counter).collect();
         assert!(numbers.is_sorted());
@@ -460,7 +460,7 @@ impl Case {
         let direction = *self.random.pick(&[Direction::Forward, Direction::Backward]);
         let from = (self.random.below(2) == 0).then(|| term_code(&value));
         let within = (self.random.below(2) == 0).then(|| self.random_lookup(1).0);
-        let reader = self.reader();
+        let reader = self.reader().await;
         let within = match &within {
             Some(lookup) => Some(reader.documents(lookup).await.unwrap()),
             None => None,
@@ -531,7 +531,7 @@ impl Case {
                     .iter()
                     .map(|(name, descending)| (IndexPath::property([PathStep::Name(name)]), *descending)),
             );
-            let reader = self.reader();
+            let reader = self.reader().await;
             assert_eq!(reader.covers(&path), Coverage::Whole);
             let mut walk = reader.walk(&path, Direction::Forward, None, None).await.unwrap();
             let mut found = Vec::new();
@@ -544,7 +544,7 @@ impl Case {
     }
 
     async fn check(&mut self) {
-        let reader = self.reader();
+        let reader = self.reader().await;
         assert_eq!(reader.document_count(), self.documents.len() as u64);
         let steps = self.random_place().0;
         let covers = reader.covers(&index_path(&steps)) == Coverage::Whole;

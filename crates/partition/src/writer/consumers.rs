@@ -35,7 +35,7 @@ impl Writer {
         self.wake().await?;
         // Also where nobody writes, an index build that failed is tried again.
         self.check_policy();
-        let view = self.store.view().map_err(read_fault)?;
+        let view = self.store.view().await.map_err(read_fault)?;
         // Without an index there may still be one on disk that needs the log.
         let Some(keeper) = &self.index else { return Ok(false) };
         let built = self.build.as_ref().map(|build| build.lsn);

@@ -216,7 +216,7 @@ impl Writer {
 
     /// Puts an index that was made beside in the place of the one in use, and its manifest in the place of the other.
     async fn adopt(&mut self, mut built: Keeper) -> Result<(), Fault> {
-        let view = self.store.view().map_err(read_fault)?;
+        let view = self.store.view().await.map_err(read_fault)?;
         index::catch_up(&mut built, &view, self.id).await?;
         let mut batch = self.manifest_deletion(&view).await?;
         drop(view);

@@ -104,7 +104,7 @@ impl Writer {
 
     /// Reads the state again. Nothing is submitted to the lane until then.
     async fn reload(&mut self) -> Result<(), Fault> {
-        let view = self.store.view();
+        let view = self.store.view().await;
         // Behind the view: the store says that it serves after it has rewound the lanes of what may be gone.
         if let Health::Poisoned { cause } = self.store.health() {
             // It will be reopened before the state can be read.
@@ -157,7 +157,7 @@ impl Writer {
             // The store was reopened because of others, or this writer rests.
             Some(_) | None => {}
         }
-        let view = self.store.view().map_err(read_fault)?;
+        let view = self.store.view().await.map_err(read_fault)?;
         if self.durability == Durability::Buffered
             && let Health::Poisoned { cause } = self.store.health()
         {

@@ -125,7 +125,7 @@ impl House {
 
     async fn index_rows(&self) -> Vec<(bytes::Bytes, bytes::Bytes)> {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
-        let view = self.store.view().unwrap();
+        let view = self.store.view().await.unwrap();
         view.scan(INDEX, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows
     }
 
@@ -300,7 +300,7 @@ async fn a_store_that_fails_anywhere_leaves_the_index_right() {
 async fn unnamed_ingests(store: &Store) -> usize {
     let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
     let pending = KeyRange::prefix("pending");
-    let view = store.view().unwrap();
+    let view = store.view().await.unwrap();
     view.scan(Space(u8::MAX), pending, Direction::Forward, limit).await.unwrap().rows.len()
 }
 
@@ -355,7 +355,7 @@ async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows(
     house.settle().await;
     // The last record cannot be read.
     let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
-    let view = house.store.view().unwrap();
+    let view = house.store.view().await.unwrap();
     let records = view.scan(RECORDS, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows;
     let (key, row) = records.last().unwrap().clone();
     let mut batch = Batch::default();
@@ -390,7 +390,7 @@ async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows(
 
 /// Ingests that the store has ever begun.
 async fn ingests(store: &Store) -> u64 {
-    let row = store.view().unwrap().get(Space(u8::MAX), b"last").await.unwrap();
+    let row = store.view().await.unwrap().get(Space(u8::MAX), b"last").await.unwrap();
     row.map_or(0, |row| u64::from_be_bytes(row.as_ref().try_into().unwrap()))
 }
 
