@@ -4,7 +4,7 @@
 //! one below it. Knows nothing of partitions.
 
 use eval::{Context, EvalFault, MatchedRow, for_each_match, for_each_row};
-use model::Fault;
+use model::{Encoder, Fault};
 use plan::query::{Order, Projection, Query, Source};
 use plan::{StoredDocument, SystemProperties};
 use sha2::{Digest, Sha256};
@@ -113,13 +113,15 @@ impl Program {
     }
 }
 
-/// A digest of what is wanted: the same for the same query.
+/// A digest of a query and the computed properties it sees: equal for equal queries.
 pub fn digest(query: &Query, computed: &[ComputedProperty]) -> [u8; 32] {
-    let mut digest = Sha256::new_with_prefix(query.to_string());
-    for (name, query) in computed {
-        digest.update(format!("\n{name:?}: {query}"));
-    }
-    digest.finalize().into()
+    let mut out = Encoder::default();
+    query.encode(&mut out);
+    out.list(computed, |out, (name, query)| {
+        out.text(name);
+        query.encode(out);
+    });
+    Sha256::digest(out.finish()).into()
 }
 
 /// Takes the query out of the first source, which then reads what that query gives.

@@ -4,7 +4,7 @@
 
 use crate::limits::NAME_CHARS_MAX;
 use crate::policy::{DefaultTtl, Policies, UniqueKeyPolicy};
-use crate::{PartitionKeyDefinition, RequestFault};
+use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
 use serde_json::{Map, Value as Json};
 
 /// The definition of a container.
@@ -20,6 +20,15 @@ pub struct ContainerDefinition {
     pub unique_keys: UniqueKeyPolicy,
     /// All other policies.
     pub policies: Policies,
+    /// How its values are ordered.
+    pub order: ValueOrder,
+}
+
+/// The order of values of different kinds, in key codes and results. It is fixed when a container is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueOrder {
+    /// That of the NoSQL API.
+    NoSql,
 }
 
 /// What stays as it is when a replacement does not mention it: clients leave out what cannot be changed.
@@ -43,6 +52,29 @@ impl ContainerDefinition {
             default_ttl: DefaultTtl::from_json(members.get("defaultTtl"))?,
             unique_keys: UniqueKeyPolicy::from_json(members.get("uniqueKeyPolicy"))?,
             policies,
+            order: ValueOrder::NoSql,
+        })
+    }
+
+    /// Appends its encoding.
+    pub fn encode(&self, out: &mut Encoder) {
+        out.byte(self.order.tag());
+        out.text(&self.id);
+        self.partition_key.encode(out);
+        self.default_ttl.encode(out);
+        self.unique_keys.encode(out);
+        self.policies.encode(out);
+    }
+
+    /// Reads its encoding. What was accepted once is not judged again: rules for new definitions may change.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<ContainerDefinition, DecodeFault> {
+        Ok(ContainerDefinition {
+            order: input.choice("value order", [ValueOrder::NoSql], ValueOrder::tag)?,
+            id: input.text("name of a container")?,
+            partition_key: PartitionKeyDefinition::decode(input)?,
+            default_ttl: DefaultTtl::decode(input)?,
+            unique_keys: UniqueKeyPolicy::decode(input)?,
+            policies: Policies::decode(input)?,
         })
     }
 
@@ -60,7 +92,10 @@ impl ContainerDefinition {
         if merged.get("partitionKey").is_none_or(Json::is_null) {
             return Err(bad("partitionKey", "it is missing"));
         }
-        let new = ContainerDefinition::from_json(&Json::Object(merged))?;
+        let new = ContainerDefinition {
+            order: self.order,
+            ..ContainerDefinition::from_json(&Json::Object(merged))?
+        };
         for (property, same) in [
             ("id", new.id == self.id),
             ("partitionKey", new.partition_key == self.partition_key),
@@ -85,6 +120,14 @@ impl ContainerDefinition {
         json.insert("uniqueKeyPolicy".to_owned(), self.unique_keys.to_json());
         self.policies.write(&mut json);
         json
+    }
+}
+
+impl ValueOrder {
+    fn tag(self) -> u8 {
+        match self {
+            ValueOrder::NoSql => 0,
+        }
     }
 }
 

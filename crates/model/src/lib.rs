@@ -7,6 +7,7 @@ mod charge;
 mod continuation;
 mod definition;
 mod effective;
+mod encoding;
 mod fault;
 mod ids;
 pub mod limits;
@@ -23,8 +24,9 @@ mod throughput;
 pub use ambient::Ambient;
 pub use charge::Charge;
 pub use continuation::ContinuationKey;
-pub use definition::{ContainerDefinition, checked_name, name_of};
+pub use definition::{ContainerDefinition, ValueOrder, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
+pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
     AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
     QueryTextError, RequestFault, StorageFault,

@@ -2,8 +2,8 @@
 //!
 //! The hash of a value, its effective key, is computed next door in `effective`.
 
-use crate::RequestFault;
 use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde::{Deserialize, Serialize};
 use value::{Document, Kind, PropertyPath, Value, ValueRef};
 
@@ -228,7 +228,7 @@ fn only_string(header: &str) -> Option<&str> {
 }
 
 /// The value of a partition key, one component per path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionKey {
     /// The components, in the order of the definition's paths.
     pub components: Vec<KeyComponent>,
@@ -255,7 +255,7 @@ impl PartitionKey {
 }
 
 /// One level of a partition key.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum KeyComponent {
     /// The document has no such property.
     Undefined,
@@ -312,6 +312,84 @@ impl KeyComponent {
             | Value::ObjectId(_)
             | Value::Array(_)
             | Value::Object(_) => None,
+        }
+    }
+}
+
+impl PartitionKeyDefinition {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.byte(self.kind.tag());
+        out.list(&self.paths, Encoder::path);
+        out.list(&self.texts, |out, text| out.text(text));
+        out.flag(self.system_key);
+    }
+
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<PartitionKeyDefinition, DecodeFault> {
+        let kinds = [PartitionKeyKind::HashV1, PartitionKeyKind::HashV2, PartitionKeyKind::MultiHash];
+        let definition = PartitionKeyDefinition {
+            kind: input.choice("partition key kind", kinds, PartitionKeyKind::tag)?,
+            paths: input.list("partition key paths", |input| input.path("partition key path"))?,
+            texts: input.list("texts of partition key paths", |input| input.text("partition key path"))?,
+            system_key: input.flag("system key")?,
+        };
+        // What hashing relies on: without a path there is no key.
+        let count = definition.paths.len();
+        let fits = (1..=KEY_PATHS_MAX).contains(&count) && definition.texts.len() == count;
+        fits.then_some(definition).ok_or_else(|| input.invalid("partition key paths"))
+    }
+}
+
+impl PartitionKeyKind {
+    fn tag(self) -> u8 {
+        match self {
+            PartitionKeyKind::HashV1 => 0,
+            PartitionKeyKind::HashV2 => 1,
+            PartitionKeyKind::MultiHash => 2,
+        }
+    }
+}
+
+impl PartitionKey {
+    /// Appends its encoding, which is not its key code and has no order.
+    pub fn encode(&self, out: &mut Encoder) {
+        out.list(&self.components, |out, component| component.encode(out));
+    }
+
+    /// Reads its encoding.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<PartitionKey, DecodeFault> {
+        Ok(PartitionKey { components: input.list("partition key", KeyComponent::decode)? })
+    }
+}
+
+impl KeyComponent {
+    fn encode(&self, out: &mut Encoder) {
+        match self {
+            KeyComponent::Undefined => out.byte(0),
+            KeyComponent::Null => out.byte(1),
+            KeyComponent::Bool(flag) => out.byte(2 + u8::from(*flag)),
+            KeyComponent::Number(number) => {
+                out.byte(4);
+                out.double(*number);
+            }
+            KeyComponent::String(text) => {
+                out.byte(5);
+                out.text(text);
+            }
+        }
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<KeyComponent, DecodeFault> {
+        match input.byte("component of a partition key")? {
+            0 => Ok(KeyComponent::Undefined),
+            1 => Ok(KeyComponent::Null),
+            2 => Ok(KeyComponent::Bool(false)),
+            3 => Ok(KeyComponent::Bool(true)),
+            4 => {
+                let number = input.double("number of a partition key")?;
+                KeyComponent::number(number).ok_or_else(|| input.invalid("number of a partition key"))
+            }
+            5 => input.text("text of a partition key").map(KeyComponent::String),
+            tag => Err(input.unknown("component of a partition key", tag)),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Provisioned throughput of a container or database.
 
-use crate::RequestFault;
 use crate::limits::{AUTOSCALE_MIN, SHARED_CONTAINERS_FREE, THROUGHPUT_MAX, THROUGHPUT_MIN, THROUGHPUT_STEP};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::Value as Json;
 
 /// Request units per second that were provisioned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
     /// A fixed rate.
     Manual(u64),
@@ -158,6 +158,31 @@ fn bounded(
 
 fn bad(field: &str, reason: &str) -> RequestFault {
     RequestFault::BadDefinition { field: field.to_owned(), reason: reason.to_owned() }
+}
+
+impl Throughput {
+    /// Appends its encoding.
+    pub fn encode(self, out: &mut Encoder) {
+        match self {
+            Throughput::Manual(rate) => {
+                out.byte(0);
+                out.number(rate);
+            }
+            Throughput::Autoscale { max } => {
+                out.byte(1);
+                out.number(max);
+            }
+        }
+    }
+
+    /// Reads its encoding.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<Throughput, DecodeFault> {
+        match input.byte("kind of throughput")? {
+            0 => input.number("throughput").map(Throughput::Manual),
+            1 => input.number("throughput").map(|max| Throughput::Autoscale { max }),
+            tag => Err(input.unknown("kind of throughput", tag)),
+        }
+    }
 }
 
 #[cfg(test)]

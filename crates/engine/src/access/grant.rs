@@ -4,12 +4,14 @@
 //! offers, databases or other containers, whatever its mode.
 
 use super::{Action, Place, Reach};
-use model::{ContainerNumber, PartitionKey, PermissionDefinition, PermissionMode, ScriptKind};
+use model::{
+    ContainerNumber, DecodeFault, Decoder, Encoder, PartitionKey, PermissionDefinition, PermissionMode,
+    ScriptKind,
+};
 use plan::Target;
-use serde::{Deserialize, Serialize};
 
 /// What a permission grants.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The permission as it was written.
     pub definition: PermissionDefinition,
@@ -21,7 +23,7 @@ pub struct Grant {
 }
 
 /// How much of the container a grant is for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GrantScope {
     /// All items.
     Container,
@@ -32,7 +34,7 @@ pub(crate) enum GrantScope {
 }
 
 /// How an item is named.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// By its id.
     Id(String),
@@ -142,6 +144,62 @@ impl Grant {
             (None, _) => true,
             (Some(granted), Some(key)) => granted.includes(key),
             (Some(_), None) => false,
+        }
+    }
+}
+
+impl Grant {
+    /// Appends its encoding.
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        self.definition.encode(out);
+        out.number(self.container.0);
+        self.scope.encode(out);
+        out.option(self.key.as_ref(), |out, key| key.encode(out));
+    }
+
+    /// Reads its encoding.
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<Grant, DecodeFault> {
+        Ok(Grant {
+            definition: PermissionDefinition::decode(input)?,
+            container: ContainerNumber(input.number("container of a grant")?),
+            scope: GrantScope::decode(input)?,
+            key: input.option("key of a grant", PartitionKey::decode)?,
+        })
+    }
+}
+
+impl GrantScope {
+    fn encode(&self, out: &mut Encoder) {
+        match self {
+            GrantScope::Container => out.byte(0),
+            GrantScope::Document(Named::Id(id)) => {
+                out.byte(1);
+                out.text(id);
+            }
+            GrantScope::Document(Named::Number(number)) => {
+                out.byte(2);
+                out.number(*number);
+            }
+            GrantScope::Script(kind, id) => {
+                out.byte(3);
+                out.byte(kind.tag());
+                out.text(id);
+            }
+        }
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<GrantScope, DecodeFault> {
+        match input.byte("scope of a grant")? {
+            0 => Ok(GrantScope::Container),
+            1 => input.text("id of a document").map(|id| GrantScope::Document(Named::Id(id))),
+            2 => {
+                input.number("number of a document").map(|number| GrantScope::Document(Named::Number(number)))
+            }
+            3 => {
+                let kind = input.choice("script kind", ScriptKind::ALL, ScriptKind::tag)?;
+                Ok(GrantScope::Script(kind, input.text("name of a script")?))
+            }
+            tag => Err(input.unknown("scope of a grant", tag)),
         }
     }
 }

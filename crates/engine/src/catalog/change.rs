@@ -13,7 +13,6 @@ use model::{
 };
 use partition::keyspace::{self, CATALOG, PartitionId};
 use partition::{commit_fault, new_partition_rows};
-use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
@@ -163,7 +162,7 @@ impl<'a> Change<'a> {
     }
 
     /// A new small resource.
-    pub(super) fn add_entry<D: Clone + Serialize>(
+    pub(super) fn add_entry<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
         rid: impl FnOnce(ResourceNumber) -> Rid,
@@ -178,7 +177,7 @@ impl<'a> Change<'a> {
     }
 
     /// A small resource with another name or definition.
-    pub(super) fn replace_entry<D: Clone + Serialize>(
+    pub(super) fn replace_entry<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
         old: &Entry<D>,
@@ -189,11 +188,11 @@ impl<'a> Change<'a> {
         self.put_entry(shelf, entry)
     }
 
-    fn put_entry<D: Clone + Serialize>(&mut self, shelf: ShelfOf<D>, entry: Entry<D>) -> Arc<Entry<D>> {
+    fn put_entry<D: Clone>(&mut self, shelf: ShelfOf<D>, entry: Entry<D>) -> Arc<Entry<D>> {
         self.shrinking = false;
         let shelf = Arc::make_mut(shelf(&mut self.state.shelves));
         let key = keyspace::entry_key(shelf.kind(), entry.number());
-        self.batch.put(CATALOG, key, rows::encode_entry(&entry));
+        self.batch.put(CATALOG, key, rows::encode_entry(&entry, shelf.code()));
         let entry = Arc::new(entry);
         shelf.insert(Arc::clone(&entry));
         entry

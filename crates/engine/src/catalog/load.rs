@@ -9,7 +9,6 @@ use model::{ContainerNumber, DatabaseNumber, Fault, OfferNumber, ResourceNumber,
 use partition::index::ComputedReader;
 use partition::keyspace::{self, CATALOG};
 use partition::read_fault;
-use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// Catalog rows read at a time.
@@ -48,9 +47,9 @@ impl CatalogState {
     }
 }
 
-async fn load_shelf<D: DeserializeOwned>(view: &View, shelf: &mut Shelf<D>) -> Result<(), Fault> {
+async fn load_shelf<D>(view: &View, shelf: &mut Shelf<D>) -> Result<(), Fault> {
     for (number, row) in load_rows(view, keyspace::entry_range(shelf.kind())).await? {
-        shelf.insert(Arc::new(rows::decode_entry(ResourceNumber(number), &row)?));
+        shelf.insert(Arc::new(rows::decode_entry(ResourceNumber(number), &row, shelf.code())?));
     }
     Ok(())
 }

@@ -1,36 +1,52 @@
 //! The catalog's rows: how its entries are written to the store and read back.
+//!
+//! Every row begins with the version of its kind; the fields follow in the encoding of `model::Encoder`. The reader
+//! checks the form only, not the rules for new definitions. Anything it does not know is damage, named by row.
+//!
+//! ```text
+//! counters    version · database, container, offer, resource, change: the last numbers given · two secrets:32
+//! database    version · id · stamp
+//! container   version · database number · definition · stamp · expiry pending · stamp of the map · partitions:
+//!             ordinal · lower bound · upper bound · ordinals of parents
+//! offer       version · RID of the owner · throughput · highest rate · stamp
+//! small       version · RID · id · definition · stamp
+//! stamp       change · seconds
+//! ```
 
 use super::entries::{
     Container, ContainerParts, Database, Offer, OfferOwner, PartitionEntry, PartitionMap, Stamp,
 };
-use super::shelf::Entry;
+use super::shelf::{DefinitionCode, Entry};
 use bytes::Bytes;
 use model::{
-    ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Fault, OfferNumber,
-    PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
+    ContainerDefinition, ContainerNumber, DatabaseNumber, DecodeFault, Decoder, EffectiveKey, EffectiveRange,
+    Encoder, Fault, OfferNumber, PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
 };
 use partition::index::ComputedReader;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// Versions of the rows, one for each kind. A row of another version is refused.
+const META_VERSION: u8 = 1;
+const DATABASE_VERSION: u8 = 1;
+const CONTAINER_VERSION: u8 = 1;
+const OFFER_VERSION: u8 = 1;
+const SMALL_RESOURCE_VERSION: u8 = 1;
+
 /// Counters of the catalog. Numbers are never reused, so the last ones given are kept for ever.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct MetaRow {
     pub(crate) database_last: u32,
     pub(crate) container_last: u32,
     pub(crate) offer_last: u32,
-    #[serde(default)]
     pub(crate) resource_last: u32,
     pub(crate) change_last: u64,
     pub(crate) secrets: StoreSecrets,
 }
 
 /// Secrets that belong to the store and do not change with the account's keys.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default)]
 pub(crate) struct StoreSecrets {
     pub(crate) continuation: [u8; 32],
-    #[serde(default)]
     pub(crate) token: [u8; 32],
 }
 
@@ -54,89 +70,56 @@ impl std::fmt::Debug for StoreSecrets {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct StampRow {
-    change: u64,
-    ts: u64,
-}
-
-impl From<Stamp> for StampRow {
-    fn from(stamp: Stamp) -> StampRow {
-        StampRow { change: stamp.change, ts: stamp.ts }
-    }
-}
-
-impl From<StampRow> for Stamp {
-    fn from(row: StampRow) -> Stamp {
-        Stamp { change: row.change, ts: row.ts }
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-struct DatabaseRow {
-    id: String,
-    stamp: StampRow,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ContainerRow {
-    database: DatabaseNumber,
-    definition: serde_json::Value,
-    stamp: StampRow,
-    expiry_pending: bool,
-    map_stamp: StampRow,
-    partitions: Vec<PartitionRow>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct PartitionRow {
-    ordinal: PartitionOrdinal,
-    min: String,
-    max: String,
-    parents: Vec<PartitionOrdinal>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct OfferRow {
-    owner: String,
-    throughput: Throughput,
-    /// The highest rate ever; absent in rows from before it was counted.
-    #[serde(default)]
-    highest: u64,
-    stamp: StampRow,
-}
-
 pub(crate) fn encode_meta(meta: &MetaRow) -> Bytes {
-    encode(meta)
+    encode(META_VERSION, |out| {
+        for last in [meta.database_last, meta.container_last, meta.offer_last, meta.resource_last] {
+            out.number(last);
+        }
+        out.number(meta.change_last);
+        out.raw(&meta.secrets.continuation);
+        out.raw(&meta.secrets.token);
+    })
 }
 
 pub(crate) fn decode_meta(row: &[u8]) -> Result<MetaRow, Fault> {
-    decode("counters", row)
+    let fields = |input: &mut Decoder<'_>| {
+        Ok(MetaRow {
+            database_last: input.number("last database number")?,
+            container_last: input.number("last container number")?,
+            offer_last: input.number("last offer number")?,
+            resource_last: input.number("last resource number")?,
+            change_last: input.number("last change")?,
+            secrets: StoreSecrets {
+                continuation: input.raw("secret of continuations")?,
+                token: input.raw("secret of tokens")?,
+            },
+        })
+    };
+    decode(row, META_VERSION, fields).map_err(|fault| damaged("counters", &fault))
 }
 
 pub(crate) fn encode_database(database: &Database) -> Bytes {
-    encode(&DatabaseRow { id: database.id().to_owned(), stamp: database.stamp().into() })
+    encode(DATABASE_VERSION, |out| {
+        out.text(database.id());
+        database.stamp().encode(out);
+    })
 }
 
 pub(crate) fn decode_database(number: DatabaseNumber, row: &[u8]) -> Result<Database, Fault> {
-    let row: DatabaseRow = decode("database", row)?;
-    Ok(Database::new(number, row.id, row.stamp.into()))
+    let fields = |input: &mut Decoder<'_>| {
+        Ok(Database::new(number, input.text("name of a database")?, Stamp::decode(input)?))
+    };
+    decode(row, DATABASE_VERSION, fields).map_err(|fault| damaged(&format!("database {}", number.0), &fault))
 }
 
 pub(crate) fn encode_container(container: &Container) -> Bytes {
-    let partition = |entry: &PartitionEntry| PartitionRow {
-        ordinal: entry.ordinal,
-        min: entry.range.min.to_hex(),
-        max: entry.range.max.to_hex(),
-        parents: entry.parents.clone(),
-    };
-    encode(&ContainerRow {
-        database: container.database().number(),
-        definition: container.definition().to_json().into(),
-        stamp: container.stamp().into(),
-        expiry_pending: container.expiry_pending,
-        map_stamp: container.map.stamp.into(),
-        partitions: container.map.entries.iter().map(partition).collect(),
+    encode(CONTAINER_VERSION, |out| {
+        out.number(container.database().number().0);
+        container.definition().encode(out);
+        container.stamp().encode(out);
+        out.flag(container.expiry_pending);
+        container.map.stamp.encode(out);
+        out.list(&container.map.entries, encode_partition);
     })
 }
 
@@ -146,75 +129,118 @@ pub(crate) fn decode_container(
     database: impl FnOnce(DatabaseNumber) -> Option<Arc<Database>>,
     computed_reader: ComputedReader,
 ) -> Result<Container, Fault> {
-    let row: ContainerRow = decode("container", row)?;
-    let database = database(row.database).ok_or_else(|| damaged("container", "its database is missing"))?;
-    let definition = ContainerDefinition::from_json(&row.definition)
-        .map_err(|error| damaged("container", &error.to_string()))?;
-    let entries = row.partitions.into_iter().map(decode_partition).collect::<Result<_, _>>()?;
-    let map = PartitionMap::new(entries, row.map_stamp.into());
-    let parts = ContainerParts { number, database, definition, stamp: row.stamp.into(), computed_reader };
-    Ok(Container::new(parts, row.expiry_pending, map))
+    let fields = |input: &mut Decoder<'_>| {
+        let number_of_database = DatabaseNumber(input.number("database of a container")?);
+        let database =
+            database(number_of_database).ok_or_else(|| input.unknown("database", number_of_database.0))?;
+        let definition = ContainerDefinition::decode(input)?;
+        let stamp = Stamp::decode(input)?;
+        let expiry_pending = input.flag("whether expiry is pending")?;
+        let map_stamp = Stamp::decode(input)?;
+        let entries = input.list("partitions", decode_partition)?;
+        let parts = ContainerParts { number, database, definition, stamp, computed_reader };
+        Ok(Container::new(parts, expiry_pending, PartitionMap::new(entries, map_stamp)))
+    };
+    decode(row, CONTAINER_VERSION, fields)
+        .map_err(|fault| damaged(&format!("container {}", number.0), &fault))
 }
 
-fn decode_partition(row: PartitionRow) -> Result<PartitionEntry, Fault> {
-    let bound =
-        |text: &str| EffectiveKey::from_hex(text).ok_or_else(|| damaged("partition", "its range is no hash"));
-    let range = EffectiveRange { min: bound(&row.min)?, max: bound(&row.max)? };
-    Ok(PartitionEntry::new(row.ordinal, range, row.parents))
+fn encode_partition(out: &mut Encoder, entry: &PartitionEntry) {
+    out.number(entry.ordinal.0);
+    out.bytes(entry.range.min.as_bytes());
+    out.bytes(entry.range.max.as_bytes());
+    out.list(&entry.parents, |out, parent| out.number(parent.0));
+}
+
+fn decode_partition(input: &mut Decoder<'_>) -> Result<PartitionEntry, DecodeFault> {
+    let ordinal = |input: &mut Decoder<'_>| input.number("partition ordinal").map(PartitionOrdinal);
+    let bound = |input: &mut Decoder<'_>| input.bytes("bound of a range").map(EffectiveKey::from_bytes);
+    let number = ordinal(input)?;
+    let range = EffectiveRange { min: bound(input)?, max: bound(input)? };
+    Ok(PartitionEntry::new(number, range, input.list("parents", ordinal)?))
 }
 
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
-    let owner = offer.owner().rid.to_string();
-    encode(&OfferRow {
-        owner,
-        throughput: offer.throughput(),
-        highest: offer.highest(),
-        stamp: offer.stamp().into(),
+    encode(OFFER_VERSION, |out| {
+        out.text(&offer.owner().rid.to_string());
+        offer.throughput().encode(out);
+        out.number(offer.highest());
+        offer.stamp().encode(out);
     })
 }
 
 pub(crate) fn decode_offer(number: OfferNumber, row: &[u8]) -> Result<Offer, Fault> {
-    let row: OfferRow = decode("offer", row)?;
-    let rid = Rid::parse(&row.owner).ok_or_else(|| damaged("offer", "its owner is no RID"))?;
-    Ok(Offer::new(number, OfferOwner { rid }, row.throughput, row.stamp.into()).with_highest(row.highest))
+    let fields = |input: &mut Decoder<'_>| {
+        let owner = OfferOwner { rid: decode_rid(input)? };
+        let throughput = Throughput::decode(input)?;
+        let highest = input.number("highest rate")?;
+        Ok(Offer::new(number, owner, throughput, Stamp::decode(input)?).with_highest(highest))
+    };
+    decode(row, OFFER_VERSION, fields).map_err(|fault| damaged(&format!("offer {}", number.0), &fault))
 }
 
-/// A small resource. What it is below stands in its RID.
-#[derive(Serialize, Deserialize)]
-struct EntryRow<D> {
-    rid: String,
-    id: String,
-    definition: D,
-    stamp: StampRow,
-}
-
-pub(crate) fn encode_entry<D: Clone + Serialize>(entry: &Entry<D>) -> Bytes {
-    encode(&EntryRow {
-        rid: entry.rid().to_string(),
-        id: entry.id().to_owned(),
-        definition: entry.definition().clone(),
-        stamp: entry.stamp().into(),
+pub(crate) fn encode_entry<D>(entry: &Entry<D>, code: DefinitionCode<D>) -> Bytes {
+    encode(SMALL_RESOURCE_VERSION, |out| {
+        out.text(&entry.rid().to_string());
+        out.text(entry.id());
+        (code.encode)(entry.definition(), out);
+        entry.stamp().encode(out);
     })
 }
 
-pub(crate) fn decode_entry<D: DeserializeOwned>(
+pub(crate) fn decode_entry<D>(
     number: ResourceNumber,
     row: &[u8],
+    code: DefinitionCode<D>,
 ) -> Result<Entry<D>, Fault> {
-    let row: EntryRow<D> = decode("small resource", row)?;
-    let rid = Rid::parse(&row.rid).filter(|rid| rid.resource_number() == Some(number));
-    let rid = rid.ok_or_else(|| damaged("small resource", "its RID is not one"))?;
-    Ok(Entry::new(number, rid, row.id, row.definition, row.stamp.into()))
+    let fields = |input: &mut Decoder<'_>| {
+        let rid = decode_rid(input)?;
+        if rid.resource_number() != Some(number) {
+            return Err(input.invalid("RID"));
+        }
+        let id = input.text("name")?;
+        let definition = (code.decode)(input)?;
+        Ok(Entry::new(number, rid, id, definition, Stamp::decode(input)?))
+    };
+    decode(row, SMALL_RESOURCE_VERSION, fields)
+        .map_err(|fault| damaged(&format!("{} {}", code.name, number.0), &fault))
 }
 
-fn encode(row: &impl Serialize) -> Bytes {
-    serde_json::to_vec(row).expect("rows have string keys and finite numbers").into()
+impl Stamp {
+    fn encode(self, out: &mut Encoder) {
+        out.number(self.change);
+        out.number(self.ts);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Stamp, DecodeFault> {
+        Ok(Stamp { change: input.number("change of a stamp")?, ts: input.number("time of a stamp")? })
+    }
 }
 
-fn decode<T: DeserializeOwned>(what: &str, row: &[u8]) -> Result<T, Fault> {
-    serde_json::from_slice(row).map_err(|error| damaged(what, &error.to_string()))
+fn decode_rid(input: &mut Decoder<'_>) -> Result<Rid, DecodeFault> {
+    let rid = Rid::parse(input.borrowed_text("RID")?);
+    rid.ok_or_else(|| input.invalid("RID"))
 }
 
-fn damaged(what: &str, reason: &str) -> Fault {
-    StorageFault::Damaged { what: format!("catalog row of a {what}: {reason}") }.into()
+fn encode(version: u8, fields: impl FnOnce(&mut Encoder)) -> Bytes {
+    let mut out = Encoder::default();
+    out.byte(version);
+    fields(&mut out);
+    out.finish().into()
+}
+
+fn decode<'a, T>(
+    row: &'a [u8],
+    version: u8,
+    fields: impl FnOnce(&mut Decoder<'a>) -> Result<T, DecodeFault>,
+) -> Result<T, DecodeFault> {
+    let mut input = Decoder::new(row);
+    input.version(version)?;
+    let entry = fields(&mut input)?;
+    input.finish()?;
+    Ok(entry)
+}
+
+fn damaged(row: &str, fault: &DecodeFault) -> Fault {
+    StorageFault::Damaged { what: format!("catalog row of {row}: {fault}") }.into()
 }

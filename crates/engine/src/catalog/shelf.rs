@@ -3,7 +3,7 @@
 //! All kinds work alike, so there is one shelf type; what a resource says is its definition's business.
 
 use super::entries::{Addressed, Stamp};
-use model::{Etag, ResourceNumber, Rid};
+use model::{DecodeFault, Decoder, Encoder, Etag, ResourceNumber, Rid};
 use partition::keyspace::EntryKind;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -58,18 +58,42 @@ impl<D> Entry<D> {
     }
 }
 
+/// How the definitions of one kind are stored.
+#[derive(Debug)]
+pub(crate) struct DefinitionCode<D> {
+    /// What a resource of this kind is called in faults.
+    pub(crate) name: &'static str,
+    /// Appends the encoding of a definition.
+    pub(crate) encode: fn(&D, &mut Encoder),
+    /// Reads it.
+    pub(crate) decode: fn(&mut Decoder<'_>) -> Result<D, DecodeFault>,
+}
+
+impl<D> Clone for DefinitionCode<D> {
+    fn clone(&self) -> DefinitionCode<D> {
+        *self
+    }
+}
+
+impl<D> Copy for DefinitionCode<D> {}
+
 /// All resources of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf<D> {
     kind: EntryKind,
+    code: DefinitionCode<D>,
     entries: BTreeMap<ResourceNumber, Arc<Entry<D>>>,
     /// By parent and name.
     names: HashMap<Rid, HashMap<String, ResourceNumber>>,
 }
 
 impl<D> Shelf<D> {
-    pub(crate) fn new(kind: EntryKind) -> Shelf<D> {
-        Shelf { kind, entries: BTreeMap::new(), names: HashMap::new() }
+    pub(crate) fn new(kind: EntryKind, code: DefinitionCode<D>) -> Shelf<D> {
+        Shelf { kind, code, entries: BTreeMap::new(), names: HashMap::new() }
+    }
+
+    pub(crate) fn code(&self) -> DefinitionCode<D> {
+        self.code
     }
 
     pub(crate) fn kind(&self) -> EntryKind {
@@ -148,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_name_goes_before_a_rid_and_a_renamed_entry_leaves_its_name() {
-        let mut shelf = Shelf::new(EntryKind::User);
+        let code = DefinitionCode { name: "user", encode: |_, _| {}, decode: |_| Ok(()) };
+        let mut shelf = Shelf::new(EntryKind::User, code);
         shelf.insert(entry(2, "second"));
         shelf.insert(entry(1, "first"));
         let rid = entry(1, "").rid().to_string();

@@ -7,7 +7,6 @@ use super::shelf::Entry;
 use crate::engine::Engine;
 use model::{ConflictFault, Fault, MissingFault, PreconditionFault, ResourceNumber, Rid};
 use plan::Condition;
-use serde::Serialize;
 use std::sync::Arc;
 
 /// What a create does with a resource of that name.
@@ -37,7 +36,7 @@ pub(super) struct Wanted<'a, D> {
 
 impl Change<'_> {
     /// Creates what is wanted, or replaces what is there if that was asked for.
-    pub(super) fn create_or_replace<D: Clone + Serialize>(
+    pub(super) fn create_or_replace<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
         creation: &Creation,
@@ -76,7 +75,7 @@ impl Change<'_> {
     }
 
     /// Gives an entry another name or definition. A name that another has is a conflict.
-    pub(super) fn rename_or_replace<D: Clone + Serialize>(
+    pub(super) fn rename_or_replace<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
         current: &Entry<D>,

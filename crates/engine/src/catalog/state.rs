@@ -4,7 +4,7 @@ use super::change::Change;
 use super::entries::{Addressed, Container, Database, Offer, PartitionMap, Stamp};
 use super::permissions::Permission;
 use super::rows::{self, MetaRow, StoreSecrets};
-use super::shelf::Shelf;
+use super::shelf::{DefinitionCode, Shelf};
 use crate::access::Grant;
 use crate::engine::Engine;
 use arc_swap::ArcSwap;
@@ -51,13 +51,27 @@ pub(crate) struct Shelves {
 
 impl Default for Shelves {
     fn default() -> Shelves {
+        let script = |name| DefinitionCode {
+            name,
+            encode: ScriptDefinition::encode,
+            decode: ScriptDefinition::decode,
+        };
+        let user = DefinitionCode { name: "user", encode: |(), _| {}, decode: |_| Ok(()) };
+        let permission = DefinitionCode { name: "permission", encode: Grant::encode, decode: Grant::decode };
+        let encryption_key = DefinitionCode {
+            name: "client encryption key",
+            encode: ClientEncryptionKeyDefinition::encode,
+            decode: ClientEncryptionKeyDefinition::decode,
+        };
+        let procedure = Shelf::new(EntryKind::StoredProcedure, script("stored procedure"));
+        let function = Shelf::new(EntryKind::UserDefinedFunction, script("user-defined function"));
         Shelves {
-            users: Arc::new(Shelf::new(EntryKind::User)),
-            permissions: Arc::new(Shelf::new(EntryKind::Permission)),
-            procedures: Arc::new(Shelf::new(EntryKind::StoredProcedure)),
-            triggers: Arc::new(Shelf::new(EntryKind::Trigger)),
-            functions: Arc::new(Shelf::new(EntryKind::UserDefinedFunction)),
-            encryption_keys: Arc::new(Shelf::new(EntryKind::ClientEncryptionKey)),
+            users: Arc::new(Shelf::new(EntryKind::User, user)),
+            permissions: Arc::new(Shelf::new(EntryKind::Permission, permission)),
+            procedures: Arc::new(procedure),
+            triggers: Arc::new(Shelf::new(EntryKind::Trigger, script("trigger"))),
+            functions: Arc::new(function),
+            encryption_keys: Arc::new(Shelf::new(EntryKind::ClientEncryptionKey, encryption_key)),
         }
     }
 }

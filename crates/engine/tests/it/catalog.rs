@@ -1,12 +1,13 @@
 //! Databases, containers, offers, ranges.
 
 use crate::harness::{Harness, TestAmbient};
-use engine::PageRequest;
-use kv::{CommitMode, Store};
-use model::{ConflictFault, Fault, MissingFault};
-use partition::keyspace::{CONTAINER_SPACES, SPACES, container_rows};
+use engine::{Engine, EngineOptions, PageRequest};
+use kv::{Batch, CommitMode, Durability, Store};
+use model::{ConflictFault, ContainerNumber, DatabaseNumber, Fault, MissingFault, OfferNumber, StorageFault};
+use partition::keyspace::{self, CATALOG, CONTAINER_SPACES, SPACES, container_rows};
 use plan::Condition;
 use serde_json::json;
+use std::sync::Arc;
 
 #[tokio::test]
 async fn names_are_unique_and_numbers_are_not_reused() {
@@ -121,4 +122,58 @@ async fn a_late_write_to_a_dropped_container_is_refused() {
     }
     let view = harness.store.view().await.unwrap();
     assert_eq!(partition::stray_containers(&view).await.unwrap(), []);
+}
+
+/// Everything of the catalog is there after a restart, in the stored form.
+#[tokio::test]
+async fn definitions_survive_a_restart() {
+    let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());
+    let harness = Harness::on(store.clone(), Arc::clone(&ambient)).await;
+    let policy = json!({
+        "defaultTtl": 9,
+        "indexingPolicy": { "compositeIndexes": [[{ "path": "/a" }, { "path": "/b", "order": "descending" }]] },
+        "computedProperties": [{ "name": "p", "query": "SELECT VALUE c.a FROM c" }],
+    });
+    let before = harness.container(policy, 25_000).await;
+    let again = Harness::on(store, ambient).await;
+    let after = again.engine.find_container(before.database().id(), before.id()).unwrap().resource;
+    assert_eq!(after.definition(), before.definition());
+    assert_eq!((after.etag(), after.ts(), after.rid()), (before.etag(), before.ts(), before.rid()));
+    let ranges =
+        |harness: &Harness, container| format!("{:?}", harness.engine.ranges(harness.reader(), container));
+    assert_eq!(ranges(&again, &after), ranges(&harness, &before));
+}
+
+/// A row of an unknown version, cut off or with bytes behind it is damage, and the fault names the row.
+#[tokio::test]
+async fn a_row_that_is_not_known_is_damage_with_its_name() {
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
+        ("unknown version 200", |row| row[0] = 200),
+        ("1 bytes follow the last field", |row| row.push(0)),
+        ("the bytes end inside", |row| row.truncate(row.len() - 1)),
+        ("the bytes end inside version", Vec::clear),
+    ];
+    for (reason, damage) in damages {
+        for (name, key) in [
+            ("counters", keyspace::catalog_meta_key()),
+            ("database 1", keyspace::database_key(DatabaseNumber(1))),
+            ("container 1", keyspace::container_key(ContainerNumber(1))),
+            ("offer 1", keyspace::offer_key(OfferNumber(1))),
+        ] {
+            let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());
+            Harness::on(store.clone(), Arc::clone(&ambient)).await.container(json!({}), 400).await;
+            let row = store.view().unwrap().get(CATALOG, &key).await.unwrap().unwrap();
+            let mut row = row.to_vec();
+            damage(&mut row);
+            let mut batch = Batch::default();
+            batch.put(CATALOG, key, row);
+            store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
+            let fault = Engine::open(store, EngineOptions::default(), ambient).await.err();
+            let Some(Fault::Storage(StorageFault::Damaged { what })) = fault else {
+                panic!("{name}, {reason}: {fault:?}");
+            };
+            assert!(what.contains(name) && what.contains(reason), "{name}, {reason}: {what}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What the change feed keeps beyond the latest version of each document.
 
 use super::reader::Reader;
-use crate::RequestFault;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::{Value as Json, json};
 
 /// Longest retention in minutes: a year.
@@ -24,5 +24,15 @@ impl ChangeFeedPolicy {
 
     pub(super) fn to_json(self) -> Json {
         json!({ "retentionDuration": self.retention_minutes })
+    }
+}
+
+impl ChangeFeedPolicy {
+    pub(super) fn encode(self, out: &mut Encoder) {
+        out.number(self.retention_minutes);
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<ChangeFeedPolicy, DecodeFault> {
+        Ok(ChangeFeedPolicy { retention_minutes: input.number("change feed retention")? })
     }
 }

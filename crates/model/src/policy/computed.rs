@@ -1,7 +1,7 @@
 //! Computed properties: names for what queries compute. The query's text is looked at no further than its beginning.
 
 use super::reader::{Reader, bad, repeated};
-use crate::{PartitionKeyDefinition, RequestFault};
+use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
 use serde_json::{Value as Json, json};
 
 const POLICY: &str = "computedProperties";
@@ -66,6 +66,20 @@ impl ComputedProperty {
 
     pub(super) fn to_json(&self) -> Json {
         json!({ "name": self.name, "query": self.query })
+    }
+}
+
+impl ComputedProperty {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.text(&self.name);
+        out.text(&self.query);
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<ComputedProperty, DecodeFault> {
+        Ok(ComputedProperty {
+            name: input.text("name of a computed property")?,
+            query: input.text("query of a computed property")?,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which of two versions wins. One store never has two; the policy is kept for those that will.
 
 use super::reader::Reader;
-use crate::RequestFault;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
 
@@ -57,6 +57,29 @@ impl ConflictResolution {
             ConflictResolution::Custom(procedure) => ("Custom", "", procedure.as_str()),
         };
         json!({ "mode": mode, "conflictResolutionPath": path, "conflictResolutionProcedure": procedure })
+    }
+}
+
+impl ConflictResolution {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        match self {
+            ConflictResolution::LastWriterWins(path) => {
+                out.byte(0);
+                out.text(path);
+            }
+            ConflictResolution::Custom(procedure) => {
+                out.byte(1);
+                out.text(procedure);
+            }
+        }
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<ConflictResolution, DecodeFault> {
+        match input.byte("conflict resolution mode")? {
+            0 => input.text("conflict resolution path").map(ConflictResolution::LastWriterWins),
+            1 => input.text("conflict resolution procedure").map(ConflictResolution::Custom),
+            tag => Err(input.unknown("conflict resolution mode", tag)),
+        }
     }
 }
 

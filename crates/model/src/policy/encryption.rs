@@ -1,7 +1,7 @@
 //! The client encryption policy: which properties clients encrypt. The server only sees the outcome.
 
 use super::reader::{Reader, bad, name_of, repeated};
-use crate::{PartitionKeyDefinition, RequestFault};
+use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
 
@@ -95,6 +95,36 @@ impl EncryptedPath {
             "clientEncryptionKeyId": self.key_id,
             "encryptionType": name_of(&TYPES, &self.deterministic),
             "encryptionAlgorithm": ALGORITHM,
+        })
+    }
+}
+
+impl ClientEncryptionPolicy {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.number(self.version);
+        out.list(&self.paths, |out, path| path.encode(out));
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<ClientEncryptionPolicy, DecodeFault> {
+        Ok(ClientEncryptionPolicy {
+            version: input.number("version of the encryption policy")?,
+            paths: input.list("encrypted paths", EncryptedPath::decode)?,
+        })
+    }
+}
+
+impl EncryptedPath {
+    fn encode(&self, out: &mut Encoder) {
+        out.path(&self.path);
+        out.text(&self.key_id);
+        out.flag(self.deterministic);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<EncryptedPath, DecodeFault> {
+        Ok(EncryptedPath {
+            path: input.path("encrypted path")?,
+            key_id: input.text("key of an encrypted path")?,
+            deterministic: input.flag("encryption type")?,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The full-text policy: where text is and in which language.
 
 use super::reader::{Reader, bad, repeated};
-use crate::RequestFault;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::{Map, Value as Json};
 use value::PropertyPath;
 
@@ -83,6 +83,38 @@ impl FullTextPath {
         }
         json.extend(self.others.clone());
         json.into()
+    }
+}
+
+impl FullTextPolicy {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.text(self.default_language);
+        out.list(&self.paths, |out, path| path.encode(out));
+        out.json_members(&self.others);
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<FullTextPolicy, DecodeFault> {
+        Ok(FullTextPolicy {
+            default_language: input.name("language", &LANGUAGES)?,
+            paths: input.list("full-text paths", FullTextPath::decode)?,
+            others: input.json_members("settings of the full-text policy")?,
+        })
+    }
+}
+
+impl FullTextPath {
+    fn encode(&self, out: &mut Encoder) {
+        out.path(&self.path);
+        out.option(self.language, Encoder::text);
+        out.json_members(&self.others);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<FullTextPath, DecodeFault> {
+        Ok(FullTextPath {
+            path: input.path("full-text path")?,
+            language: input.option("language", |input| input.name("language", &LANGUAGES))?,
+            others: input.json_members("settings of a full-text path")?,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What coordinates mean.
 
 use super::reader::{Reader, name_of};
-use crate::RequestFault;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::{Value as Json, json};
 
 /// What coordinates mean.
@@ -27,5 +27,22 @@ impl GeospatialType {
 
     pub(super) fn to_json(self) -> Json {
         json!({ "type": name_of(&TYPES, &self) })
+    }
+}
+
+impl GeospatialType {
+    pub(super) fn encode(self, out: &mut Encoder) {
+        out.byte(self.tag());
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<GeospatialType, DecodeFault> {
+        input.choice("geospatial type", TYPES.map(|(_, kind)| kind), GeospatialType::tag)
+    }
+
+    fn tag(self) -> u8 {
+        match self {
+            GeospatialType::Geography => 0,
+            GeospatialType::Geometry => 1,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Paths of an indexing policy: `/*`, `/name/?`, `/"quoted name"/[]/*`.
 
+use crate::{DecodeFault, Decoder, Encoder};
 use std::fmt;
 
 /// A path of an indexing policy.
@@ -122,6 +123,56 @@ fn quoted_name(text: &str) -> Result<(IndexSegment, &str), &'static str> {
         }
     }
     Err("a quote is not closed")
+}
+
+impl IndexPath {
+    /// The place without the text it was written as.
+    pub fn encode_place(&self, out: &mut Encoder) {
+        out.list(&self.segments, |out, segment| segment.encode(out));
+        out.byte(self.end.tag());
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        self.encode_place(out);
+        out.text(&self.text);
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<IndexPath, DecodeFault> {
+        Ok(IndexPath {
+            segments: input.list("segments of an index path", IndexSegment::decode)?,
+            end: input.choice("end of an index path", [IndexEnd::Scalar, IndexEnd::Below], IndexEnd::tag)?,
+            text: input.text("text of an index path")?,
+        })
+    }
+}
+
+impl IndexSegment {
+    fn encode(&self, out: &mut Encoder) {
+        match self {
+            IndexSegment::Name(name) => {
+                out.byte(0);
+                out.text(name);
+            }
+            IndexSegment::Elements => out.byte(1),
+        }
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<IndexSegment, DecodeFault> {
+        match input.byte("segment of an index path")? {
+            0 => input.text("name in an index path").map(IndexSegment::Name),
+            1 => Ok(IndexSegment::Elements),
+            tag => Err(input.unknown("segment of an index path", tag)),
+        }
+    }
+}
+
+impl IndexEnd {
+    fn tag(self) -> u8 {
+        match self {
+            IndexEnd::Scalar => 0,
+            IndexEnd::Below => 1,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::index_path::{IndexEnd, IndexPath};
 use super::reader::{Reader, bad, name_of, repeated};
 use super::special_indexes::{CompositeIndex, SpatialIndex, VectorIndex, full_text_path};
-use crate::RequestFault;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
 use value::PropertyPath;
@@ -242,6 +242,57 @@ impl IndexedPath {
     /// Whether only the scalar at the path is meant.
     pub fn is_scalar(&self) -> bool {
         self.path.end == IndexEnd::Scalar
+    }
+}
+
+impl IndexingPolicy {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.byte(self.mode.tag());
+        out.flag(self.automatic);
+        out.list(&self.included, |out, path| path.encode(out));
+        out.list(&self.excluded, |out, path| path.encode(out));
+        out.list(&self.composite, |out, index| index.encode(out));
+        out.list(&self.spatial, |out, index| index.encode(out));
+        out.list(&self.vectors, |out, index| index.encode(out));
+        out.list(&self.full_texts, Encoder::path);
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<IndexingPolicy, DecodeFault> {
+        Ok(IndexingPolicy {
+            mode: input.choice("indexing mode", MODES.map(|(_, mode)| mode), IndexingMode::tag)?,
+            automatic: input.flag("automatic indexing")?,
+            included: input.list("included paths", IndexedPath::decode)?,
+            excluded: input.list("excluded paths", IndexPath::decode)?,
+            composite: input.list("composite indexes", CompositeIndex::decode)?,
+            spatial: input.list("spatial indexes", SpatialIndex::decode)?,
+            vectors: input.list("vector indexes", VectorIndex::decode)?,
+            full_texts: input.list("full-text indexes", |input| input.path("full-text index"))?,
+        })
+    }
+}
+
+impl IndexingMode {
+    fn tag(self) -> u8 {
+        match self {
+            IndexingMode::Consistent => 0,
+            IndexingMode::Lazy => 1,
+            IndexingMode::None => 2,
+        }
+    }
+}
+
+impl IndexedPath {
+    fn encode(&self, out: &mut Encoder) {
+        self.path.encode(out);
+        out.option(self.legacy.as_ref(), Encoder::json);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<IndexedPath, DecodeFault> {
+        Ok(IndexedPath {
+            path: IndexPath::decode(input)?,
+            legacy: input
+                .option("indexes of an included path", |input| input.json("indexes of an included path"))?,
+        })
     }
 }
 

@@ -32,7 +32,7 @@ pub use time_to_live::{AnalyticalTtl, DefaultTtl};
 pub use unique::{UniqueKey, UniqueKeyPolicy};
 pub use vector::{DistanceFunction, VectorDataType, VectorEmbedding, VectorEmbeddingPolicy};
 
-use crate::{PartitionKeyDefinition, RequestFault};
+use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
 use serde_json::{Map, Value as Json};
 
 /// All policies of a container that do not decide how documents are stored.
@@ -151,4 +151,32 @@ impl Policies {
 /// A member that says something: null counts as absent.
 fn given<'a>(members: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
     members.get(name).filter(|json| !json.is_null())
+}
+
+impl Policies {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        self.indexing.encode(out);
+        self.conflicts.encode(out);
+        self.geospatial.encode(out);
+        out.option(self.change_feed, |out, policy| policy.encode(out));
+        out.list(&self.computed, |out, property| property.encode(out));
+        out.option(self.vectors.as_ref(), |out, policy| policy.encode(out));
+        out.option(self.full_text.as_ref(), |out, policy| policy.encode(out));
+        out.option(self.encryption.as_ref(), |out, policy| policy.encode(out));
+        out.option(self.analytical_ttl, |out, ttl| ttl.encode(out));
+    }
+
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<Policies, DecodeFault> {
+        Ok(Policies {
+            indexing: IndexingPolicy::decode(input)?,
+            conflicts: ConflictResolution::decode(input)?,
+            geospatial: GeospatialType::decode(input)?,
+            change_feed: input.option("change feed policy", ChangeFeedPolicy::decode)?,
+            computed: input.list("computed properties", ComputedProperty::decode)?,
+            vectors: input.option("vector policy", VectorEmbeddingPolicy::decode)?,
+            full_text: input.option("full-text policy", FullTextPolicy::decode)?,
+            encryption: input.option("encryption policy", ClientEncryptionPolicy::decode)?,
+            analytical_ttl: input.option("analytical time to live", AnalyticalTtl::decode)?,
+        })
+    }
 }

@@ -4,7 +4,7 @@ use super::geospatial::GeospatialType;
 use super::index_path::IndexPath;
 use super::reader::{Reader, bad, name_of, repeated};
 use super::vector::VectorEmbedding;
-use crate::RequestFault;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
 
@@ -310,6 +310,106 @@ pub(super) fn full_text_path(json: &Json) -> Result<PropertyPath, RequestFault> 
     let reader = Reader::new(POLICY, "a full-text index", json)?;
     reader.only(&["path"])?;
     reader.path("path")
+}
+
+impl CompositeIndex {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.list(&self.paths, |out, path| {
+            out.path(&path.path);
+            out.flag(path.descending);
+        });
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<CompositeIndex, DecodeFault> {
+        let path = |input: &mut Decoder<'_>| {
+            Ok(CompositePath {
+                path: input.path("path of a composite index")?,
+                descending: input.flag("order of a composite index")?,
+            })
+        };
+        Ok(CompositeIndex { paths: input.list("paths of a composite index", path)? })
+    }
+}
+
+impl SpatialType {
+    /// Its tag in encodings.
+    pub fn tag(self) -> u8 {
+        match self {
+            SpatialType::Point => 0,
+            SpatialType::LineString => 1,
+            SpatialType::Polygon => 2,
+            SpatialType::MultiPolygon => 3,
+        }
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<SpatialType, DecodeFault> {
+        input.choice("spatial type", SPATIAL_TYPES.map(|(_, kind)| kind), SpatialType::tag)
+    }
+}
+
+impl SpatialIndex {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        self.path.encode(out);
+        out.list(&self.types, |out, kind| out.byte(kind.tag()));
+        out.option(self.bounding_box, |out, bounding_box| {
+            bounding_box.corners.into_iter().for_each(|corner| out.double(corner));
+        });
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<SpatialIndex, DecodeFault> {
+        Ok(SpatialIndex {
+            path: IndexPath::decode(input)?,
+            types: input.list("spatial types", SpatialType::decode)?,
+            bounding_box: input.option("bounding box", BoundingBox::decode)?,
+        })
+    }
+}
+
+impl BoundingBox {
+    fn decode(input: &mut Decoder<'_>) -> Result<BoundingBox, DecodeFault> {
+        let mut corners = [0.0; 4];
+        for corner in &mut corners {
+            *corner = input.double("corner of a bounding box")?;
+        }
+        Ok(BoundingBox { corners })
+    }
+}
+
+impl VectorIndexKind {
+    fn tag(self) -> u8 {
+        match self {
+            VectorIndexKind::Flat => 0,
+            VectorIndexKind::QuantizedFlat => 1,
+            VectorIndexKind::DiskAnn => 2,
+        }
+    }
+}
+
+impl VectorIndex {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.path(&self.path);
+        out.byte(self.kind.tag());
+        out.option(self.quantization_bytes, Encoder::number);
+        out.option(self.search_list_size, Encoder::number);
+        out.option(self.quantizer, Encoder::text);
+        out.option(self.shard_key.as_ref(), Encoder::path);
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<VectorIndex, DecodeFault> {
+        Ok(VectorIndex {
+            path: input.path("path of a vector index")?,
+            kind: input.choice(
+                "vector index kind",
+                VECTOR_KINDS.map(|(_, kind)| kind),
+                VectorIndexKind::tag,
+            )?,
+            quantization_bytes: input
+                .option("quantization bytes", |input| input.number("quantization bytes"))?,
+            search_list_size: input.option("search list size", |input| input.number("search list size"))?,
+            quantizer: input.option("quantizer", |input| input.name("quantizer", &QUANTIZERS))?,
+            shard_key: input.option("shard key", |input| input.path("shard key"))?,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How long documents live.
 
 use super::reader::bad;
-use crate::RequestFault;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::Value as Json;
 
 /// Longest life in seconds.
@@ -56,6 +56,38 @@ impl AnalyticalTtl {
 
     pub(super) fn to_json(self) -> Json {
         self.0.into()
+    }
+}
+
+impl DefaultTtl {
+    pub(crate) fn encode(self, out: &mut Encoder) {
+        match self {
+            DefaultTtl::Off => out.byte(0),
+            DefaultTtl::OnDemand => out.byte(1),
+            DefaultTtl::Seconds(seconds) => {
+                out.byte(2);
+                out.number(seconds);
+            }
+        }
+    }
+
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<DefaultTtl, DecodeFault> {
+        match input.byte("default time to live")? {
+            0 => Ok(DefaultTtl::Off),
+            1 => Ok(DefaultTtl::OnDemand),
+            2 => input.number("default time to live").map(DefaultTtl::Seconds),
+            tag => Err(input.unknown("default time to live", tag)),
+        }
+    }
+}
+
+impl AnalyticalTtl {
+    pub(super) fn encode(self, out: &mut Encoder) {
+        out.signed(self.0);
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<AnalyticalTtl, DecodeFault> {
+        input.signed("analytical time to live").map(AnalyticalTtl)
     }
 }
 

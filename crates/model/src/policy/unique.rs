@@ -1,8 +1,8 @@
 //! Unique keys: which values may occur once only in a logical partition.
 
 use super::reader::bad;
-use crate::RequestFault;
 use crate::limits::{UNIQUE_KEY_PATHS_MAX, UNIQUE_KEYS_MAX};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
 
@@ -64,5 +64,19 @@ impl UniqueKey {
             PropertyPath::parse(text).map_err(|error| bad(field, error.to_string()))
         };
         Ok(UniqueKey { paths: texts.iter().map(path).collect::<Result<_, _>>()? })
+    }
+}
+
+impl UniqueKeyPolicy {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.list(&self.keys, |out, key| out.list(&key.paths, Encoder::path));
+    }
+
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<UniqueKeyPolicy, DecodeFault> {
+        let key = |input: &mut Decoder<'_>| {
+            let paths = input.list("paths of a unique key", |input| input.path("path of a unique key"))?;
+            Ok(UniqueKey { paths })
+        };
+        Ok(UniqueKeyPolicy { keys: input.list("unique keys", key)? })
     }
 }

@@ -1,7 +1,7 @@
 //! The vector policy: where vectors are, how long they are and what near means.
 
 use super::reader::{Reader, bad, name_of, repeated};
-use crate::RequestFault;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use serde_json::{Map, Value as Json, json};
 use value::PropertyPath;
 
@@ -117,6 +117,60 @@ impl VectorEmbedding {
             json["embeddingSource"] = source.clone().into();
         }
         json
+    }
+}
+
+impl VectorEmbeddingPolicy {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.list(&self.embeddings, |out, embedding| embedding.encode(out));
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<VectorEmbeddingPolicy, DecodeFault> {
+        let embeddings = input.list("vector embeddings", VectorEmbedding::decode)?;
+        Ok(VectorEmbeddingPolicy { embeddings })
+    }
+}
+
+impl VectorEmbedding {
+    fn encode(&self, out: &mut Encoder) {
+        out.path(&self.path);
+        out.byte(self.data_type.tag());
+        out.number(self.dimensions);
+        out.byte(self.distance.tag());
+        out.option(self.source.as_ref(), Encoder::json_members);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<VectorEmbedding, DecodeFault> {
+        let data_types = DATA_TYPES.map(|(_, data_type)| data_type);
+        let distances = DISTANCES.map(|(_, distance)| distance);
+        Ok(VectorEmbedding {
+            path: input.path("path of a vector embedding")?,
+            data_type: input.choice("vector data type", data_types, VectorDataType::tag)?,
+            dimensions: input.number("vector dimensions")?,
+            distance: input.choice("distance function", distances, DistanceFunction::tag)?,
+            source: input.option("embedding source", |input| input.json_members("embedding source"))?,
+        })
+    }
+}
+
+impl VectorDataType {
+    fn tag(self) -> u8 {
+        match self {
+            VectorDataType::Float32 => 0,
+            VectorDataType::Float16 => 1,
+            VectorDataType::Int8 => 2,
+            VectorDataType::Uint8 => 3,
+        }
+    }
+}
+
+impl DistanceFunction {
+    fn tag(self) -> u8 {
+        match self {
+            DistanceFunction::Cosine => 0,
+            DistanceFunction::DotProduct => 1,
+            DistanceFunction::Euclidean => 2,
+        }
     }
 }
 

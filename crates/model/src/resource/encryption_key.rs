@@ -1,14 +1,13 @@
 //! Client encryption keys: data keys that only clients can unwrap. The server keeps them and gives them back.
 
 use super::{bad, members, text};
-use crate::{RequestFault, name_of};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault, name_of};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 /// A wrapped data key and what a client needs to unwrap it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientEncryptionKeyDefinition {
     /// Its name.
     pub id: String,
@@ -69,6 +68,26 @@ fn metadata(members: &Map<String, Json>) -> Result<Map<String, Json>, RequestFau
         }
     }
     Ok(metadata.clone())
+}
+
+impl ClientEncryptionKeyDefinition {
+    /// Appends its encoding.
+    pub fn encode(&self, out: &mut Encoder) {
+        out.text(&self.id);
+        out.text(&self.algorithm);
+        out.text(&self.wrapped_key);
+        out.json_members(&self.metadata);
+    }
+
+    /// Reads its encoding.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<ClientEncryptionKeyDefinition, DecodeFault> {
+        Ok(ClientEncryptionKeyDefinition {
+            id: input.text("name of an encryption key")?,
+            algorithm: input.text("algorithm of an encryption key")?,
+            wrapped_key: input.text("wrapped key")?,
+            metadata: input.json_members("metadata of an encryption key")?,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,12 @@
 
 use super::{bad, choice, members, text};
 use crate::limits::{TOKEN_SECONDS_DEFAULT, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
-use crate::{RequestFault, name_of, percent_decoded};
-use serde::{Deserialize, Serialize};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault, name_of, percent_decoded};
 use serde_json::{Map, Value as Json};
 use std::borrow::Cow;
 
 /// What a permission allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PermissionMode {
     /// To read.
     Read,
@@ -28,7 +27,7 @@ impl PermissionMode {
 }
 
 /// A permission in its wire form, checked as far as it can be without the catalog.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PermissionDefinition {
     /// Its name.
     pub id: String,
@@ -92,6 +91,35 @@ impl TokenLife {
     /// The seconds.
     pub fn seconds(self) -> u64 {
         self.0
+    }
+}
+
+impl PermissionMode {
+    fn tag(self) -> u8 {
+        match self {
+            PermissionMode::Read => 0,
+            PermissionMode::All => 1,
+        }
+    }
+}
+
+impl PermissionDefinition {
+    /// Appends its encoding.
+    pub fn encode(&self, out: &mut Encoder) {
+        out.text(&self.id);
+        out.byte(self.mode.tag());
+        out.text(&self.resource);
+        out.option(self.key.as_deref(), Encoder::text);
+    }
+
+    /// Reads its encoding.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<PermissionDefinition, DecodeFault> {
+        Ok(PermissionDefinition {
+            id: input.text("name of a permission")?,
+            mode: input.choice("permission mode", MODES.map(|(_, mode)| mode), PermissionMode::tag)?,
+            resource: input.text("resource of a permission")?,
+            key: input.option("key of a permission", |input| input.text("key of a permission"))?,
+        })
     }
 }
 

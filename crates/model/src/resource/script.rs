@@ -2,12 +2,11 @@
 
 use super::{bad, choice, members, text};
 use crate::limits::{SCRIPT_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX, USER_DEFINED_FUNCTIONS_MAX};
-use crate::{RequestFault, name_of};
-use serde::{Deserialize, Serialize};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault, name_of};
 use serde_json::{Map, Value as Json};
 
 /// What a script is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScriptKind {
     /// Called by a client, in one logical partition, in one transaction.
     StoredProcedure,
@@ -51,7 +50,7 @@ impl ScriptKind {
 }
 
 /// When a trigger runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerTime {
     /// Before the write.
     Pre,
@@ -62,7 +61,7 @@ pub enum TriggerTime {
 const TIMES: [(&str, TriggerTime); 2] = [("Pre", TriggerTime::Pre), ("Post", TriggerTime::Post)];
 
 /// Which writes a trigger is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerOperation {
     /// Every write.
     All,
@@ -88,7 +87,7 @@ const OPERATIONS: [(&str, TriggerOperation); 6] = [
 ];
 
 /// A script's definition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptDefinition {
     /// Its name.
     pub id: String,
@@ -135,6 +134,65 @@ impl ScriptDefinition {
 
 fn name<T: PartialEq>(choices: &[(&'static str, T)], choice: T) -> &'static str {
     choices.iter().find(|(_, other)| *other == choice).map_or("", |(name, _)| name)
+}
+
+impl ScriptKind {
+    /// Its tag in encodings.
+    pub fn tag(self) -> u8 {
+        match self {
+            ScriptKind::StoredProcedure => 0,
+            ScriptKind::Trigger => 1,
+            ScriptKind::UserDefinedFunction => 2,
+        }
+    }
+}
+
+impl TriggerTime {
+    fn tag(self) -> u8 {
+        match self {
+            TriggerTime::Pre => 0,
+            TriggerTime::Post => 1,
+        }
+    }
+}
+
+impl TriggerOperation {
+    fn tag(self) -> u8 {
+        match self {
+            TriggerOperation::All => 0,
+            TriggerOperation::Create => 1,
+            TriggerOperation::Update => 2,
+            TriggerOperation::Delete => 3,
+            TriggerOperation::Replace => 4,
+            TriggerOperation::Upsert => 5,
+        }
+    }
+}
+
+impl ScriptDefinition {
+    /// Appends its encoding.
+    pub fn encode(&self, out: &mut Encoder) {
+        out.text(&self.id);
+        out.text(&self.body);
+        out.option(self.trigger, |out, (time, operation)| {
+            out.byte(time.tag());
+            out.byte(operation.tag());
+        });
+    }
+
+    /// Reads its encoding.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<ScriptDefinition, DecodeFault> {
+        let trigger = |input: &mut Decoder<'_>| {
+            let time = input.choice("trigger time", TIMES.map(|(_, time)| time), TriggerTime::tag)?;
+            let operations = OPERATIONS.map(|(_, operation)| operation);
+            Ok((time, input.choice("trigger operation", operations, TriggerOperation::tag)?))
+        };
+        Ok(ScriptDefinition {
+            id: input.text("name of a script")?,
+            body: input.text("text of a script")?,
+            trigger: input.option("trigger", trigger)?,
+        })
+    }
 }
 
 #[cfg(test)]

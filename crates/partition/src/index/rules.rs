@@ -9,6 +9,7 @@ use crate::index::computed::IndexableProperty;
 use crate::index::manifest::Fingerprint;
 use crate::index::path::{IndexPath, PATH_BYTES_MAX, PathStep};
 use crate::index::spatial;
+use model::Encoder;
 use model::policy::{CompositePath, IndexEnd, IndexSegment, IndexingMode, IndexingPolicy, SpatialIndex};
 use plan::SYSTEM_PROPERTIES;
 use sha2::{Digest, Sha256};
@@ -231,25 +232,49 @@ impl Rules {
         self.composites.iter().any(|composite| composite.path == *path)
     }
 
+    /// Hashes the parts that decide which terms a document gets. Their order in the policy does not matter.
     fn fingerprint_of(&self, policy: &IndexingPolicy) -> Fingerprint {
-        let mut lines = vec![format!("terms {TERMS_FORMAT} {}", self.indexes)];
-        let included = policy.included.iter().map(|included| (&included.path, '+'));
-        for (path, verdict) in included.chain(policy.excluded.iter().map(|path| (path, '-'))) {
-            lines.push(format!("{verdict} {:?} {:?}", path.segments, path.end));
+        let mut parts = vec![part(PART_FORMAT, |out| {
+            out.number(TERMS_FORMAT);
+            out.flag(self.indexes);
+        })];
+        let included = policy.included.iter().map(|included| (PART_INCLUDED, &included.path));
+        for (tag, path) in included.chain(policy.excluded.iter().map(|path| (PART_EXCLUDED, path))) {
+            parts.push(part(tag, |out| path.encode_place(out)));
         }
-        lines.extend(self.composites.iter().map(|index| format!("{:?}", index.path.code())));
-        lines.extend(
-            self.computed
-                .iter()
-                .map(|(property, _)| format!("computed {} {}", property.name, property.value)),
-        );
-        lines.extend(self.spatial.iter().map(spatial::fingerprint));
-        lines.sort();
-        let digest = Sha256::digest(lines.join("\n"));
+        let composite = |index: &Composite| part(PART_COMPOSITE, |out| out.bytes(index.path.code()));
+        parts.extend(self.composites.iter().map(composite));
+        parts.extend(self.computed.iter().map(|(property, _)| {
+            part(PART_COMPUTED, |out| {
+                out.text(&property.name);
+                property.value.encode(out);
+            })
+        }));
+        let spatial = |index: &SpatialIndex| part(PART_SPATIAL, |out| spatial::encode_terms(index, out));
+        parts.extend(self.spatial.iter().map(spatial));
+        parts.sort();
+        let mut all = Encoder::default();
+        all.list(&parts, |out, part| out.bytes(part));
+        let digest = Sha256::digest(all.finish());
         let mut fingerprint = Fingerprint::default();
         fingerprint.copy_from_slice(&digest[..size_of::<Fingerprint>()]);
         fingerprint
     }
+}
+
+// Tags of the parts of a fingerprint.
+const PART_FORMAT: u8 = 0;
+const PART_INCLUDED: u8 = 1;
+const PART_EXCLUDED: u8 = 2;
+const PART_COMPOSITE: u8 = 3;
+const PART_COMPUTED: u8 = 4;
+const PART_SPATIAL: u8 = 5;
+
+fn part(tag: u8, fields: impl FnOnce(&mut Encoder)) -> Vec<u8> {
+    let mut out = Encoder::default();
+    out.byte(tag);
+    fields(&mut out);
+    out.finish()
 }
 
 /// The property of the document that a path of a composite index begins with.

@@ -9,6 +9,7 @@ use crate::index::cells::{Cell, cover_document, cover_query};
 use crate::index::lookup::Lookup;
 use crate::index::path::{IndexPath, PATH_BYTES_MAX, PathStep};
 use eval::{Outline, angle_of_metres};
+use model::Encoder;
 use model::policy::{IndexEnd, IndexSegment, SpatialIndex, SpatialType};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -17,11 +18,12 @@ use value::{JSON_DEPTH_MAX, Kind, ValueRef};
 /// The member of a geometry that holds nothing but numbers.
 const COORDINATES: &str = "coordinates";
 
-/// The same for indexes that make the same terms.
-pub(crate) fn fingerprint(index: &SpatialIndex) -> String {
-    let mut types: Vec<String> = index.types.iter().map(|kind| format!("{kind:?}")).collect();
-    types.sort();
-    format!("spatial {:?} {:?} {types:?}", index.path.segments, index.path.end)
+/// Appends what decides the terms of an index: equal bytes for indexes that make the same terms.
+pub(crate) fn encode_terms(index: &SpatialIndex, out: &mut Encoder) {
+    index.path.encode_place(out);
+    let mut types: Vec<u8> = index.types.iter().map(|kind| kind.tag()).collect();
+    types.sort_unstable();
+    out.bytes(&types);
 }
 
 /// Whether an index has the geometries at a path.

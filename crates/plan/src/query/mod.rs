@@ -4,6 +4,7 @@
 //! scope, outer queries first. Knows nothing of text, indexes or partitions.
 
 mod alternatives;
+mod encode;
 mod expression;
 mod function;
 mod show;

@@ -1,0 +1,458 @@
+//! The binary encoding of definitions: stored in catalog rows, hashed in fingerprints and digests.
+//!
+//! Every field is written in a fixed order, so equal values have equal bytes and different values different bytes.
+//!
+//! ```text
+//! byte, tag   1 byte
+//! number      LEB128, 1 to 10 bytes
+//! fixed       8 bytes, big-endian: two's complement of an i64, IEEE 754 bits of an f64
+//! text, bytes number of bytes · the bytes; text is UTF-8
+//! option      tag 0, or tag 1 · the value
+//! list        number of items · the items
+//! JSON        tag 0 null, 1 false, 2 true, 3 i64, 4 u64, 5 f64, 6 text, 7 array, 8 object (text · JSON each)
+//! ```
+//!
+//! The decoder accepts any bytes: it returns a fault and never panics. Versions belong to the rows, not to this file.
+
+use serde_json::{Map, Number, Value as Json};
+use thiserror::Error;
+use value::PropertyPath;
+
+/// Most levels of arrays and objects in an opaque JSON value; the reader of requests allows fewer.
+const JSON_LEVELS_MAX: usize = 256;
+
+/// Most bytes of an encoded number.
+const NUMBER_BYTES_MAX: usize = 10;
+
+/// Appends encoded values to a buffer.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    /// The encoded bytes.
+    pub fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// One byte, such as a version or the tag of an enum.
+    pub fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    /// A boolean.
+    pub fn flag(&mut self, flag: bool) {
+        self.byte(u8::from(flag));
+    }
+
+    /// An unsigned number.
+    pub fn number(&mut self, number: impl Into<u64>) {
+        let mut rest = number.into();
+        loop {
+            let low = (rest & 0x7f) as u8;
+            rest >>= 7;
+            if rest == 0 {
+                return self.byte(low);
+            }
+            self.byte(low | 0x80);
+        }
+    }
+
+    fn length(&mut self, length: usize) {
+        self.number(length as u64);
+    }
+
+    /// A signed number.
+    pub fn signed(&mut self, number: i64) {
+        self.raw(&number.to_be_bytes());
+    }
+
+    /// A double, by its bits.
+    pub fn double(&mut self, number: f64) {
+        self.raw(&number.to_bits().to_be_bytes());
+    }
+
+    /// Bytes whose number the reader knows.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A byte string.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.length(bytes.len());
+        self.raw(bytes);
+    }
+
+    /// A text.
+    pub fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// A value that may be absent.
+    pub fn option<T>(&mut self, value: Option<T>, encode: impl FnOnce(&mut Encoder, T)) {
+        self.flag(value.is_some());
+        if let Some(value) = value {
+            encode(self, value);
+        }
+    }
+
+    /// A list.
+    pub fn list<'a, T: 'a>(&mut self, items: &'a [T], encode: impl Fn(&mut Encoder, &'a T)) {
+        self.length(items.len());
+        items.iter().for_each(|item| encode(self, item));
+    }
+
+    /// A property path, by its names.
+    pub fn path(&mut self, path: &PropertyPath) {
+        let segments = path.segments();
+        self.length(segments.len());
+        segments.for_each(|name| self.text(name));
+    }
+
+    /// A JSON value that is stored and returned without being interpreted.
+    pub fn json(&mut self, json: &Json) {
+        match json {
+            Json::Null => self.byte(0),
+            Json::Bool(flag) => self.byte(1 + u8::from(*flag)),
+            Json::Number(number) => self.json_number(number),
+            Json::String(text) => {
+                self.byte(6);
+                self.text(text);
+            }
+            Json::Array(items) => {
+                self.byte(7);
+                self.list(items, Encoder::json);
+            }
+            Json::Object(members) => {
+                self.byte(8);
+                self.json_members(members);
+            }
+        }
+    }
+
+    fn json_number(&mut self, number: &Number) {
+        if let Some(number) = number.as_i64() {
+            self.byte(3);
+            self.signed(number);
+        } else if let Some(number) = number.as_u64() {
+            self.byte(4);
+            self.number(number);
+        } else {
+            self.byte(5);
+            self.double(number.as_f64().unwrap_or_default());
+        }
+    }
+
+    /// The members of a JSON object.
+    pub fn json_members(&mut self, members: &Map<String, Json>) {
+        self.length(members.len());
+        for (name, json) in members {
+            self.text(name);
+            self.json(json);
+        }
+    }
+}
+
+/// Bytes that are no encoding of what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DecodeFault {
+    /// The bytes end early.
+    #[error("the bytes end inside {what}, at byte {at}")]
+    Truncated {
+        /// What was being read.
+        what: &'static str,
+        /// Offset of the value.
+        at: usize,
+    },
+    /// A tag, a version or a name of a set that has no such member.
+    #[error("unknown {what} {found} before byte {at}")]
+    Unknown {
+        /// What was being read.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// Offset behind the value.
+        at: usize,
+    },
+    /// A value that is out of its bounds.
+    #[error("{what} before byte {at} is invalid")]
+    Invalid {
+        /// What was being read.
+        what: &'static str,
+        /// Offset behind the value.
+        at: usize,
+    },
+    /// Bytes follow the last field.
+    #[error("{bytes} bytes follow the last field")]
+    Trailing {
+        /// How many.
+        bytes: usize,
+    },
+}
+
+/// Reads encoded values from the start of some bytes.
+#[derive(Clone, Debug)]
+pub struct Decoder<'a> {
+    rest: &'a [u8],
+    length: usize,
+}
+
+impl<'a> Decoder<'a> {
+    /// Reads `bytes` from their start.
+    pub fn new(bytes: &'a [u8]) -> Decoder<'a> {
+        Decoder { rest: bytes, length: bytes.len() }
+    }
+
+    /// Ends the reading: nothing may follow.
+    pub fn finish(self) -> Result<(), DecodeFault> {
+        match self.rest.len() {
+            0 => Ok(()),
+            bytes => Err(DecodeFault::Trailing { bytes }),
+        }
+    }
+
+    fn offset(&self) -> usize {
+        self.length - self.rest.len()
+    }
+
+    /// The fault of a value that was read and is out of its bounds.
+    pub fn invalid(&self, what: &'static str) -> DecodeFault {
+        DecodeFault::Invalid { what, at: self.offset() }
+    }
+
+    /// The fault of a tag, version or name that was read and has no meaning.
+    pub fn unknown(&self, what: &'static str, found: impl ToString) -> DecodeFault {
+        DecodeFault::Unknown { what, found: found.to_string(), at: self.offset() }
+    }
+
+    fn take(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], DecodeFault> {
+        let at = self.offset();
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(DecodeFault::Truncated { what, at })?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// Bytes whose number is known.
+    pub fn raw<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeFault> {
+        let mut raw = [0; N];
+        raw.copy_from_slice(self.take(N, what)?);
+        Ok(raw)
+    }
+
+    /// One byte.
+    pub fn byte(&mut self, what: &'static str) -> Result<u8, DecodeFault> {
+        self.raw::<1>(what).map(|[byte]| byte)
+    }
+
+    /// The version of a row, which must be `known`.
+    pub fn version(&mut self, known: u8) -> Result<(), DecodeFault> {
+        match self.byte("version")? {
+            version if version == known => Ok(()),
+            version => Err(self.unknown("version", version)),
+        }
+    }
+
+    /// A boolean.
+    pub fn flag(&mut self, what: &'static str) -> Result<bool, DecodeFault> {
+        match self.byte(what)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            tag => Err(self.unknown(what, tag)),
+        }
+    }
+
+    /// An unsigned number of a type that may be narrower than 64 bits.
+    pub fn number<T: TryFrom<u64>>(&mut self, what: &'static str) -> Result<T, DecodeFault> {
+        let mut number = 0_u64;
+        for position in 0..NUMBER_BYTES_MAX {
+            let byte = self.byte(what)?;
+            let bits = u64::from(byte & 0x7f);
+            let shifted = bits << (7 * position);
+            if shifted >> (7 * position) != bits {
+                return Err(self.invalid(what));
+            }
+            number |= shifted;
+            if byte & 0x80 == 0 {
+                return T::try_from(number).map_err(|_| self.invalid(what));
+            }
+        }
+        Err(self.invalid(what))
+    }
+
+    /// A signed number.
+    pub fn signed(&mut self, what: &'static str) -> Result<i64, DecodeFault> {
+        self.raw(what).map(i64::from_be_bytes)
+    }
+
+    /// A double.
+    pub fn double(&mut self, what: &'static str) -> Result<f64, DecodeFault> {
+        self.raw(what).map(u64::from_be_bytes).map(f64::from_bits)
+    }
+
+    /// A byte string.
+    pub fn bytes(&mut self, what: &'static str) -> Result<&'a [u8], DecodeFault> {
+        let length = self.number(what)?;
+        self.take(length, what)
+    }
+
+    /// A text, borrowed.
+    pub fn borrowed_text(&mut self, what: &'static str) -> Result<&'a str, DecodeFault> {
+        str::from_utf8(self.bytes(what)?).map_err(|_| self.invalid(what))
+    }
+
+    /// A text.
+    pub fn text(&mut self, what: &'static str) -> Result<String, DecodeFault> {
+        self.borrowed_text(what).map(str::to_owned)
+    }
+
+    /// The member of a closed set whose tag is next.
+    pub fn choice<T: Copy>(
+        &mut self,
+        what: &'static str,
+        members: impl IntoIterator<Item = T>,
+        tag: impl Fn(T) -> u8,
+    ) -> Result<T, DecodeFault> {
+        let found = self.byte(what)?;
+        members.into_iter().find(|member| tag(*member) == found).ok_or_else(|| self.unknown(what, found))
+    }
+
+    /// The member of a closed set whose name is next.
+    pub(crate) fn name(
+        &mut self,
+        what: &'static str,
+        names: &[(&'static str, &'static str)],
+    ) -> Result<&'static str, DecodeFault> {
+        let found = self.borrowed_text(what)?;
+        let known = names.iter().find(|(_, name)| *name == found).map(|(_, name)| *name);
+        known.ok_or_else(|| self.unknown(what, found))
+    }
+
+    /// A value that may be absent.
+    pub fn option<T>(
+        &mut self,
+        what: &'static str,
+        decode: impl FnOnce(&mut Decoder<'a>) -> Result<T, DecodeFault>,
+    ) -> Result<Option<T>, DecodeFault> {
+        if self.flag(what)? { decode(self).map(Some) } else { Ok(None) }
+    }
+
+    /// A list. Every item has at least one byte, so a damaged length ends with the bytes.
+    pub fn list<T>(
+        &mut self,
+        what: &'static str,
+        decode: impl Fn(&mut Decoder<'a>) -> Result<T, DecodeFault>,
+    ) -> Result<Vec<T>, DecodeFault> {
+        let length: usize = self.number(what)?;
+        let mut items = Vec::with_capacity(length.min(self.rest.len() / size_of::<T>().max(1)));
+        for _ in 0..length {
+            items.push(decode(self)?);
+        }
+        Ok(items)
+    }
+
+    /// A property path.
+    pub fn path(&mut self, what: &'static str) -> Result<PropertyPath, DecodeFault> {
+        let names = self.list(what, |input| input.borrowed_text(what))?;
+        PropertyPath::from_names(names).ok_or_else(|| self.invalid(what))
+    }
+
+    /// A JSON value that is stored and returned without being interpreted.
+    pub fn json(&mut self, what: &'static str) -> Result<Json, DecodeFault> {
+        self.json_within(what, JSON_LEVELS_MAX)
+    }
+
+    /// The members of a JSON object.
+    pub fn json_members(&mut self, what: &'static str) -> Result<Map<String, Json>, DecodeFault> {
+        self.json_members_within(what, JSON_LEVELS_MAX)
+    }
+
+    fn json_within(&mut self, what: &'static str, levels_left: usize) -> Result<Json, DecodeFault> {
+        match self.byte(what)? {
+            0 => Ok(Json::Null),
+            1 => Ok(Json::Bool(false)),
+            2 => Ok(Json::Bool(true)),
+            3 => self.signed(what).map(Json::from),
+            4 => self.number::<u64>(what).map(Json::from),
+            5 => {
+                let number = Number::from_f64(self.double(what)?);
+                number.map(Json::Number).ok_or_else(|| self.invalid(what))
+            }
+            6 => self.text(what).map(Json::String),
+            7 => {
+                let below = levels_left.checked_sub(1).ok_or_else(|| self.invalid(what))?;
+                self.list(what, |input| input.json_within(what, below)).map(Json::Array)
+            }
+            8 => {
+                let below = levels_left.checked_sub(1).ok_or_else(|| self.invalid(what))?;
+                self.json_members_within(what, below).map(Json::Object)
+            }
+            tag => Err(self.unknown(what, tag)),
+        }
+    }
+
+    fn json_members_within(
+        &mut self,
+        what: &'static str,
+        levels_left: usize,
+    ) -> Result<Map<String, Json>, DecodeFault> {
+        let member = |input: &mut Decoder<'a>| Ok((input.text(what)?, input.json_within(what, levels_left)?));
+        self.list(what, member).map(|members| members.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_of_all_sizes_round_trip() {
+        for number in [0, 1, 127, 128, 1 << 35, u64::MAX - 1, u64::MAX] {
+            let mut encoder = Encoder::default();
+            encoder.number(number);
+            let bytes = encoder.finish();
+            let mut decoder = Decoder::new(&bytes);
+            assert_eq!(decoder.number(""), Ok(number));
+            decoder.finish().unwrap();
+        }
+        let fault =
+            Decoder::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]).number::<u64>("n");
+        assert_eq!(fault, Err(DecodeFault::Invalid { what: "n", at: 10 }));
+        assert_eq!(
+            Decoder::new(&[0x80, 0x02]).number::<u8>("n"),
+            Err(DecodeFault::Invalid { what: "n", at: 2 })
+        );
+    }
+
+    #[test]
+    fn opaque_json_round_trips_and_its_depth_is_bounded() {
+        let json =
+            json!([null, true, false, -1, u64::MAX, 0.1, "ä", [], {}, { "b": [1], "a": { "x": null } }]);
+        let mut encoder = Encoder::default();
+        encoder.json(&json);
+        let bytes = encoder.finish();
+        assert_eq!(Decoder::new(&bytes).json("").unwrap().to_string(), json.to_string());
+        let deep = [7, 1].repeat(JSON_LEVELS_MAX + 1);
+        assert!(matches!(Decoder::new(&deep).json("j"), Err(DecodeFault::Invalid { .. })));
+    }
+
+    #[test]
+    fn a_damaged_length_takes_no_memory() {
+        let bytes = [0xff, 0xff, 0xff, 0xff, 0x7f];
+        assert_eq!(
+            Decoder::new(&bytes).list("l", |input| input.text("t")),
+            Err(DecodeFault::Truncated { what: "t", at: 5 })
+        );
+        assert_eq!(Decoder::new(&bytes).bytes("b"), Err(DecodeFault::Truncated { what: "b", at: 5 }));
+    }
+
+    #[test]
+    fn what_follows_the_last_field_is_a_fault() {
+        let mut decoder = Decoder::new(&[1, 2, 3]);
+        decoder.version(1).unwrap();
+        assert_eq!(decoder.clone().finish(), Err(DecodeFault::Trailing { bytes: 2 }));
+        let unknown = DecodeFault::Unknown { what: "version", found: "2".to_owned(), at: 2 };
+        assert_eq!(decoder.version(1), Err(unknown));
+    }
+}
