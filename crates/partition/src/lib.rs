@@ -29,7 +29,8 @@ mod writer;
 
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
 pub use cache::RecordCache;
-pub use log::{LogEntry, LogKind};
+pub use head::highest_given;
+pub use log::{LogEntry, LogKind, LogPosition};
 pub use partition::{
     Executed, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, new_partition_rows,
 };

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use model::{
-    ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, Lsn,
-    OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
+    ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, OfferNumber,
+    PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
 };
 use partition::index::ComputedReader;
 use partition::{ContainerShape, CurrentShape, PhysicalPartition};
@@ -22,7 +22,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(super) fn etag(self) -> Etag {
-        Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(self.change) }
+        Etag { ordinal: PartitionOrdinal(0), stamp: self.change }
     }
 }
 

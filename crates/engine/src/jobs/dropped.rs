@@ -22,6 +22,10 @@ impl Engine {
                 // Whatever the answer, the writer has ended then.
                 partition.close().await.ok();
             }
+            // Its heads go with its rows: what they say of LSNs is kept before.
+            let mut change = self.catalog.begin(self).await?;
+            change.raise_floor().await?;
+            change.commit().await?;
             for space in CONTAINER_SPACES {
                 while self.delete_some_rows(space, number).await? {
                     if self.jobs.is_stopping() {
