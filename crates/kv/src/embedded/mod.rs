@@ -87,7 +87,7 @@ pub struct EmbeddedOptions {
     pub spaces: Vec<SpaceOptions>,
     /// Bytes for cached blocks.
     pub cache_bytes: u64,
-    /// Bytes of rows that are in memory only. When half of them are used, they are flushed into tables; commits wait
+    /// Bytes of rows that are in memory only. When three quarters of them are used, they are flushed into tables; commits wait
     /// for that when all are used.
     pub memtable_bytes: u64,
     /// Bytes of the disk that growing commits must leave free.
