@@ -4,8 +4,9 @@
 
 use crate::expiry::expires_at;
 use crate::head::Head;
+use crate::history::HistoryEntry;
 use crate::index::{Changes, Version};
-use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
+use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
 use crate::log::{LogEntry, LogKind, LogPosition};
 use crate::record::Record;
 use crate::shape::ContainerShape;
@@ -94,6 +95,9 @@ impl<'a> Staging<'a> {
     pub(crate) fn accept(mut self) -> Accepted {
         if !self.log.is_empty() {
             self.head.lsn = self.lsn;
+            if self.context.shape.history_seconds.is_none() {
+                self.head.history_from = LogPosition::start_of(self.lsn.next());
+            }
         }
         for (position, entry) in (0..).zip(std::mem::take(&mut self.log)) {
             if let Some(entry) = entry {
@@ -151,7 +155,7 @@ impl<'a> Staging<'a> {
         let record = self.stamp(number, item);
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
         self.head.documents += 1;
-        self.write(key, LogKind::Create, &record);
+        self.write(key, LogKind::Create, &record, None);
         Ok(record)
     }
 
@@ -164,7 +168,7 @@ impl<'a> Staging<'a> {
         }
         let record = self.stamp(old.number, item);
         self.forget(&key, old);
-        self.write(key, LogKind::Replace, &record);
+        self.write(key, LogKind::Replace, &record, Some(old.lsn));
         Ok(record)
     }
 
@@ -181,6 +185,9 @@ impl<'a> Staging<'a> {
         self.head.documents =
             self.head.documents.checked_sub(1).ok_or_else(|| damaged("count of documents"))?;
         let time = self.next_time();
+        if self.context.shape.history_seconds.is_some() {
+            self.put_history(&HistoryEntry::removal(&kind, key.clone(), old, time));
+        }
         self.note(LogEntry { kind, number: old.number, time });
         Ok(())
     }
@@ -227,7 +234,10 @@ impl<'a> Staging<'a> {
         self.head.time
     }
 
-    fn write(&mut self, key: Bytes, kind: LogKind, record: &Record) {
+    fn write(&mut self, key: Bytes, kind: LogKind, record: &Record, previous: Option<Lsn>) {
+        if self.context.shape.history_seconds.is_some() {
+            self.put_history(&HistoryEntry::version(&kind, key.clone(), record, previous));
+        }
         let row = record.encode();
         self.head.bytes += (key.len() + row.len()) as u64;
         self.put(RECORDS, key, row);
@@ -258,6 +268,12 @@ impl<'a> Staging<'a> {
             let writer = PartitionId { ordinal: old.ordinal, ..self.context.partition };
             self.delete(LOG, keyspace::log_key(writer, old.log_position()));
         }
+    }
+
+    /// Adds the next change to the history.
+    fn put_history(&mut self, entry: &HistoryEntry) {
+        let at = LogPosition { lsn: self.lsn, position: self.next_position() };
+        self.put(HISTORY, keyspace::history_key(self.context.partition, at), entry.encode());
     }
 
     fn note(&mut self, entry: LogEntry) {

@@ -4,8 +4,9 @@
 
 use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
+use crate::history::HistoryEntry;
 use crate::index::IndexReader;
-use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS};
+use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
 use crate::record::Record;
 use crate::shape::ContainerShape;
@@ -361,6 +362,19 @@ impl PartitionView {
         let entry = |(key, row): &(Bytes, Bytes)| {
             let at = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
             Ok((at, LogEntry::decode(row)?))
+        };
+        chunk.rows.iter().map(entry).collect()
+    }
+
+    /// Reads the history from `first` on, at most a bounded number of entries; empty at the end.
+    pub async fn history(&self, first: LogPosition) -> Result<Vec<(LogPosition, HistoryEntry)>, Fault> {
+        let end = LogPosition::start_of(Lsn(u64::MAX));
+        let range = keyspace::history_range(self.partition, first, end);
+        let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
+        let chunk = self.view.scan(HISTORY, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let entry = |(key, row): &(Bytes, Bytes)| {
+            let at = keyspace::parse_history_key(key).ok_or_else(|| damaged("key of the history"))?;
+            Ok((at, HistoryEntry::decode(row)?))
         };
         chunk.rows.iter().map(entry).collect()
     }

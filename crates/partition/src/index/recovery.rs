@@ -71,8 +71,8 @@ pub(crate) async fn open(
     let mut strays = stored;
     if let Some(keeper) = &mut keeper {
         keeper.reserve_runs(run_next);
-        keeper.runs().iter().for_each(|piece| {
-            strays.remove(&piece.run.meta.id);
+        keeper.own_runs().for_each(|run| {
+            strays.remove(&run);
         });
     }
     Ok(Opened { keeper, strays, run_next, is_manifest_stale })
