@@ -306,7 +306,7 @@ impl Derived {
         let logical = LogicalKey { partition_key, effective };
         let prefix = keyspace::logical_prefix(scope.container, &logical);
         let id = record.id().ok_or_else(|| unreadable("it has no id".to_owned()))?;
-        let expected = keyspace::record_key(&prefix, id);
+        let expected = keyspace::record_key(&prefix, id.into());
         if key != expected {
             return Err(Finding::Misplaced { key, expected });
         }
@@ -484,7 +484,11 @@ async fn audit_log(
         let number_key = keyspace::number_key(scope.container, entry.number);
         match version {
             Some(version) if entry.is_removal() => broken_version(version, at, report),
-            Some(version) if version.number != entry.number || version.time != entry.time => {
+            Some(version)
+                if version.number != entry.number
+                    || version.time != entry.time
+                    || entry.renamed_to().is_some_and(|key| *key != version.key) =>
+            {
                 broken_version(version, at, report);
             }
             Some(_) => {}

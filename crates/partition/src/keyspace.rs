@@ -3,7 +3,7 @@
 //! ```text
 //! space    key                                                             value
 //! -------  --------------------------------------------------------------  ---------------------------------
-//! records  container:4 · effective key · partition key code · id           record: header + document
+//! records  container:4 · effective key · partition key code · id code      record: header + document
 //! numbers  container:4 · number:8                                          record key
 //! unique   container:4 · effective key · partition key code · constraint:1 number:8
 //!          · code of the values, or its digest when long
@@ -33,8 +33,8 @@ use crate::log::LogPosition;
 use bytes::Bytes;
 use kv::{KeyRange, Space, SpaceOptions};
 use model::{
-    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveRange, Lsn, OfferNumber, PartitionOrdinal,
-    ResourceNumber,
+    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveRange, IdCode, Lsn, OfferNumber,
+    PartitionOrdinal, ResourceNumber,
 };
 use plan::LogicalKey;
 
@@ -94,10 +94,10 @@ pub fn logical_prefix(container: ContainerNumber, key: &LogicalKey) -> Bytes {
 }
 
 /// The same prefix and the id behind it, in one go: what a read looks for.
-pub fn document_key(container: ContainerNumber, key: &LogicalKey, id: &str) -> Vec<u8> {
-    let mut document_key = Vec::with_capacity(LOGICAL_BYTES_USUAL + id.len());
+pub fn document_key(container: ContainerNumber, key: &LogicalKey, id: IdCode<'_>) -> Vec<u8> {
+    let mut document_key = Vec::with_capacity(LOGICAL_BYTES_USUAL + id.encoded_len());
     push_logical_prefix(container, key, &mut document_key);
-    document_key.extend_from_slice(id.as_bytes());
+    id.encode(&mut document_key);
     document_key
 }
 
@@ -113,15 +113,23 @@ pub fn logical_key(logical_prefix: &Bytes) -> Bytes {
 }
 
 /// The logical key of the record `key` of a document with this id.
-pub fn logical_of_record(key: &Bytes, id: &str) -> Option<Bytes> {
-    key.ends_with(id.as_bytes()).then_some(())?;
-    let end = key.len() - id.len();
+pub fn logical_of_record(key: &Bytes, id: IdCode<'_>) -> Option<Bytes> {
+    let end = id.strip_from(key)?.len();
     (end >= 4).then(|| key.slice(4..end))
 }
 
 /// The key of a document.
-pub fn record_key(logical_prefix: &[u8], id: &str) -> Bytes {
-    [logical_prefix, id.as_bytes()].concat().into()
+pub fn record_key(logical_prefix: &[u8], id: IdCode<'_>) -> Bytes {
+    let mut key = Vec::with_capacity(logical_prefix.len() + id.encoded_len());
+    key.extend_from_slice(logical_prefix);
+    id.encode(&mut key);
+    key.into()
+}
+
+/// The id of the record `key` in the logical partition that `logical_prefix` begins; `None` if it is of another one, or
+/// of a kind that no id has.
+pub fn parse_record_id<'a>(logical_prefix: &[u8], key: &'a [u8]) -> Option<IdCode<'a>> {
+    IdCode::decode(key.strip_prefix(logical_prefix)?)
 }
 
 /// The keys of all documents of one logical partition.
@@ -445,9 +453,12 @@ mod tests {
             partition_key: PartitionKey { components: vec![KeyComponent::String("p".to_owned())] },
             effective: EffectiveKey::from_bytes(&[1; 16]),
         };
-        let apart = record_key(&logical_prefix(container, &logical), "id");
-        assert_eq!(document_key(container, &logical, "id"), apart);
-        let key = record_key(b"logical", "id");
-        assert_eq!(logical_of_record(&key, "id").unwrap(), logical_key(&Bytes::from_static(b"logical")));
+        let id = IdCode::from("id");
+        let apart = record_key(&logical_prefix(container, &logical), id);
+        assert_eq!(document_key(container, &logical, id), apart);
+        assert_eq!(parse_record_id(&logical_prefix(container, &logical), &apart), Some(id));
+        let key = record_key(b"logical", id);
+        assert_eq!(logical_of_record(&key, id).unwrap(), logical_key(&Bytes::from_static(b"logical")));
+        assert_eq!(parse_record_id(b"other", &key), None);
     }
 }

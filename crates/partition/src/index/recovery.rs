@@ -193,6 +193,6 @@ pub(crate) async fn next_records(view: &View, range: &mut KeyRange) -> Result<Op
 fn version(key: &Bytes, row: &Bytes) -> Result<Version, Fault> {
     let record = Record::decode(row)?;
     let id = record.id().ok_or_else(|| damaged("record without an id"))?;
-    let logical = keyspace::logical_of_record(key, id).ok_or_else(|| damaged("key of a record"))?;
+    let logical = keyspace::logical_of_record(key, id.into()).ok_or_else(|| damaged("key of a record"))?;
     Ok(Version { number: record.number, logical, ts: record.ts(), document: record.document })
 }

@@ -6,6 +6,7 @@ mod bounds;
 mod history;
 mod index;
 mod ownership;
+mod rename;
 
 use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};
@@ -107,7 +108,7 @@ impl Fixture {
     }
 
     fn record_key(&self, id: &str) -> Bytes {
-        document_key(ContainerNumber(1), &self.key, id).into()
+        document_key(ContainerNumber(1), &self.key, id.into()).into()
     }
 }
 
