@@ -4,6 +4,7 @@
 
 mod bounds;
 mod index;
+mod round_trip;
 
 use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};
@@ -55,11 +56,14 @@ struct Fixture {
 
 impl Fixture {
     async fn new() -> Fixture {
+        Fixture::on(Store::memory(&SPACES, CommitMode::Thread)).await
+    }
+
+    async fn on(store: Store) -> Fixture {
         let definition =
             json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 } });
         let definition = ContainerDefinition::from_json(&definition).unwrap();
         let id = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
-        let store = Store::memory(&SPACES, CommitMode::Thread);
         let mut batch = Batch::default();
         new_partition_rows(id, 0, &mut batch);
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
