@@ -314,15 +314,13 @@ impl World {
     /// Whether the job that writes expiry rows anew has still to run.
     pub fn expiry_is_pending(&self) -> Result<bool, Complaint> {
         let store = self.store.clone();
-        let key = keyspace::container_key(self.container.number());
+        let number = self.container.number();
+        let key = keyspace::container_key(number);
         let row: Option<Bytes> = self
             .run(async move { store.view().await?.get(CATALOG, &key).await })?
             .map_err(|fault| fault.to_string())?;
         let row = row.ok_or("the container has no row")?;
-        let row: Json = serde_json::from_slice(&row).map_err(|error| error.to_string())?;
-        row.get("expiry_pending")
-            .and_then(Json::as_bool)
-            .ok_or_else(|| "the container's row has another form".to_owned())
+        engine::expiry_is_pending(number, &row).map_err(|fault| fault.to_string())
     }
 
     /// The partition that owns a partition key.

@@ -13,7 +13,7 @@ use exec::{
     rank,
 };
 use model::policy::VectorEmbedding;
-use model::{Charge, ContinuationKey, Fault, SessionToken};
+use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken};
 use partition::keyspace;
 use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
@@ -233,23 +233,35 @@ impl Engine {
 
     /// The partitions of a scope, and what is asked of each.
     async fn parts(&self, container: &Container, scope: &Scope) -> Result<Vec<Part>, Fault> {
-        let (hashes, keys) = bounds(container, scope)?;
+        let (hashes, keys) = match scope {
+            // All of each partition, whose keys are needed once.
+            Scope::Container => (EffectiveRange::full(), None),
+            Scope::Key(_) | Scope::Range(..) | Scope::Hashes(_) => {
+                let (hashes, keys) = bounds(container, scope)?;
+                (hashes, Some(keys))
+            }
+        };
         let is_logical = match scope {
             Scope::Key(key) => container.definition().partition_key.is_complete(key),
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
         };
         let mut parts = Vec::with_capacity(1);
         for entry in container.map.owners(&hashes) {
-            let (keys, scope) = if is_logical {
-                (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
-            } else {
-                let owned = keyspace::effective_range(container.number(), &entry.range);
-                let Some(keys) = keys.intersection(&owned) else {
-                    continue;
-                };
-                let is_whole = keys == owned;
-                let part = || PartScope::Hashes(hashes.intersect(&entry.range));
-                (keys, if is_whole { PartScope::Whole } else { part() })
+            let owned = || keyspace::effective_range(container.number(), &entry.range);
+            let (keys, scope) = match &keys {
+                None => (owned(), PartScope::Whole),
+                Some(keys) if is_logical => {
+                    (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
+                }
+                Some(keys) => {
+                    let owned = owned();
+                    let Some(keys) = keys.intersection(&owned) else {
+                        continue;
+                    };
+                    let is_whole = keys == owned;
+                    let part = || PartScope::Hashes(hashes.intersect(&entry.range));
+                    (keys, if is_whole { PartScope::Whole } else { part() })
+                }
             };
             let partition = self.opened(container, entry).await?;
             parts.push(Part { partition, keys, scope, ancestors: entry.parents.clone() });

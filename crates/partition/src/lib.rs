@@ -13,6 +13,7 @@ pub mod index;
 mod key_cache;
 pub mod keyspace;
 mod log;
+mod owner;
 mod partition;
 #[cfg(feature = "planted-faults")]
 pub mod planted;
@@ -32,7 +33,8 @@ pub use cache::RecordCache;
 pub use head::highest_given;
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use partition::{
-    Executed, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, new_partition_rows,
+    Executed, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, delete_owner_row,
+    new_partition_rows,
 };
 pub use record::stored_document;
 pub use shape::{ContainerShape, CurrentShape};

@@ -23,6 +23,7 @@ pub use entries::{
 };
 pub(crate) use entries::{PartitionEntry, PartitionMap};
 pub use permissions::Permission;
+pub use rows::expiry_is_pending;
 pub use scripts::Script;
 pub use shelf::Entry;
 pub use small::{Creation, Written};

@@ -52,6 +52,7 @@ impl<'a> Call<'a> {
     }
 
     /// The n-th argument. A function looks at it once, as far as is known here; one that looks more often says so.
+    #[inline]
     fn value(self, index: usize) -> Outcome<'a> {
         let Some(argument) = self.arguments.get(index) else {
             return Ok(None);
