@@ -23,7 +23,7 @@ mod type_check;
 mod vector;
 
 pub use self::regex::PATTERN_SIZE_MAX;
-pub(crate) use self::regex::compile as compile_regex;
+pub(crate) use self::regex::Pattern;
 pub use self::spatial::{Cap, Direction, Outline, angle_between, angle_of_metres};
 pub(crate) use self::strings::concatenate;
 

@@ -7,6 +7,7 @@ mod history;
 mod index;
 mod ownership;
 mod rename;
+mod round_trip;
 
 use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};
@@ -61,7 +62,10 @@ struct Fixture {
 
 impl Fixture {
     async fn new() -> Fixture {
-        let store = Store::memory(&SPACES, CommitMode::Thread);
+        Fixture::on(Store::memory(&SPACES, CommitMode::Thread)).await
+    }
+
+    async fn on(store: Store) -> Fixture {
         Fixture::create(&store).await;
         Fixture::open(&store, &Arc::default(), Durability::Sync).await.unwrap()
     }
