@@ -17,6 +17,8 @@ async fn scripted() -> (Harness, FaultScript) {
 }
 
 async fn create_in_doubt(harness: &Harness, script: &FaultScript, container: &Arc<Container>, json: &str) {
+    // The first use of a partition opens it, which commits.
+    harness.read(container, r#"["a"]"#, "none").await.unwrap_err();
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
     let doubtful = harness.create(container, json).await;
     assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
