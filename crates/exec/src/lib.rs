@@ -14,6 +14,7 @@
 //! | `stream` | rows in the order of numbers, no further than they are wanted |
 //! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
 //! | `page`, `assembly` | a page; offset, limit and size |
+//! | `ranges` | the order of rows without ORDER BY over several ranges |
 //! | `rank` | ranked queries made ordered ones |
 //! | `vectors` | what near means, by the container's policy |
 //! | `resume` | what a continuation says |
@@ -32,6 +33,7 @@ mod needs;
 mod page;
 mod position;
 mod program;
+mod ranges;
 pub mod rank;
 mod resume;
 mod select;

@@ -5,7 +5,9 @@ use eval::{Budget, Context, DocumentRow, QueryMemory};
 use exec::{ComputedProperty, Page, PageRequest, Part, PartScope, Program, QueryBounds, QueryRow, Resume};
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
 use model::policy::ComputedProperty as ComputedDefinition;
-use model::{Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, Fault, PartitionOrdinal};
+use model::{
+    Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, Fault, PartitionOrdinal,
+};
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
@@ -73,7 +75,21 @@ impl House {
         House::made(partitions, further, IndexOptions::default()).await
     }
 
+    /// The same with ordinals that descend where lower bounds ascend, as splits may leave them.
+    pub(crate) async fn with_turned_ordinals(partitions: u32, further: &Json) -> House {
+        House::numbered(partitions, further, IndexOptions::default(), |at| partitions - 1 - at).await
+    }
+
     async fn made(partitions: u32, further: &Json, options: IndexOptions) -> House {
+        House::numbered(partitions, further, options, |at| at).await
+    }
+
+    async fn numbered(
+        partitions: u32,
+        further: &Json,
+        options: IndexOptions,
+        ordinal: impl Fn(u32) -> u32,
+    ) -> House {
         let mut definition = json!({
             "id": "c", "defaultTtl": -1,
             "partitionKey": { "paths": ["/id"], "kind": "Hash", "version": 2 },
@@ -93,8 +109,8 @@ impl House {
         };
         let shape = Arc::new(CurrentShape::new(ContainerShape::new(&definition, |text| Some(query(text)))));
         let mut parts = Vec::new();
-        for (ordinal, range) in (0..).zip(definition.partition_key.initial_ranges(partitions)) {
-            let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(ordinal) };
+        for (at, range) in (0..).zip(definition.partition_key.initial_ranges(partitions)) {
+            let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(ordinal(at)) };
             let mut batch = Batch::default();
             new_partition_rows(id, 0, &mut batch);
             store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
@@ -159,6 +175,20 @@ impl House {
         let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
         let operations = vec![Operation::Write(mutation)];
         part.partition.execute(Transaction { key, operations, returned: Returned::All }).await.unwrap();
+    }
+
+    /// Deletes a document that may be gone already.
+    pub(crate) async fn delete_if_there(&self, id: &str) {
+        let (key, part) = self.route(id);
+        let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
+        let operations = vec![Operation::Write(mutation)];
+        let done = part.partition.execute(Transaction { key, operations, returned: Returned::All }).await;
+        assert!(done.is_ok() || matches!(done.unwrap_err().fault, Fault::Missing(_)));
+    }
+
+    /// The hash of an id.
+    pub(crate) fn hash(&self, id: &str) -> EffectiveKey {
+        self.route(id).0.effective
     }
 
     /// The part that holds one logical partition alone.
