@@ -13,7 +13,7 @@ use crate::task::{OpenPart, Part, PartScope};
 /// How a query is carried out over parts of partitions, as the index of the first of them stands.
 pub async fn explain(program: &Program, parts: &[Part], meter: Arc<Meter>) -> Result<String, Fault> {
     let open = match parts.first() {
-        Some(part) => Some(OpenPart { part: part.clone(), view: part.partition.view().await?, meter }),
+        Some(part) => Some(OpenPart { part: part.clone(), view: part.source.view().await?, meter }),
         None => None,
     };
     let mut text = String::new();

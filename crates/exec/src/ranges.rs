@@ -73,7 +73,7 @@ impl Part {
         if let PartScope::Logical(_) = self.scope {
             return Some(self.clone());
         }
-        let container = self.partition.spec().id.container;
+        let container = self.source.id().container;
         let keys = self.keys.intersection(&keyspace::effective_range(container, hashes))?;
         let scope = if keys == self.keys {
             self.scope.clone()

@@ -32,8 +32,8 @@ use crate::log::LogPosition;
 use bytes::Bytes;
 use kv::{KeyRange, Space, SpaceOptions};
 use model::{
-    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, OfferNumber, PartitionOrdinal,
-    ResourceNumber,
+    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, OfferNumber,
+    PartitionOrdinal, ResourceNumber,
 };
 use plan::LogicalKey;
 

@@ -7,6 +7,7 @@ use crate::evaluate::read_outcome;
 use crate::index::IndexReader;
 use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
+use crate::partition::PartitionCounts;
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
@@ -37,6 +38,7 @@ pub struct PartitionView {
     pub(crate) partition: PartitionId,
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
+    pub(crate) counts: PartitionCounts,
     pub(crate) now: u64,
 }
 
@@ -95,6 +97,16 @@ impl PartitionView {
     #[must_use]
     pub fn without_index(self) -> PartitionView {
         PartitionView { index: None, ..self }
+    }
+
+    /// Which partition it is a state of.
+    pub fn id(&self) -> PartitionId {
+        self.partition
+    }
+
+    /// How much the partition holds in this state.
+    pub fn counts(&self) -> PartitionCounts {
+        self.counts
     }
 
     /// The position of this state in the partition's history.

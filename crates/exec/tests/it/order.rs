@@ -4,7 +4,7 @@
 use crate::house::{House, SYSTEM, query, row_text};
 use exec::{Part, PartScope, Resume};
 use model::{EffectiveKey, EffectiveRange};
-use partition::keyspace;
+use partition::{PartitionView, keyspace};
 use serde_json::{Value as Json, json};
 
 const DOCUMENTS: u64 = 120;
@@ -122,11 +122,15 @@ async fn order_depends_on_no_access_path_and_no_page_size() {
             let house = filled(partitions, &further, &writes).await;
             let stretches: Vec<Part> = house.parts.iter().flat_map(halves).collect();
             let turned: Vec<Part> = house.parts.iter().rev().cloned().collect();
+            let unindexed = house.fixed(PartitionView::without_index).await;
             for (condition, filter) in FILTERS {
                 let query = query(&format!("SELECT VALUE c.id FROM c WHERE {condition}"));
-                for (given, ranges) in
-                    [(&house.parts, &house.parts), (&turned, &house.parts), (&stretches, &stretches)]
-                {
+                for (given, ranges) in [
+                    (&house.parts, &house.parts),
+                    (&turned, &house.parts),
+                    (&unindexed, &house.parts),
+                    (&stretches, &stretches),
+                ] {
                     let expected = expected(&house, ranges, &documents, filter);
                     for items_max in (1..=10).chain([expected.len().max(1), expected.len() + 1, 1000]) {
                         let found = house.drain_over(&query, given, items_max).await.unwrap();
@@ -193,5 +197,25 @@ async fn a_full_page_reads_no_range_behind_it() {
     // The next page begins in the second range and looks at nothing of the first.
     let page = house.page(&query("SELECT * FROM c"), &house.parts, 1, page.resume).await.unwrap();
     assert_eq!(page.seen.len(), 1);
-    assert_ne!(page.seen[0].0, first[0].partition.spec().id.ordinal);
+    assert_ne!(page.seen[0].0, house.partitions[0].spec().id.ordinal);
+}
+
+#[tokio::test]
+async fn a_fixed_part_stays_as_it_is() {
+    let house = filled(3, &json!({}), &writes(4)).await;
+    let fixed = house.fixed(|view| view).await;
+    for text in [
+        "SELECT VALUE c.id FROM c WHERE c.n > 2",
+        "SELECT VALUE c.id FROM c ORDER BY c.s, c.n",
+        "SELECT VALUE COUNT(1) FROM c",
+        "SELECT c.n, COUNT(1) AS count FROM c GROUP BY c.n",
+    ] {
+        let query = query(text);
+        let before = house.drain_over(&query, &fixed, 5).await.unwrap();
+        assert_eq!(before, house.drain(&query, 5).await.unwrap());
+        house.put(&json!({ "id": "new", "n": 100, "s": "a" }).to_string()).await;
+        assert_eq!(house.drain_over(&query, &fixed, 5).await.unwrap(), before, "{text}");
+        assert_ne!(house.drain(&query, 5).await.unwrap(), before, "{text}");
+        house.delete("new").await;
+    }
 }
