@@ -9,8 +9,8 @@ use crate::feed::{Scope, bounds, scope_context};
 use crate::isolation::Size;
 use crate::router::check_session;
 use exec::{
-    ComputedProperty, IndexUse, Page, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume,
-    rank,
+    ComputedProperty, IndexUse, Page, PageRequest, Part, PartScope, PartSource, Program, QueryMetrics,
+    QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
 use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken};
@@ -72,10 +72,7 @@ impl Engine {
             let request = QueryRequest { query: Arc::clone(&query), ..request.clone() };
             program = Box::pin(self.ranked(&pass, &request, ranking, &mut spent)).await?;
         }
-        let parts = self.parts(container, &request.scope).await?;
-        for part in &parts {
-            check_session(&part.partition, &request.session)?;
-        }
+        let parts = self.parts(container, &request.scope, &request.session).await?;
         let page = PageRequest {
             program,
             items_max: request.items_max,
@@ -176,7 +173,7 @@ impl Engine {
             resume: None,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
-            parts: self.parts(pass.container, scope).await?,
+            parts: self.parts(pass.container, scope, &[]).await?,
         };
         let page = self.page(pass.principal, Size::of_text(request.text_bytes), page).await?;
         spent.add(&page.metrics);
@@ -189,7 +186,7 @@ impl Engine {
     /// How a query is carried out, as text.
     pub async fn explain(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
         let program = self.program(&pass, request).await?;
-        let parts: Arc<[Part]> = self.parts(pass.container, &request.scope).await?.into();
+        let parts: Arc<[Part]> = self.parts(pass.container, &request.scope, &[]).await?.into();
         let begin = |meter| {
             let (program, parts) = (Arc::clone(&program), Arc::clone(&parts));
             async move { exec::explain(&program, &parts, meter).await }
@@ -200,7 +197,7 @@ impl Engine {
     /// Which indexes a query uses, and which might help it.
     pub async fn index_use(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
         let program = self.program(pass, request).await?;
-        let parts: Arc<[Part]> = self.parts(pass.container, &request.scope).await?.into();
+        let parts: Arc<[Part]> = self.parts(pass.container, &request.scope, &[]).await?.into();
         let definition = pass.container.definition();
         let indexing = Arc::new(definition.policies.indexing.clone());
         let key: Arc<[PropertyPath]> = definition.partition_key.paths().into();
@@ -231,8 +228,13 @@ impl Engine {
         self.isolation.compute(principal, Size::of_text(text_bytes), compute).await
     }
 
-    /// The partitions of a scope, and what is asked of each.
-    async fn parts(&self, container: &Container, scope: &Scope) -> Result<Vec<Part>, Fault> {
+    /// The partitions of a scope, each with what is asked of it; they have what a client of the session has seen.
+    async fn parts(
+        &self,
+        container: &Container,
+        scope: &Scope,
+        session: &[SessionToken],
+    ) -> Result<Vec<Part>, Fault> {
         let (hashes, keys) = match scope {
             // All of each partition, whose keys are needed once.
             Scope::Container => (EffectiveRange::full(), None),
@@ -264,7 +266,13 @@ impl Engine {
                 }
             };
             let partition = self.opened(container, entry).await?;
-            parts.push(Part { partition, keys, scope, ancestors: entry.parents.clone() });
+            check_session(&partition, session)?;
+            parts.push(Part {
+                source: PartSource::Live(partition),
+                keys,
+                scope,
+                ancestors: entry.parents.clone(),
+            });
         }
         Ok(parts)
     }

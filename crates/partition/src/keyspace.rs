@@ -33,7 +33,7 @@ use crate::log::LogPosition;
 use bytes::Bytes;
 use kv::{KeyRange, Space, SpaceOptions};
 use model::{
-    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveRange, IdCode, Lsn, OfferNumber,
+    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveKey, EffectiveRange, IdCode, Lsn, OfferNumber,
     PartitionOrdinal, ResourceNumber,
 };
 use plan::LogicalKey;
@@ -141,6 +141,12 @@ pub fn logical_range(logical_prefix: &Bytes) -> KeyRange {
 pub fn effective_range(container: ContainerNumber, range: &EffectiveRange) -> KeyRange {
     let bound = |bytes: &[u8]| -> Bytes { [&container.0.to_be_bytes(), bytes].concat().into() };
     KeyRange { start: bound(range.min.as_bytes()), end: Some(bound(range.max.as_bytes())) }
+}
+
+/// The hashes of a range of records that [`effective_range`] made, or of an intersection of such.
+pub fn hashes_of(keys: &KeyRange) -> EffectiveRange {
+    let hash = |key: &Bytes| EffectiveKey::from_bytes(key.get(4..).unwrap_or_default());
+    EffectiveRange { min: hash(&keys.start), max: keys.end.as_ref().map_or_else(EffectiveKey::max, hash) }
 }
 
 /// From a number to its document.

@@ -148,6 +148,7 @@ impl PhysicalPartition {
             partition: self.spec.id,
             shape,
             lsn: published.lsn,
+            counts: published.counts,
             now: self.clock.now(),
         })
     }
