@@ -316,7 +316,7 @@ impl Writer {
         let now = self.clock.now_ticks();
         if self.state.head.time.seconds() > now.seconds() {
             // The partition was written under a wrong clock and has returned to the right one.
-            self.state.head.time = Ticks(now.0.saturating_sub(1));
+            self.state.head.time = Ticks::from_seconds(now.seconds());
         }
         let full = full_fault(&self.store);
         let mut batch_rows = Rows::new();
