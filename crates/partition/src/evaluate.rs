@@ -26,6 +26,8 @@ pub(crate) async fn evaluate(
     state: &State,
     transaction: &Transaction,
 ) -> Result<(Accepted, Outcomes), StepFault> {
+    #[cfg(feature = "planted-faults")]
+    crate::planted::panic_if_due();
     let prefix = keyspace::logical_prefix(context.partition.container, &transaction.key);
     let mut staging = Staging::new(context, state, prefix);
     let mut outcomes = Vec::with_capacity(transaction.operations.len());

@@ -4,6 +4,7 @@
 
 mod audit;
 mod cache;
+mod carryover;
 mod clock;
 mod evaluate;
 mod expiry;
@@ -29,9 +30,11 @@ mod writer;
 
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
 pub use cache::RecordCache;
+pub use carryover::Carryover;
 pub use log::{LogEntry, LogKind};
 pub use partition::{
-    Executed, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, new_partition_rows,
+    Executed, IdleClose, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, Unexecuted,
+    new_partition_rows,
 };
 pub use record::stored_document;
 pub use shape::{ContainerShape, CurrentShape};

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use bytes::Bytes;
 use kv::{Direction, ScanLimit};
 use model::limits::PAGE_BYTES_MAX;
-use model::{DefaultTtl, DocumentNumber, EffectiveRange, Fault, PartitionKey};
+use model::{ContainerNumber, DocumentNumber, EffectiveRange, Fault, PartitionKey};
 use partition::keyspace::{self, EXPIRY, NUMBERS, RECORDS};
 use partition::{PhysicalPartition, read_fault, stored_document};
 use plan::{LogicalKey, Mutation, Operation, Returned, Transaction};
@@ -17,16 +17,10 @@ use std::sync::Arc;
 const AT_A_TIME: usize = 256;
 
 impl Engine {
-    /// Sweeps all containers once.
-    pub(super) async fn sweep_expired(&self) -> Result<(), Fault> {
-        let containers: Vec<Arc<Container>> = self.catalog.state().containers().cloned().collect();
-        for container in containers {
-            // Rows noted under an earlier default are looked at too: they go when their second has passed.
-            if container.definition().default_ttl == DefaultTtl::Off && !container.expiry_pending {
-                continue;
-            }
-            while self.sweep_some(&container).await? && !self.jobs.is_stopping() {}
-        }
+    /// Sweeps a container once.
+    pub(super) async fn sweep_expired(&self, number: ContainerNumber) -> Result<(), Fault> {
+        let Some(container) = self.catalog.state().container(number) else { return Ok(()) };
+        while self.sweep_some(&container).await? && !self.jobs.is_stopping() {}
         Ok(())
     }
 
@@ -45,20 +39,17 @@ impl Engine {
         Ok(chunk.more)
     }
 
-    /// Notes anew when the documents of containers with a changed default expire.
-    pub(super) async fn reschedule_expiry(&self) -> Result<(), Fault> {
-        let pending = |container: &&Arc<Container>| container.expiry_pending;
-        let containers: Vec<Arc<Container>> =
-            self.catalog.state().containers().filter(pending).cloned().collect();
-        for container in containers {
-            if self.reschedule_all(&container).await? {
-                let mut change = self.catalog.begin(self).await?;
-                // Only if no other change of the definition came in between.
-                let current = change.state.container(container.number());
-                if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
-                    change.put_container(&Arc::new(current.settled()));
-                    change.commit().await?;
-                }
+    /// Notes anew when the documents of a container with a changed default expire.
+    pub(super) async fn reschedule_expiry(&self, number: ContainerNumber) -> Result<(), Fault> {
+        let container = self.catalog.state().container(number);
+        let Some(container) = container.filter(|container| container.expiry_pending) else { return Ok(()) };
+        if self.reschedule_all(&container).await? {
+            let mut change = self.catalog.begin(self).await?;
+            // Only if no other change of the definition came in between.
+            let current = change.state.container(number);
+            if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
+                change.put_container(&Arc::new(current.settled()));
+                change.commit().await?;
             }
         }
         Ok(())
@@ -117,13 +108,10 @@ impl Engine {
             // The document is gone; any writer may drop the stale expiry row.
             None => any_key(container)?,
         };
-        let (key, partition) = self.route(container, key).await?;
+        let key = self.logical_key(container, key)?;
         let operations = vec![Operation::Write(mutation)];
-        partition
-            .execute(Transaction { key, operations, returned: Returned::All })
-            .await
-            .map_err(|refusal| refusal.fault)?;
-        Ok(())
+        let (executed, _) = self.execute_at(container, key, operations, Returned::All).await?;
+        executed.map(drop).map_err(|refusal| refusal.fault)
     }
 }
 

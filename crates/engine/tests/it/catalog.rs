@@ -163,7 +163,7 @@ async fn a_row_that_is_not_known_is_damage_with_its_name() {
         ] {
             let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());
             Harness::on(store.clone(), Arc::clone(&ambient)).await.container(json!({}), 400).await;
-            let row = store.view().unwrap().get(CATALOG, &key).await.unwrap().unwrap();
+            let row = store.view().await.unwrap().get(CATALOG, &key).await.unwrap().unwrap();
             let mut row = row.to_vec();
             damage(&mut row);
             let mut batch = Batch::default();

@@ -7,6 +7,7 @@
 //! still come to light, with LSNs and numbers in it that must not be given twice.
 
 mod consumers;
+mod ending;
 mod indexing;
 mod recovery;
 
@@ -14,19 +15,19 @@ pub(crate) use self::indexing::IndexProgress;
 use self::indexing::{FailedBuild, news};
 use self::recovery::Doubt;
 use crate::cache::RecordCache;
+use crate::carryover::Carryover;
 use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
 use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
 use crate::keyspace::{self, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
-use crate::partition::{Executed, PartitionSpec, Surroundings};
+use crate::partition::{Executed, IdleClose, PartitionSpec, Surroundings, Unexecuted};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
 use crate::staging::{Context, TRANSACTION_BYTES_MAX};
 use crate::state::{BatchNumber, Rows, State};
-use crate::storage::commit_fault;
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -56,11 +57,14 @@ const BESIDE_ANOTHER_MIN: usize = 16;
 /// An idle writer gives its view back after this time: an open view stops version cleanup of the whole store.
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
 
+/// Where the answer to a transaction goes.
+pub(crate) type Reply = oneshot::Sender<Result<Executed, Unexecuted>>;
+
 /// What a writer can be asked.
 pub(crate) enum Command {
     Execute {
         transaction: Transaction,
-        reply: oneshot::Sender<Result<Executed, StepFault>>,
+        reply: Reply,
     },
     /// A reader wants the latest durable state and none is published.
     Wake {
@@ -78,6 +82,10 @@ pub(crate) enum Command {
     Reshape,
     Close {
         reply: oneshot::Sender<Result<(), Fault>>,
+    },
+    /// Nobody has used the partition for a while.
+    CloseIdle {
+        reply: oneshot::Sender<Result<IdleClose, Fault>>,
     },
 }
 
@@ -103,6 +111,7 @@ pub(crate) struct Writer {
     durability: Durability,
     ambient: Arc<dyn Ambient>,
     clock: Arc<PartitionClock>,
+    carryover: Arc<Carryover>,
     published: Arc<ArcSwap<Published>>,
     state: State,
     /// The head with which this writer began, or began again after an unknown outcome.
@@ -145,11 +154,12 @@ impl Writer {
         shape: Arc<CurrentShape>,
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
-        clock: Arc<PartitionClock>,
+        carryover: Arc<Carryover>,
         view: View,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
         let head = Head::load(&view, id).await?;
+        let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.ts);
         let consumers = load_consumers(&view, id).await?;
         let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
@@ -164,6 +174,8 @@ impl Writer {
             durability,
             ambient,
             clock,
+            run_next: carryover.runs_from(),
+            carryover,
             published,
             state: State::new(view.clone(), head.clone().reopened()),
             first_head: head.clone().reopened(),
@@ -174,7 +186,6 @@ impl Writer {
             progress,
             build_failed: None,
             installing: None,
-            run_next: 0,
             discarded: Vec::new(),
             index_stale: false,
             consumers,
@@ -248,7 +259,8 @@ impl Writer {
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Reshape
-            | Command::Close { .. } => {
+            | Command::Close { .. }
+            | Command::CloseIdle { .. } => {
                 if self.in_flight.is_empty() {
                     self.backlog.pop_front()
                 } else {
@@ -279,22 +291,28 @@ impl Writer {
             }
             Command::Reshape => self.check_policy(),
             Command::Close { reply } => {
-                let _ = reply.send(self.close().await);
+                let closed = self.close().await;
+                self.end(queue).await;
+                let _ = reply.send(closed);
                 return Break(());
+            }
+            Command::CloseIdle { reply } => {
+                let closed = self.close_idle().await;
+                let has_ended = closed.as_ref().is_ok_and(|closed| *closed == IdleClose::Closed);
+                if has_ended {
+                    self.end(queue).await;
+                }
+                let _ = reply.send(closed);
+                return if has_ended { Break(()) } else { Continue(()) };
             }
         }
         Continue(())
     }
 
     /// Decides `transaction` and what waits behind it, and submits the batch.
-    async fn gather(
-        &mut self,
-        transaction: Transaction,
-        reply: oneshot::Sender<Result<Executed, StepFault>>,
-        queue: &mut mpsc::Receiver<Command>,
-    ) {
+    async fn gather(&mut self, transaction: Transaction, reply: Reply, queue: &mut mpsc::Receiver<Command>) {
         if let Err(fault) = self.wake().await {
-            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }));
+            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }.into()));
             return;
         }
         self.check_policy();
@@ -341,10 +359,7 @@ impl Writer {
     }
 
     /// The next transaction that waits, if nothing else stands before it.
-    fn next_waiting(
-        &mut self,
-        queue: &mut mpsc::Receiver<Command>,
-    ) -> Option<(Transaction, oneshot::Sender<Result<Executed, StepFault>>)> {
+    fn next_waiting(&mut self, queue: &mut mpsc::Receiver<Command>) -> Option<(Transaction, Reply)> {
         let command = match self.backlog.pop_front() {
             Some(command) => command,
             None => queue.try_recv().ok()?,
@@ -355,7 +370,8 @@ impl Writer {
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Reshape
-            | Command::Close { .. }) => {
+            | Command::Close { .. }
+            | Command::CloseIdle { .. }) => {
                 self.backlog.push_front(other);
                 None
             }
@@ -491,15 +507,6 @@ impl Writer {
                 Err(fault)
             }
         }
-    }
-
-    async fn close(&mut self) -> Result<(), Fault> {
-        self.drain().await;
-        self.wake().await?;
-        let mut batch = Batch::default();
-        batch.mark_shrinking();
-        batch.put(META, keyspace::head_key(self.id), self.state.head.clone().closed().encode());
-        self.commit_alone(batch).await.map_err(commit_fault)
     }
 
     async fn drain(&mut self) {
