@@ -13,4 +13,5 @@ mod isolation;
 mod lifecycle;
 mod query;
 mod rank;
+mod slots;
 mod small_resources;
