@@ -1,11 +1,13 @@
 //! The real time and the operating system's randomness.
 
-use model::Ambient;
+use model::{Ambient, Ticks};
 use std::sync::{Mutex, PoisonError};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Random bytes fetched from the operating system at a time: asking for sixteen costs as much as for thousands.
 const POOL_BYTES: usize = 4096;
+
+const NANOSECONDS_PER_TICK: u128 = 100;
 
 /// What a running server lives in.
 pub(crate) struct SystemAmbient {
@@ -26,10 +28,12 @@ impl std::fmt::Debug for SystemAmbient {
 }
 
 impl Ambient for SystemAmbient {
-    #[allow(clippy::disallowed_methods)] // the one place where the clock is read
     fn now_ms(&self) -> u64 {
-        let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn now_ticks(&self) -> Ticks {
+        Ticks(u64::try_from(since_1970().as_nanos() / NANOSECONDS_PER_TICK).unwrap_or(u64::MAX))
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
@@ -42,6 +46,11 @@ impl Ambient for SystemAmbient {
         bytes.copy_from_slice(&pool[left..]);
         pool.truncate(left);
     }
+}
+
+#[allow(clippy::disallowed_methods)] // the one place where the clock is read
+fn since_1970() -> Duration {
+    std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 #[cfg(test)]

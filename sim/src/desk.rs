@@ -102,8 +102,9 @@ pub fn stored_of(stored: &StoredDocument) -> Result<Stored, Complaint> {
         number: stored.number.raw(),
         ordinal: stored.etag.ordinal.0,
         lsn: stored.lsn.0,
+        stamp: stored.etag.stamp,
         etag: stored.etag.to_string(),
-        ts: stored.ts,
+        ts: stored.ts(),
         body,
     })
 }

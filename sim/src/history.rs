@@ -24,8 +24,10 @@ pub struct Stored {
     pub number: u64,
     /// The partition that wrote the version.
     pub ordinal: u32,
-    /// Its position there.
+    /// The position of its transaction there.
     pub lsn: u64,
+    /// Its count among all versions there.
+    pub stamp: u64,
     /// Its mark.
     pub etag: String,
     /// Its time.

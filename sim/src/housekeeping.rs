@@ -287,7 +287,7 @@ impl Housekeeping {
         };
         let tended = &mut self.tended[number];
         tended.lsn_last = stored.lsn;
-        tended.documents.insert(id, Known { ts: stored.ts, lsn: stored.lsn, may_be_gone: false });
+        tended.documents.insert(id, Known { ts: stored.ts(), lsn: stored.lsn, may_be_gone: false });
         Ok(())
     }
 
@@ -342,7 +342,7 @@ impl Housekeeping {
         let mut stored = BTreeMap::new();
         for (_, row) in rows {
             let document = partition::stored_document(&row).map_err(|fault| fault.to_string())?;
-            stored.insert(document.lsn, document.ts);
+            stored.insert(document.lsn, document.ts());
         }
         let now = self.now();
         for (id, known) in &tended.documents {

@@ -19,6 +19,7 @@ pub struct Identities {
 #[derive(Clone, Copy, Debug, Default)]
 struct Reached {
     lsn: u64,
+    stamp: u64,
     number: u64,
 }
 
@@ -38,7 +39,7 @@ pub struct Shown<'a> {
 impl Identities {
     /// Checks what was shown against everything shown before, and remembers it.
     pub fn check(&mut self, mut shown: Shown<'_>) -> Result<(), String> {
-        shown.written.sort_by_key(|(stored, _)| (stored.ordinal, stored.lsn));
+        shown.written.sort_by_key(|(stored, _)| (stored.ordinal, stored.stamp));
         let before = self.partitions.clone();
         for (stored, is_new) in &shown.written {
             let name = (shown.container, stored.ordinal);
@@ -48,6 +49,9 @@ impl Identities {
             if stored.lsn <= earlier.lsn {
                 return Err(format!("the LSN of {etag} is not behind {}", earlier.lsn));
             }
+            if stored.stamp <= earlier.stamp {
+                return Err(format!("the stamp of {etag} is not behind {}", earlier.stamp));
+            }
             if *is_new && stored.number <= earlier.number {
                 return Err(format!("the number of {etag} is not behind {}", earlier.number));
             }
@@ -56,10 +60,11 @@ impl Identities {
                 return Err(format!("the time of {etag} is {}, that of the partition {time:?}", stored.ts));
             }
             reached.lsn = reached.lsn.max(stored.lsn);
+            reached.stamp = reached.stamp.max(stored.stamp);
             if *is_new {
                 reached.number = reached.number.max(stored.number);
             }
-            if self.versions.contains_key(&(name, stored.lsn)) {
+            if self.versions.contains_key(&(name, stored.stamp)) {
                 return Err(format!("the ETag {etag} was given twice"));
             }
             self.remember(name, stored)?;
@@ -73,7 +78,7 @@ impl Identities {
     /// One ETag is one version for ever.
     fn remember(&mut self, name: PartitionName, stored: &Stored) -> Result<(), String> {
         let text = serde_json::Value::Object(stored.body.clone()).to_string();
-        let known = self.versions.entry((name, stored.lsn)).or_insert_with(|| text.clone());
+        let known = self.versions.entry((name, stored.stamp)).or_insert_with(|| text.clone());
         if *known == text { Ok(()) } else { Err(format!("the ETag {} stands for two versions", stored.etag)) }
     }
 }

@@ -159,14 +159,15 @@ fn stored(item: &Json) -> Result<Stored, Complaint> {
         return Err(format!("\"{rid}\" is no resource id of an item"));
     };
     let etag = text_of(item, "_etag")?;
-    let (ordinal, lsn) = position(&etag).ok_or_else(|| format!("{etag} is no ETag of an item"))?;
+    // Clients are not told the LSN of a version. Stamps are given in the same order.
+    let (ordinal, stamp) = position(&etag).ok_or_else(|| format!("{etag} is no ETag of an item"))?;
     let members = item.as_object().ok_or("an item is an object")?.iter();
     let written = members.filter(|(name, _)| !SYSTEM_MEMBERS.contains(&name.as_str()));
     let body: Body = written.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Ok(Stored { number: number.raw(), ordinal, lsn, ts: number_of(item, "_ts")?, etag, body })
+    Ok(Stored { number: number.raw(), ordinal, lsn: stamp, stamp, ts: number_of(item, "_ts")?, etag, body })
 }
 
-/// Partition and LSN inside an ETag: `"llllllll-llll-llll-oooo-oooooooooooo"`, low digits of the LSN first.
+/// Partition and stamp inside an ETag: `"ssssssss-ssss-ssss-oooo-oooooooooooo"`, low digits of the stamp first.
 fn position(etag: &str) -> Option<(u32, u64)> {
     let text = etag.strip_prefix('"')?.strip_suffix('"')?;
     let groups: Vec<u64> =

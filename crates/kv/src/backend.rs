@@ -4,6 +4,7 @@
 //! never see it; the calls are async because a backend may be remote.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -71,6 +72,12 @@ pub(crate) trait Backend: Send + Sync + 'static {
 
     /// Makes everything committed so far durable. An error is as for `commit`.
     fn sync(&self) -> impl Future<Output = Result<(), Cause>> + Send;
+
+    /// When [`Backend::tend`] is next due, if nothing is committed before; `None` if there is nothing to do.
+    fn tend_at(&self) -> Option<Instant>;
+
+    /// Does small work of the backend's own that no commit waits for. Never called beside `commit` or `sync`.
+    fn tend(&self);
 
     /// Adds rows, in strictly ascending order of their keys, durable on return. They may be visible at once; that
     /// nobody looks is the callers' contract (see [`crate::Store::ingest`]). After an error any of them may be
@@ -192,6 +199,20 @@ impl Backend for AnyBackend {
         }
     }
 
+    fn tend_at(&self) -> Option<Instant> {
+        match self {
+            AnyBackend::Plain(backend) => backend.tend_at(),
+            AnyBackend::Faulty(backend) => backend.tend_at(),
+        }
+    }
+
+    fn tend(&self) {
+        match self {
+            AnyBackend::Plain(backend) => backend.tend(),
+            AnyBackend::Faulty(backend) => backend.tend(),
+        }
+    }
+
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
         match self {
             AnyBackend::Plain(backend) => backend.ingest(space, rows).await,
@@ -306,6 +327,20 @@ impl Backend for PlainBackend {
         match self {
             PlainBackend::Memory(backend) => backend.sync().await,
             PlainBackend::Embedded(backend) => backend.sync().await,
+        }
+    }
+
+    fn tend_at(&self) -> Option<Instant> {
+        match self {
+            PlainBackend::Memory(backend) => backend.tend_at(),
+            PlainBackend::Embedded(backend) => backend.tend_at(),
+        }
+    }
+
+    fn tend(&self) {
+        match self {
+            PlainBackend::Memory(backend) => backend.tend(),
+            PlainBackend::Embedded(backend) => backend.tend(),
         }
     }
 

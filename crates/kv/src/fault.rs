@@ -156,11 +156,22 @@ pub enum OpenFault {
         path: PathBuf,
     },
     /// A later version of this software wrote the store.
-    #[error("the store has format {found}, this version reads up to {supported}")]
+    #[error("the store has format {found}, this version reads format {supported} only")]
     NewerFormat {
         /// Format of the store.
         found: u32,
-        /// Newest format known here.
+        /// The format known here.
+        supported: u32,
+    },
+    /// An earlier version of this software wrote the store. Formats are not upgraded before the first release.
+    #[error(
+        "the store has format {found}, this version reads format {supported} only; there is no upgrade from formats \
+         before the first release"
+    )]
+    OlderFormat {
+        /// Format of the store.
+        found: u32,
+        /// The format known here.
         supported: u32,
     },
     /// The store's spaces are not the first ones of the list asked for.
@@ -226,6 +237,19 @@ pub enum OpenFault {
         path: PathBuf,
         /// Where the damaged commit starts.
         position: usize,
+    },
+    /// A journal ends before commits that were synced, as in a copy that was interrupted.
+    #[error(
+        "the journal \"{}\" ends at byte {position}, but was synced up to byte {synced_bytes}: it was shortened",
+        path.display()
+    )]
+    Shortened {
+        /// The journal.
+        path: PathBuf,
+        /// Where its last readable commit ends.
+        position: usize,
+        /// Up to where it is known to have been synced.
+        synced_bytes: u64,
     },
     /// The engine could not recover its files.
     #[error("the engine could not open \"{}\": {cause}", path.display())]

@@ -8,6 +8,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use std::time::Instant;
+
 use bytes::Bytes;
 
 use crate::backend::{AnyBackend, AnyPoint, Backend, PlainBackend, Room, StoreMemory};
@@ -174,6 +176,14 @@ impl Backend for Faulty {
             image.commit(&[], Durability::Sync);
         }
         self.inner.sync().await
+    }
+
+    fn tend_at(&self) -> Option<Instant> {
+        self.inner.tend_at()
+    }
+
+    fn tend(&self) {
+        self.inner.tend();
     }
 
     async fn ingest(&self, space: Space, mut rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {

@@ -28,7 +28,7 @@ pub use batch::{
 pub use commit::{CommitMode, LANE_BATCHES_MAX, Lane};
 pub use embedded::{
     CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, JournalCut,
-    MEMTABLE_BYTES_DEFAULT, OPEN_TABLES_DEFAULT, Repair, StoreCopy, repair,
+    MEMTABLE_BYTES_DEFAULT, OPEN_TABLES_DEFAULT, Repair, SYNC_RECORD_INTERVAL_DEFAULT, StoreCopy, repair,
 };
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 pub use script::{FaultKind, FaultScript, StorageCall, Survivors};

@@ -8,6 +8,8 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use std::time::Instant;
+
 use bytes::Bytes;
 
 use crate::backend::{Backend, Room, StoreMemory};
@@ -182,6 +184,12 @@ impl Backend for Memory {
     async fn sync(&self) -> Result<(), Cause> {
         Ok(())
     }
+
+    fn tend_at(&self) -> Option<Instant> {
+        None
+    }
+
+    fn tend(&self) {}
 
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
         let put = |(key, value)| Operation { space, key, value: Some(value) };

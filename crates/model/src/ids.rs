@@ -31,13 +31,19 @@ impl ResourceNumber {
 }
 
 /// Number of a physical partition inside its container: 20 bits, never reused. On the wire it is the id of a
-/// partition key range.
+/// partition key range. Stored in 32 bits, of which 24 to 31 are kept for the region that wrote a version; they are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct PartitionOrdinal(pub u32);
 
 impl PartitionOrdinal {
     /// The largest ordinal that fits a document number.
     pub const MAX: PartitionOrdinal = PartitionOrdinal((1 << 20) - 1);
+
+    /// Takes a stored ordinal; `None` when no partition can have it.
+    pub fn from_raw(raw: u32) -> Option<PartitionOrdinal> {
+        let ordinal = PartitionOrdinal(raw);
+        (ordinal <= PartitionOrdinal::MAX).then_some(ordinal)
+    }
 }
 
 impl fmt::Display for PartitionOrdinal {
@@ -46,7 +52,7 @@ impl fmt::Display for PartitionOrdinal {
     }
 }
 
-/// Position in one partition's history; only grows.
+/// Position in one partition's history; only grows. All changes of a transaction have the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
 
@@ -70,11 +76,15 @@ impl fmt::Display for Lsn {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentNumber(u64);
 
+/// Bits of a number below the ordinal.
 const COUNTER_BITS: u32 = 40;
+/// The upper bits of the count that are kept for the region that made the document; they are 0. Two regions that
+/// write to one partition must never give the same number.
+const REGION_BITS: u32 = 5;
 
 impl DocumentNumber {
     /// The largest count a partition can reach.
-    pub const COUNTER_MAX: u64 = (1 << COUNTER_BITS) - 1;
+    pub const COUNTER_MAX: u64 = (1 << (COUNTER_BITS - REGION_BITS)) - 1;
 
     /// The number of the `counter`-th document that partition `ordinal` made; `None` when either is too large.
     pub fn new(ordinal: PartitionOrdinal, counter: u64) -> Option<DocumentNumber> {
@@ -94,7 +104,7 @@ impl DocumentNumber {
 
     /// Count inside the partition that made the document.
     pub fn counter(self) -> u64 {
-        self.0 & DocumentNumber::COUNTER_MAX
+        self.0 & ((1 << COUNTER_BITS) - 1)
     }
 }
 
@@ -104,15 +114,16 @@ impl fmt::Debug for DocumentNumber {
     }
 }
 
-/// Version mark of a resource: which partition wrote it at which LSN, so it can never repeat in a container.
+/// Version mark of a resource: which partition wrote it, and its count of versions there, so it can never repeat in a
+/// container. It is known as soon as the version is made, before its transaction has an LSN.
 ///
-/// Catalog resources have ordinal 0 and the catalog's own change count as LSN.
+/// Catalog resources have ordinal 0 and the catalog's own change count as stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Etag {
     /// The partition that wrote this version.
     pub ordinal: PartitionOrdinal,
-    /// The LSN of this version there.
-    pub lsn: Lsn,
+    /// The count of this version there.
+    pub stamp: u64,
 }
 
 /// Characters of an ETag's text.
@@ -125,8 +136,9 @@ impl Etag {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         /// Where the two digits of each byte go, past the dashes.
         const PLACES: [usize; 16] = [1, 3, 5, 7, 10, 12, 15, 17, 20, 22, 25, 27, 29, 31, 33, 35];
-        let (lsn, ordinal) = (u128::from(self.lsn.0), u128::from(self.ordinal.0));
-        let groups = (lsn & 0xFFFF_FFFF) << 96 | (lsn >> 32 & 0xFFFF) << 80 | (lsn >> 48) << 64 | ordinal;
+        let (stamp, ordinal) = (u128::from(self.stamp), u128::from(self.ordinal.0));
+        let groups =
+            (stamp & 0xFFFF_FFFF) << 96 | (stamp >> 32 & 0xFFFF) << 80 | (stamp >> 48) << 64 | ordinal;
         let mut text = [b'-'; ETAG_LENGTH];
         [text[0], text[ETAG_LENGTH - 1]] = [b'"'; 2];
         for (byte, place) in groups.to_be_bytes().into_iter().zip(PLACES) {
@@ -153,13 +165,16 @@ mod tests {
         assert_eq!(format!("{number:?}"), "DocumentNumber(3.7)");
         assert!(number < DocumentNumber::new(PartitionOrdinal(3), 8).unwrap());
         assert_eq!(DocumentNumber::new(PartitionOrdinal(1 << 20), 0), None);
-        assert_eq!(DocumentNumber::new(PartitionOrdinal(0), 1 << 40), None);
+        assert!(DocumentNumber::new(PartitionOrdinal(0), (1 << 35) - 1).is_some());
+        assert_eq!(DocumentNumber::new(PartitionOrdinal(0), 1 << 35), None, "the bits of the region");
+        assert_eq!(PartitionOrdinal::from_raw(PartitionOrdinal::MAX.0), Some(PartitionOrdinal::MAX));
+        assert_eq!(PartitionOrdinal::from_raw(1 << 24), None, "the bits of the region");
         assert_eq!(DocumentNumber::from_raw(1 << 60), None);
     }
 
     #[test]
     fn an_etag_is_a_quoted_guid_shape() {
-        let etag = Etag { ordinal: PartitionOrdinal(2), lsn: Lsn(0x0001_0002_0000_0003) };
+        let etag = Etag { ordinal: PartitionOrdinal(2), stamp: 0x0001_0002_0000_0003 };
         assert_eq!(etag.to_string(), "\"00000003-0002-0001-0000-000000000002\"");
     }
 }

@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn large_numbers_keep_every_bit_and_no_slash_appears() {
-        let document = DocumentNumber::new(PartitionOrdinal::MAX, DocumentNumber::COUNTER_MAX).unwrap();
+        let document = DocumentNumber::from_raw((1 << 60) - 1).unwrap();
         let container = ContainerNumber((1 << 31) - 1);
         let rid = Rid::Document(DatabaseNumber(u32::MAX), container, document);
         check(rid, "--------------------Dw==");

@@ -86,7 +86,7 @@ impl Bench {
             None => Store::memory(&SPACES, CommitMode::Thread),
         };
         let mut batch = Batch::default();
-        new_partition_rows(id(), &mut batch);
+        new_partition_rows(id(), 0, &mut batch);
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
         Bench::over(store, policy).await
     }

@@ -8,7 +8,7 @@
 //! | records | a row decodes, lies under the key its document asks for, in a range that a partition owns |
 //! | numbers, unique | exactly the rows that the records ask for |
 //! | expiry | every row that the records ask for; further ones only as [`ExpiryRule`] allows |
-//! | log | the last version of each record has its entry; other entries are removals of numbers that are gone, or held back by a consumer; transactions do not overlap; time does not go back |
+//! | log | the last version of each record has its entry; other entries are removals of numbers that are gone, with a key of the container, or held back by a consumer; none is ahead of the head |
 //! | meta | one head per partition, whose counts are a recount and whose positions no row exceeds |
 //!
 //! The derived rows are held in memory, some hundred bytes a document.
@@ -16,7 +16,7 @@
 use crate::expiry::expires_at;
 use crate::head::Head;
 use crate::keyspace::{self, EXPIRY, LOG, META, NUMBERS, PartitionId, RECORDS, UNIQUE};
-use crate::log::{LogEntry, load_consumers};
+use crate::log::{LogEntry, LogKind, LogPosition, load_consumers};
 use crate::partition::{PartitionCounts, PartitionSpec};
 use crate::record::Record;
 use crate::shape::ContainerShape;
@@ -24,7 +24,7 @@ use crate::storage::{damaged, read_fault};
 use crate::unique;
 use bytes::Bytes;
 use kv::{Direction, KeyRange, ScanLimit, Space, View};
-use model::{ContainerNumber, DocumentNumber, EffectiveKey, Fault, Lsn};
+use model::{ContainerNumber, DocumentNumber, EffectiveKey, Fault, Lsn, Ticks};
 use plan::LogicalKey;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,20 +144,20 @@ pub enum Finding {
         key: Bytes,
     },
     /// A version without its entry in the log, or with another one.
-    #[error("the version {lsn} of {number:?} is not in the log as it should be")]
+    #[error("the version {at:?} of {number:?} is not in the log as it should be")]
     NotLogged {
         /// The document.
         number: DocumentNumber,
         /// Where its version was written.
-        lsn: Lsn,
+        at: LogPosition,
     },
     /// An entry of the log that contradicts the entries around it, the records or the head.
-    #[error("the log entry {lsn} of {id:?} contradicts {what}")]
+    #[error("the log entry {at:?} of {id:?} contradicts {what}")]
     LogBroken {
         /// The partition.
         id: PartitionId,
         /// The entry.
-        lsn: Lsn,
+        at: LogPosition,
         /// What it contradicts.
         what: &'static str,
     },
@@ -215,9 +215,9 @@ pub async fn audit(view: &View, scope: &AuditScope<'_>) -> Result<AuditReport, F
             audit_log(view, scope, spec.id, head, &mut derived, &mut report).await?;
         }
     }
-    let unlogged = derived.versions.into_iter().map(|((_, lsn), version)| {
+    let unlogged = derived.versions.into_iter().map(|((_, at), version)| {
         let number = version.number;
-        Finding::NotLogged { number, lsn }
+        Finding::NotLogged { number, at }
     });
     report.findings.extend(unlogged);
     Ok(report)
@@ -250,16 +250,16 @@ pub async fn stray_containers(view: &View) -> Result<Vec<ContainerNumber>, Fault
 struct Derived {
     numbers: BTreeMap<Bytes, Bytes>,
     unique: BTreeMap<Bytes, Bytes>,
-    expiry: BTreeSet<Bytes>,
+    expiry: BTreeMap<Bytes, Bytes>,
     /// By ordinal of the partition that owns them.
     counts: BTreeMap<u32, PartitionCounts>,
-    /// By ordinal of the partition that wrote them, and LSN.
-    versions: BTreeMap<(u32, Lsn), Version>,
+    /// By ordinal of the partition that wrote them, and position.
+    versions: BTreeMap<(u32, LogPosition), Version>,
 }
 
 struct Version {
     number: DocumentNumber,
-    ts: u64,
+    time: Ticks,
 }
 
 impl Derived {
@@ -279,6 +279,7 @@ impl Derived {
         let partition_key = partition_key.map_err(|fault| unreadable(fault.to_string()))?;
         let effective = definition.effective_key(&partition_key);
         let owner = owner(scope, &effective).ok_or_else(|| Finding::Unowned { key: key.clone() })?;
+        let effective_key = Bytes::copy_from_slice(effective.as_bytes());
         let logical = LogicalKey { partition_key, effective };
         let prefix = keyspace::logical_prefix(scope.container, &logical);
         let id = record.id().ok_or_else(|| unreadable("it has no id".to_owned()))?;
@@ -294,18 +295,19 @@ impl Derived {
             // Of two holders the second one counts, so that the other is found to lack its row.
             self.unique.insert(row, number.clone());
         }
-        if let Some(second) = expires_at(record.ts, record.ttl, scope.shape.default_ttl) {
-            self.expiry.insert(keyspace::expiry_key(scope.container, second, record.number));
+        if let Some(second) = expires_at(record.ts(), record.ttl, scope.shape.default_ttl) {
+            self.expiry.insert(keyspace::expiry_key(scope.container, second, record.number), effective_key);
         }
-        let version = Version { number: record.number, ts: record.ts };
-        self.versions.insert((record.ordinal.0, record.lsn), version);
+        let version = Version { number: record.number, time: record.time };
+        self.versions.insert((record.ordinal.0, record.log_position()), version);
         let number_key = keyspace::number_key(scope.container, record.number);
         if self.numbers.insert(number_key, key.clone()).is_some() {
             let number = record.number;
             return Err(Finding::NumberTwice { key, number });
         }
         // Not its time: a partition that was written under a wrong clock returns to the right one.
-        if heads.get(&record.ordinal.0).is_some_and(|head| record.lsn > head.lsn) {
+        let is_ahead = |head: &Head| record.lsn > head.lsn || record.stamp > head.stamp;
+        if heads.get(&record.ordinal.0).is_some_and(is_ahead) {
             return Err(Finding::AheadOfHead { key });
         }
         Ok(())
@@ -333,7 +335,7 @@ async fn heads(
                 report.partitions.push(AuditedPartition {
                     id: spec.id,
                     lsn: head.lsn,
-                    ts: head.ts,
+                    ts: head.time.seconds(),
                     counts: counts(&head),
                 });
                 heads.insert(spec.id.ordinal.0, head);
@@ -379,18 +381,19 @@ async fn audit_expiry(
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
     let found = rows(view, EXPIRY, keyspace::container_rows(scope.container)).await?;
-    let found: BTreeSet<Bytes> = found.into_iter().map(|(key, _)| key).collect();
-    if scope.expiry != ExpiryRule::Pending {
-        for key in derived.expiry.difference(&found) {
+    let found: BTreeMap<Bytes, Bytes> = found.into_iter().collect();
+    for (key, expected) in &derived.expiry {
+        let is_missing_allowed = scope.expiry == ExpiryRule::Pending && !found.contains_key(key);
+        if found.get(key) != Some(expected) && !is_missing_allowed {
             report.findings.push(Finding::Wrong {
                 space: EXPIRY,
                 key: key.clone(),
-                expected: Bytes::new(),
-                found: None,
+                expected: expected.clone(),
+                found: found.get(key).cloned(),
             });
         }
     }
-    for key in found.difference(&derived.expiry) {
+    for key in found.keys().filter(|key| !derived.expiry.contains_key(*key)) {
         report.stale_expiry_rows += 1;
         let second = keyspace::parse_expiry_key(key).map(|(second, _)| second);
         let allowed = match (scope.expiry, second) {
@@ -416,9 +419,9 @@ async fn audit_log(
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
     let has_consumers = !load_consumers(view, id).await?.is_empty();
-    let mut transaction_end = Lsn(0);
-    for (key, row) in rows(view, LOG, keyspace::log_range(id, Lsn(0), Lsn(u64::MAX))).await? {
-        let lsn = keyspace::parse_log_key(&key).ok_or_else(|| damaged("log key"))?;
+    let all = keyspace::log_range(id, LogPosition::default(), Lsn(u64::MAX));
+    for (key, row) in rows(view, LOG, all).await? {
+        let at = keyspace::parse_log_key(&key).ok_or_else(|| damaged("log key"))?;
         let entry = match LogEntry::decode(&row) {
             Ok(entry) => entry,
             Err(fault) => {
@@ -428,19 +431,19 @@ async fn audit_log(
                 continue;
             }
         };
-        let mut broken = |what| report.findings.push(Finding::LogBroken { id, lsn, what });
-        if entry.lsn_last < lsn || entry.lsn_last > head.lsn {
-            broken("the end of its transaction");
-        } else if lsn <= transaction_end && entry.lsn_last != transaction_end {
-            broken("the transaction before it");
+        let mut broken = |what| report.findings.push(Finding::LogBroken { id, at, what });
+        if at.lsn > head.lsn {
+            broken("the head");
         }
-        transaction_end = transaction_end.max(entry.lsn_last);
-        let version = derived.versions.remove(&(id.ordinal.0, lsn));
+        if !keys_of(&entry).all(|key| keyspace::parse_container(key) == Some(scope.container)) {
+            broken("the container");
+        }
+        let version = derived.versions.remove(&(id.ordinal.0, at));
         let number_key = keyspace::number_key(scope.container, entry.number);
         match version {
-            Some(version) if entry.is_removal() => broken_version(version, lsn, report),
-            Some(version) if version.number != entry.number || version.ts != entry.ts => {
-                broken_version(version, lsn, report);
+            Some(version) if entry.is_removal() => broken_version(version, at, report),
+            Some(version) if version.number != entry.number || version.time != entry.time => {
+                broken_version(version, at, report);
             }
             Some(_) => {}
             // A number is never given twice, so a removed document stays away.
@@ -448,7 +451,7 @@ async fn audit_log(
                 broken("a document that is there");
             }
             // Kept for a consumer, and not trimmed yet since.
-            None if has_consumers && lsn >= head.trimmed => {}
+            None if has_consumers && at >= head.trimmed => {}
             None if !entry.is_removal() => broken("the last versions"),
             None => {}
         }
@@ -456,9 +459,19 @@ async fn audit_log(
     Ok(())
 }
 
-fn broken_version(version: Version, lsn: Lsn, report: &mut AuditReport) {
+fn broken_version(version: Version, at: LogPosition, report: &mut AuditReport) {
     let number = version.number;
-    report.findings.push(Finding::NotLogged { number, lsn });
+    report.findings.push(Finding::NotLogged { number, at });
+}
+
+/// The record keys in an entry.
+fn keys_of(entry: &LogEntry) -> impl Iterator<Item = &Bytes> {
+    let keys = match &entry.kind {
+        LogKind::Create | LogKind::Replace => [None, None],
+        LogKind::Delete { key } | LogKind::Expire { key } => [Some(key), None],
+        LogKind::Rename { from, to } => [Some(from), Some(to)],
+    };
+    keys.into_iter().flatten()
 }
 
 async fn rows(view: &View, space: Space, mut range: KeyRange) -> Result<Vec<(Bytes, Bytes)>, Fault> {

@@ -186,7 +186,7 @@ impl RecordCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{DocumentNumber, PartitionOrdinal};
+    use model::{DocumentNumber, PartitionOrdinal, Ticks};
     use plan::Ttl;
     use value::Document;
 
@@ -194,8 +194,10 @@ mod tests {
         Record {
             number: DocumentNumber::new(PartitionOrdinal(0), 1).unwrap(),
             lsn: Lsn(lsn),
+            position: 0,
             ordinal: PartitionOrdinal(0),
-            ts: 0,
+            stamp: lsn,
+            time: Ticks(0),
             ttl: Ttl::Inherit,
             document: Document::from_json(br#"{"id":"a"}"#).unwrap(),
         }

@@ -5,7 +5,7 @@
 //! that is further ahead was written or read under a wrong clock, and returns to the right one.
 
 use crate::keyspace::PartitionId;
-use model::Ambient;
+use model::{Ambient, Ticks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,8 +28,24 @@ impl PartitionClock {
 
     /// The partition was last written at `seconds`.
     pub(crate) fn begin_at(&self, seconds: u64) {
-        self.latest.fetch_max(seconds, Ordering::Relaxed);
+        self.reach(seconds);
         self.now();
+    }
+
+    /// A version was written at `seconds`: nobody is given an earlier second.
+    pub(crate) fn reach(&self, seconds: u64) {
+        if seconds > self.latest.load(Ordering::Relaxed) {
+            self.latest.fetch_max(seconds, Ordering::Relaxed);
+        }
+    }
+
+    /// The same time as [`PartitionClock::now`], as finely as it is known.
+    pub(crate) fn now_ticks(&self) -> Ticks {
+        let ticks = self.ambient.now_ticks();
+        let latest = self.latest.load(Ordering::Relaxed);
+        let now = ticks.seconds();
+        let seconds = if now == latest { now } else { self.moved(now, latest) };
+        if seconds == now { ticks } else { Ticks::from_seconds(seconds) }
     }
 
     /// Seconds since 1970.

@@ -28,8 +28,7 @@ pub(crate) async fn evaluate(
 ) -> Result<(Accepted, Outcomes), StepFault> {
     #[cfg(feature = "planted-faults")]
     crate::planted::panic_if_due();
-    let prefix = keyspace::logical_prefix(context.partition.container, &transaction.key);
-    let mut staging = Staging::new(context, state, prefix);
+    let mut staging = Staging::new(context, state, &transaction.key);
     let mut outcomes = Vec::with_capacity(transaction.operations.len());
     let mut returned_bytes = 0;
     for (index, operation) in transaction.operations.iter().enumerate() {
@@ -177,7 +176,7 @@ async fn delete(
 ) -> Result<(Outcome, Charge), Fault> {
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
-    staging.remove(&key, &old, LogKind::Delete)?;
+    staging.remove(&key, &old, LogKind::Delete { key: key.clone() })?;
     Ok((Outcome::Deleted, Charge::delete(old.document.bytes().len())))
 }
 
@@ -187,7 +186,7 @@ async fn expire(
     number: model::DocumentNumber,
     second: u64,
 ) -> Result<(Outcome, Charge), Fault> {
-    if second > staging.context.now {
+    if second > staging.context.now.seconds() {
         return Ok((Outcome::Nothing, Charge::NONE));
     }
     staging.unschedule(second, number);
@@ -196,7 +195,7 @@ async fn expire(
     };
     match staging.find(&key).await? {
         Found::Expired(record) => {
-            staging.remove(&key, &record, LogKind::Expire)?;
+            staging.remove(&key, &record, LogKind::Expire { key: key.clone() })?;
             Ok((Outcome::Deleted, Charge::NONE))
         }
         Found::Live(record) => {

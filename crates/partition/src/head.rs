@@ -1,28 +1,26 @@
 //! The head of a partition: what its writer knows beyond the documents. Written with every batch.
 //!
 //! ```text
-//! format:1 = 1 · lsn:8 · lsn reserved:8 · counter:8 · counter reserved:8 · ts:8 · documents:8 · bytes:8 · trimmed:8
+//! format:1 = 2 · lsn:8 · lsn reserved:8 · counter:8 · counter reserved:8 · stamp:8 · stamp reserved:8 · time:8
+//! · documents:8 · bytes:8 · trimmed lsn:8 · trimmed position:8
 //! ```
 //!
-//! LSNs and document counters are taken from ranges that were made durable ahead of their use. After a crash the
-//! writer goes on behind the reserved range, so that no LSN, number or ETag that a client may have seen is given
-//! twice, even when the last writes were acknowledged without waiting for the disk.
+//! LSNs, document counters and the stamps of ETags are taken from ranges that were made durable ahead of their use.
+//! After a crash the writer goes on behind the reserved range, so that no LSN, number or ETag that a client may have
+//! seen is given twice, even when the last writes were acknowledged without waiting for the disk.
 
 use crate::keyspace::{self, META, PartitionId};
+use crate::log::LogPosition;
 use crate::storage::{damaged, read_fault};
 use bytes::{BufMut, Bytes, BytesMut};
-use kv::View;
-use model::{ContainerNumber, Fault, Lsn};
+use kv::{Direction, KeyRange, ScanLimit, View};
+use model::{ContainerNumber, Fault, Lsn, PartitionOrdinal, Ticks};
 
-const FORMAT: u8 = 1;
-const FIELDS: usize = 8;
+const FORMAT: u8 = 2;
+const FIELDS: usize = 11;
 
-/// LSNs and counters are reserved so many at a time.
+/// LSNs, counters and stamps are reserved so many at a time.
 const RESERVE: u64 = 1 << 16;
-
-/// Four thousand million changes lie between the first LSNs of two containers; what a client reads as a double
-/// stays exact for the first two million containers.
-const CONTAINER_LSN_BITS: u32 = 32;
 
 /// See the file's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,22 +33,33 @@ pub(crate) struct Head {
     pub(crate) counter: u64,
     /// Counts up to here may have been given.
     counter_reserved: u64,
-    /// The last write's time in seconds.
-    pub(crate) ts: u64,
+    /// The last stamp given.
+    pub(crate) stamp: u64,
+    /// Stamps up to here may have been given.
+    stamp_reserved: u64,
+    /// The time of the last change.
+    pub(crate) time: Ticks,
     /// Documents, expired ones included until they are swept.
     pub(crate) documents: u64,
     /// Bytes of their records.
     pub(crate) bytes: u64,
     /// The log holds no entry of a deletion or of a replaced version below.
-    pub(crate) trimmed: Lsn,
+    pub(crate) trimmed: LogPosition,
 }
 
 impl Head {
-    /// The head of a new partition. LSNs begin where no older container's have come: a container that is created
-    /// again under its name must satisfy the session tokens of the old one and repeat none of its ETags.
-    pub(crate) fn first(container: ContainerNumber) -> Head {
-        let lsn = Lsn(u64::from(container.0) << CONTAINER_LSN_BITS);
-        Head { lsn, lsn_reserved: lsn, trimmed: lsn, ..Head::default() }
+    /// The head of a new partition: being created is its first change. LSNs and stamps begin above `floor`, where none
+    /// of a dropped container's have come: a container that is created again under its name must satisfy the session
+    /// tokens of the old one and repeat none of its ETags.
+    pub(crate) fn first(floor: u64) -> Head {
+        let lsn = Lsn(floor).next();
+        let trimmed = LogPosition::start_of(lsn);
+        Head { lsn, lsn_reserved: lsn, stamp: floor, stamp_reserved: floor, trimmed, ..Head::default() }
+    }
+
+    /// No LSN or stamp above was ever given.
+    fn highest_given(&self) -> u64 {
+        self.lsn.max(self.lsn_reserved).0.max(self.stamp).max(self.stamp_reserved)
     }
 
     pub(crate) fn encode(&self) -> Bytes {
@@ -61,10 +70,13 @@ impl Head {
             self.lsn_reserved.0,
             self.counter,
             self.counter_reserved,
-            self.ts,
+            self.stamp,
+            self.stamp_reserved,
+            self.time.0,
             self.documents,
             self.bytes,
-            self.trimmed.0,
+            self.trimmed.lsn.0,
+            self.trimmed.position.into(),
         ] {
             bytes.put_u64(field);
         }
@@ -87,10 +99,15 @@ impl Head {
             lsn_reserved: Lsn(field(1)),
             counter: field(2),
             counter_reserved: field(3),
-            ts: field(4),
-            documents: field(5),
-            bytes: field(6),
-            trimmed: Lsn(field(7)),
+            stamp: field(4),
+            stamp_reserved: field(5),
+            time: Ticks(field(6)),
+            documents: field(7),
+            bytes: field(8),
+            trimmed: LogPosition {
+                lsn: Lsn(field(9)),
+                position: u32::try_from(field(10)).map_err(|_| damaged("position in a partition head"))?,
+            },
         })
     }
 
@@ -104,6 +121,7 @@ impl Head {
     pub(crate) fn reopened(mut self) -> Head {
         self.lsn = self.lsn.max(self.lsn_reserved);
         self.counter = self.counter.max(self.counter_reserved);
+        self.stamp = self.stamp.max(self.stamp_reserved);
         self
     }
 
@@ -112,6 +130,7 @@ impl Head {
     pub(crate) fn after_refusal(mut self, first: &Head) -> Head {
         self.lsn = self.lsn.max(first.lsn);
         self.counter = self.counter.max(first.counter);
+        self.stamp = self.stamp.max(first.stamp);
         self
     }
 
@@ -119,6 +138,7 @@ impl Head {
     pub(crate) fn closed(mut self) -> Head {
         self.lsn_reserved = self.lsn;
         self.counter_reserved = self.counter;
+        self.stamp_reserved = self.stamp;
         self
     }
 
@@ -135,7 +155,33 @@ impl Head {
             self.counter_reserved = self.counter + RESERVE;
             moved = true;
         }
+        if near(self.stamp, self.stamp_reserved) {
+            self.stamp_reserved = self.stamp + RESERVE;
+            moved = true;
+        }
         moved
+    }
+}
+
+/// The highest LSN or stamp that any partition of `container` may have given, by the heads in `view`; 0 without any.
+/// LSNs of a container that is created later must begin above.
+pub async fn highest_given(view: &View, container: ContainerNumber) -> Result<u64, Fault> {
+    let mut highest = 0;
+    let all = keyspace::container_rows(container);
+    let mut start = all.start.clone();
+    loop {
+        let range = KeyRange { start, end: all.end.clone() };
+        let first = ScanLimit { rows: 1, bytes: usize::MAX };
+        let chunk = view.scan(META, range, Direction::Forward, first).await.map_err(read_fault)?;
+        let Some((key, _)) = chunk.rows.first() else { return Ok(highest) };
+        let id = keyspace::parse_partition(key).ok_or_else(|| damaged("key of a partition's row"))?;
+        if let Some(row) = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)? {
+            highest = highest.max(Head::decode(&row)?.highest_given());
+        }
+        // The rows of a partition may be many; those of the next one begin behind its ordinal.
+        let Some(next) = id.ordinal.0.checked_add(1) else { return Ok(highest) };
+        let ordinal = PartitionOrdinal(next);
+        start = keyspace::partition_rows(PartitionId { ordinal, ..id }).start;
     }
 }
 
@@ -147,27 +193,44 @@ mod tests {
     fn a_head_round_trips() {
         let head = Head {
             lsn: Lsn(1),
+            lsn_reserved: Lsn(2),
             counter: 3,
-            ts: 5,
-            documents: 6,
-            bytes: 7,
-            trimmed: Lsn(8),
-            ..Head::default()
+            counter_reserved: 4,
+            stamp: 5,
+            stamp_reserved: 6,
+            time: Ticks(7),
+            documents: 8,
+            bytes: 9,
+            trimmed: LogPosition { lsn: Lsn(10), position: 11 },
         };
-        assert_eq!(Head::decode(&head.encode()).unwrap(), head);
-        assert!(
-            Head::decode(&[]).is_err() && Head::decode(&[1; 3]).is_err() && Head::decode(&[2; 65]).is_err()
-        );
+        let row = head.encode();
+        assert_eq!(Head::decode(&row).unwrap(), head);
+        assert!((0..row.len()).all(|length| Head::decode(&row[..length]).is_err()));
+        let mut unknown = row.to_vec();
+        unknown[0] = 1;
+        assert!(Head::decode(&unknown).is_err());
     }
 
     #[test]
     fn what_was_reserved_is_not_given_again_unless_the_writer_stopped_in_order() {
-        let mut head = Head { lsn: Lsn(10), counter: 4, ..Head::default() };
+        let mut head = Head { lsn: Lsn(10), counter: 4, stamp: 7, ..Head::default() };
         assert!(head.reserve());
         assert!(!head.reserve());
-        let crashed = head.clone().reopened();
-        assert_eq!((crashed.lsn, crashed.counter), (Lsn(10 + RESERVE), 4 + RESERVE));
-        let stopped = head.closed().reopened();
-        assert_eq!((stopped.lsn, stopped.counter), (Lsn(10), 4));
+        let given = |head: &Head| (head.lsn, head.counter, head.stamp);
+        assert_eq!(given(&head.clone().reopened()), (Lsn(10 + RESERVE), 4 + RESERVE, 7 + RESERVE));
+        assert_eq!(given(&head.clone().closed().reopened()), (Lsn(10), 4, 7));
+        // Many versions in few transactions use up stamps, not LSNs.
+        head.stamp += RESERVE * 3 / 4;
+        assert!(head.reserve() && !head.reserve());
+        assert_eq!(head.reopened().stamp, 7 + RESERVE * 3 / 4 + RESERVE);
+    }
+
+    #[test]
+    fn a_new_partition_begins_above_everything_that_was_given() {
+        let mut old = Head::first(41);
+        assert_eq!((old.lsn, old.stamp), (Lsn(42), 41));
+        old.reserve();
+        let new = Head::first(old.highest_given());
+        assert!(new.lsn > old.clone().reopened().lsn && new.stamp >= old.reopened().stamp);
     }
 }

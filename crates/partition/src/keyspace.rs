@@ -7,8 +7,8 @@
 //! numbers  container:4 · number:8                                          record key
 //! unique   container:4 · effective key · partition key code · constraint:1 number:8
 //!          · code of the values, or its digest when long
-//! expiry   container:4 · second:8 · number:8                               –
-//! log      container:4 · ordinal:4 · lsn:8                                 log entry
+//! expiry   container:4 · second:8 · number:8                               effective key
+//! log      container:4 · ordinal:4 · lsn:8 · position:4                    log entry
 //! index    container:4 · ordinal:4 · run:8 · row:4                         row of a run of the index
 //! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
 //!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
@@ -27,6 +27,7 @@
 //! partition key end by themselves, so no key is the beginning of a key of another logical partition. The unique
 //! key repeats the partition key code because hashes can collide and constraints must not.
 
+use crate::log::LogPosition;
 use bytes::Bytes;
 use kv::{KeyRange, Space, SpaceOptions};
 use model::{
@@ -171,22 +172,24 @@ pub fn parse_expiry_key(key: &[u8]) -> Option<(u64, DocumentNumber)> {
 }
 
 /// Bytes of every key of the log.
-pub(crate) const LOG_KEY_BYTES: usize = 16;
+pub(crate) const LOG_KEY_BYTES: usize = 20;
 
-/// The change at `lsn`.
-pub fn log_key(partition: PartitionId, lsn: Lsn) -> Bytes {
-    join(&[&partition_prefix(partition), &lsn.0.to_be_bytes()])
+/// The change at a position in the history of a partition.
+pub fn log_key(partition: PartitionId, at: LogPosition) -> Bytes {
+    join(&[&partition_prefix(partition), &at.lsn.0.to_be_bytes(), &at.position.to_be_bytes()])
 }
 
-/// The changes from `first` up to but without `end`.
-pub fn log_range(partition: PartitionId, first: Lsn, end: Lsn) -> KeyRange {
-    KeyRange { start: log_key(partition, first), end: Some(log_key(partition, end)) }
+/// The changes from `first` up to but without the transaction `end`.
+pub fn log_range(partition: PartitionId, first: LogPosition, end: Lsn) -> KeyRange {
+    let end = log_key(partition, LogPosition::start_of(end));
+    KeyRange { start: log_key(partition, first), end: Some(end) }
 }
 
-/// The LSN of a log key.
-pub fn parse_log_key(key: &[u8]) -> Option<Lsn> {
+/// The position of a log key.
+pub fn parse_log_key(key: &[u8]) -> Option<LogPosition> {
     let lsn = u64::from_be_bytes(key.get(8..16)?.try_into().ok()?);
-    (key.len() == LOG_KEY_BYTES).then_some(Lsn(lsn))
+    let position = u32::from_be_bytes(key.get(16..20)?.try_into().ok()?);
+    (key.len() == LOG_KEY_BYTES).then_some(LogPosition { lsn: Lsn(lsn), position })
 }
 
 /// The head of a partition.
@@ -358,6 +361,17 @@ pub fn parse_container(key: &[u8]) -> Option<ContainerNumber> {
     Some(ContainerNumber(number))
 }
 
+/// All rows of a partition in a space whose keys begin with container and ordinal.
+pub fn partition_rows(partition: PartitionId) -> KeyRange {
+    KeyRange::prefix(Bytes::copy_from_slice(&partition_prefix(partition)))
+}
+
+/// The partition of such a row.
+pub fn parse_partition(key: &[u8]) -> Option<PartitionId> {
+    let ordinal = u32::from_be_bytes(key.get(4..8)?.try_into().ok()?);
+    Some(PartitionId { container: parse_container(key)?, ordinal: PartitionOrdinal::from_raw(ordinal)? })
+}
+
 /// All keys behind `key` in `range`: where a scan goes on.
 pub fn after(range: &KeyRange, key: &[u8]) -> KeyRange {
     KeyRange { start: join(&[key, &[0]]), end: range.end.clone() }
@@ -385,7 +399,12 @@ mod tests {
         let number = DocumentNumber::new(PartitionOrdinal(2), 9).unwrap();
         assert_eq!(parse_expiry_key(&expiry_key(container, 1234, number)), Some((1234, number)));
         let partition = PartitionId { container, ordinal: PartitionOrdinal(2) };
-        assert_eq!(parse_log_key(&log_key(partition, Lsn(5))), Some(Lsn(5)));
+        let at = LogPosition { lsn: Lsn(5), position: 6 };
+        assert_eq!(parse_log_key(&log_key(partition, at)), Some(at));
+        assert!(
+            log_range(partition, at, Lsn(6)).contains(&log_key(partition, LogPosition { position: 7, ..at }))
+        );
+        assert_eq!(parse_partition(&head_key(partition)), Some(partition));
         assert_eq!(parse_consumer_key(&consumer_key(partition, "index")), Some("index"));
         assert_eq!(parse_catalog_number(&container_key(container)), Some(7));
         assert_eq!(parse_expiry_key(b"short"), None);

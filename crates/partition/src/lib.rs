@@ -31,7 +31,8 @@ mod writer;
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
 pub use cache::RecordCache;
 pub use carryover::Carryover;
-pub use log::{LogEntry, LogKind};
+pub use head::highest_given;
+pub use log::{LogEntry, LogKind, LogPosition};
 pub use partition::{
     Executed, IdleClose, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, Unexecuted,
     new_partition_rows,

@@ -1,93 +1,161 @@
-//! The change log: one entry per change of a document, in LSN order.
+//! The change log: one entry per change of a document, in the order of LSN and position in the transaction.
 //!
 //! ```text
-//! kind:1 · number:8 · ts:8 · last LSN of the transaction:8
+//! format:1 = 2 · kind:1 · number:8 · time:8                                    created, replaced
+//! format:1 = 2 · kind:1 · number:8 · time:8 · record key                       deleted, expired
+//! format:1 = 2 · kind:1 · number:8 · time:8 · length:4 · old key · new key     renamed
 //! ```
 //!
-//! An entry of a version that was replaced since is dropped at once, and an entry of a deletion when the log is
-//! trimmed, but only below the least position of all registered consumers. What was kept for a consumer is dropped
-//! when the log is trimmed after the consumer has passed it.
+//! An entry of a removal has the key of the document, since nothing else tells it any more. An entry of a version that
+//! was replaced since is dropped at once, and an entry of a removal when the log is trimmed, but only below the least
+//! position of all registered consumers. What was kept for a consumer is dropped when the log is trimmed after the
+//! consumer has passed it.
 
 use crate::keyspace::{self, META, PartitionId};
 use crate::storage::{damaged, read_fault};
 use bytes::{BufMut, Bytes, BytesMut};
 use kv::{Direction, ScanLimit, View};
-use model::{DocumentNumber, Fault, Lsn};
+use model::{DocumentNumber, Fault, Lsn, Ticks};
 use std::collections::BTreeMap;
 
-const ENTRY_BYTES: usize = 25;
-/// Bytes of a row of the log, its key included.
-pub(crate) const LOG_ROW_BYTES: usize = keyspace::LOG_KEY_BYTES + ENTRY_BYTES;
+const FORMAT: u8 = 2;
+/// Bytes in front of the keys.
+const HEADER_BYTES: usize = 18;
+/// Bytes of the length in front of the first of two keys.
+const LENGTH_BYTES: usize = 4;
+
+/// Which change of the history of a partition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogPosition {
+    /// The transaction.
+    pub lsn: Lsn,
+    /// The change inside it, from 0.
+    pub position: u32,
+}
+
+impl LogPosition {
+    /// The first change of a transaction.
+    pub fn start_of(lsn: Lsn) -> LogPosition {
+        LogPosition { lsn, position: 0 }
+    }
+}
 
 /// What happened to a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogKind {
     /// It is new.
     Create,
     /// It has a new version.
     Replace,
+    /// It has a new version under another id.
+    Rename {
+        /// The record key it had.
+        from: Bytes,
+        /// The record key it has.
+        to: Bytes,
+    },
     /// It was deleted.
-    Delete,
+    Delete {
+        /// The record key it had.
+        key: Bytes,
+    },
     /// It was deleted because its time had come.
-    Expire,
+    Expire {
+        /// The record key it had.
+        key: Bytes,
+    },
+}
+
+impl LogKind {
+    fn code(&self) -> u8 {
+        match self {
+            LogKind::Create => 1,
+            LogKind::Replace => 2,
+            LogKind::Delete { .. } => 3,
+            LogKind::Expire { .. } => 4,
+            LogKind::Rename { .. } => 5,
+        }
+    }
+
+    /// Bytes of the keys in an entry.
+    fn keys_len(&self) -> usize {
+        match self {
+            LogKind::Create | LogKind::Replace => 0,
+            LogKind::Delete { key } | LogKind::Expire { key } => key.len(),
+            LogKind::Rename { from, to } => LENGTH_BYTES + from.len() + to.len(),
+        }
+    }
 }
 
 /// One change of one document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
     /// What happened.
     pub kind: LogKind,
     /// To which document.
     pub number: DocumentNumber,
-    /// When, in seconds since 1970.
-    pub ts: u64,
-    /// The last LSN of the transaction it belongs to.
-    pub lsn_last: Lsn,
+    /// When.
+    pub time: Ticks,
 }
 
 impl LogEntry {
+    /// Bytes of the row of the log, its key included.
+    pub(crate) fn row_len(&self) -> usize {
+        keyspace::LOG_KEY_BYTES + HEADER_BYTES + self.kind.keys_len()
+    }
+
     pub(crate) fn encode(&self) -> Bytes {
-        let mut bytes = BytesMut::with_capacity(ENTRY_BYTES);
-        bytes.put_u8(match self.kind {
-            LogKind::Create => 1,
-            LogKind::Replace => 2,
-            LogKind::Delete => 3,
-            LogKind::Expire => 4,
-        });
+        let mut bytes = BytesMut::with_capacity(HEADER_BYTES + self.kind.keys_len());
+        bytes.put_u8(FORMAT);
+        bytes.put_u8(self.kind.code());
         bytes.put_u64(self.number.raw());
-        bytes.put_u64(self.ts);
-        bytes.put_u64(self.lsn_last.0);
+        bytes.put_u64(self.time.0);
+        match &self.kind {
+            LogKind::Create | LogKind::Replace => {}
+            LogKind::Delete { key } | LogKind::Expire { key } => bytes.put_slice(key),
+            LogKind::Rename { from, to } => {
+                // Keys of the store have at most 16 bits of length.
+                bytes.put_u32(u32::try_from(from.len()).unwrap_or(u32::MAX));
+                bytes.put_slice(from);
+                bytes.put_slice(to);
+            }
+        }
         bytes.freeze()
     }
 
     /// Reads a row of the log.
     pub fn decode(row: &[u8]) -> Result<LogEntry, Fault> {
         let bad = || damaged("log entry");
-        let field = |at: usize| {
-            let bytes = row.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
-            bytes.map(u64::from_be_bytes).ok_or_else(bad)
+        let (header, keys) = row.split_at_checked(HEADER_BYTES).ok_or_else(bad)?;
+        let [FORMAT, kind, fields @ ..] = header else { return Err(bad()) };
+        let (number, time) = fields.split_at(8);
+        let field = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes).map_err(|_| bad());
+        let number = DocumentNumber::from_raw(field(number)?).ok_or_else(bad)?;
+        let kind = match (kind, keys) {
+            (1, []) => LogKind::Create,
+            (2, []) => LogKind::Replace,
+            (3, [_, ..]) => LogKind::Delete { key: Bytes::copy_from_slice(keys) },
+            (4, [_, ..]) => LogKind::Expire { key: Bytes::copy_from_slice(keys) },
+            (5, keys) => decode_rename(keys).ok_or_else(bad)?,
+            (_, _) => return Err(bad()),
         };
-        if row.len() != ENTRY_BYTES {
-            return Err(bad());
-        }
-        let kind = match row.first() {
-            Some(1) => LogKind::Create,
-            Some(2) => LogKind::Replace,
-            Some(3) => LogKind::Delete,
-            Some(4) => LogKind::Expire,
-            Some(_) | None => return Err(bad()),
-        };
-        let number = DocumentNumber::from_raw(field(1)?).ok_or_else(bad)?;
-        Ok(LogEntry { kind, number, ts: field(9)?, lsn_last: Lsn(field(17)?) })
+        Ok(LogEntry { kind, number, time: Ticks(field(time)?) })
     }
 
     /// Whether the entry tells of a document that is no more.
     pub fn is_removal(&self) -> bool {
         match self.kind {
-            LogKind::Delete | LogKind::Expire => true,
-            LogKind::Create | LogKind::Replace => false,
+            LogKind::Delete { .. } | LogKind::Expire { .. } => true,
+            LogKind::Create | LogKind::Replace | LogKind::Rename { .. } => false,
         }
     }
+}
+
+fn decode_rename(keys: &[u8]) -> Option<LogKind> {
+    let (length, keys) = keys.split_first_chunk::<LENGTH_BYTES>()?;
+    let (from, to) = keys.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+    let is_whole = !from.is_empty() && !to.is_empty();
+    is_whole.then(|| LogKind::Rename { from: Bytes::copy_from_slice(from), to: Bytes::copy_from_slice(to) })
 }
 
 /// The registered consumers of a partition's log and how far they have come.
@@ -110,11 +178,30 @@ mod tests {
 
     #[test]
     fn an_entry_round_trips_and_damage_is_told() {
-        for kind in [LogKind::Create, LogKind::Replace, LogKind::Delete, LogKind::Expire] {
+        let (from, to) = (Bytes::from_static(b"old key"), Bytes::from_static(b"new"));
+        let kinds = [
+            LogKind::Create,
+            LogKind::Replace,
+            LogKind::Delete { key: from.clone() },
+            LogKind::Expire { key: from.clone() },
+            LogKind::Rename { from, to },
+        ];
+        for kind in kinds {
             let number = DocumentNumber::new(PartitionOrdinal(1), 2).unwrap();
-            let entry = LogEntry { kind, number, ts: 3, lsn_last: Lsn(4) };
-            assert_eq!(LogEntry::decode(&entry.encode()).unwrap(), entry);
+            let entry = LogEntry { kind, number, time: Ticks(3) };
+            let row = entry.encode();
+            assert_eq!(row.len() + keyspace::LOG_KEY_BYTES, entry.row_len());
+            assert_eq!(LogEntry::decode(&row).unwrap(), entry);
+            for length in 0..=HEADER_BYTES {
+                assert!(length == row.len() || LogEntry::decode(&row[..length]).is_err(), "{entry:?}");
+            }
+            for byte in [0, 1] {
+                let mut other = row.to_vec();
+                other[byte] = 9;
+                assert!(LogEntry::decode(&other).is_err());
+            }
         }
-        assert!(LogEntry::decode(&[1; 24]).is_err() && LogEntry::decode(&[9; 25]).is_err());
+        let of_nothing = [&[2, 1][..], &[0; 17]].concat();
+        assert!(LogEntry::decode(&of_nothing).is_err(), "a creation has no key");
     }
 }

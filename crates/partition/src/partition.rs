@@ -103,9 +103,10 @@ pub struct PhysicalPartition {
     surroundings: Surroundings,
 }
 
-/// The rows that a new partition consists of; they ride in the catalog's batch that creates it.
-pub fn new_partition_rows(id: PartitionId, batch: &mut Batch) {
-    batch.put(META, keyspace::head_key(id), Head::first(id.container).encode());
+/// The rows that a new partition consists of; they ride in the catalog's batch that creates it. LSNs and stamps begin
+/// above `floor`.
+pub fn new_partition_rows(id: PartitionId, floor: u64, batch: &mut Batch) {
+    batch.put(META, keyspace::head_key(id), Head::first(floor).encode());
 }
 
 impl PhysicalPartition {

@@ -1,20 +1,22 @@
 //! The stored form of a document version.
 //!
 //! ```text
-//! format:1 = 1 · number:8 · lsn:8 · writer's ordinal:4 · ts:8 · own ttl:4 · encoded document
+//! format:1 = 2 · number:8 · lsn:8 · position:4 · writer's ordinal:4 · stamp:8 · time:8 · own ttl:4 · encoded document
 //! ```
 //!
+//! The position is that of the change in its transaction, the stamp is that of the ETag, the time is in ticks of 100 ns.
 //! Own ttl: 0 as the container says, 0xFFFF_FFFF never, else seconds. Numbers are big-endian.
 
 use crate::expiry::expires_at;
+use crate::log::LogPosition;
 use crate::storage::damaged;
 use bytes::{BufMut, Bytes, BytesMut};
-use model::{DefaultTtl, DocumentNumber, Etag, Fault, Lsn, PartitionOrdinal};
+use model::{DefaultTtl, DocumentNumber, Etag, Fault, Lsn, PartitionOrdinal, Ticks};
 use plan::{StoredDocument, Ttl};
 use value::Document;
 
-const FORMAT: u8 = 1;
-const HEADER_BYTES: usize = 33;
+const FORMAT: u8 = 2;
+const HEADER_BYTES: usize = 45;
 const TTL_INHERIT: u32 = 0;
 const TTL_NEVER: u32 = u32::MAX;
 
@@ -23,16 +25,30 @@ const TTL_NEVER: u32 = u32::MAX;
 pub(crate) struct Record {
     pub(crate) number: DocumentNumber,
     pub(crate) lsn: Lsn,
+    /// Of the change in its transaction.
+    pub(crate) position: u32,
     /// The partition that wrote this version; not always the one that holds it.
     pub(crate) ordinal: PartitionOrdinal,
-    pub(crate) ts: u64,
+    /// Tells this version from all others that the partition wrote.
+    pub(crate) stamp: u64,
+    pub(crate) time: Ticks,
     pub(crate) ttl: Ttl,
     pub(crate) document: Document,
 }
 
 impl Record {
     pub(crate) fn etag(&self) -> Etag {
-        Etag { ordinal: self.ordinal, lsn: self.lsn }
+        Etag { ordinal: self.ordinal, stamp: self.stamp }
+    }
+
+    /// Where the log of the partition that wrote it tells of it.
+    pub(crate) fn log_position(&self) -> LogPosition {
+        LogPosition { lsn: self.lsn, position: self.position }
+    }
+
+    /// When it was written, in seconds since 1970.
+    pub(crate) fn ts(&self) -> u64 {
+        self.time.seconds()
     }
 
     /// Length of the row.
@@ -46,8 +62,10 @@ impl Record {
         bytes.put_u8(FORMAT);
         bytes.put_u64(self.number.raw());
         bytes.put_u64(self.lsn.0);
+        bytes.put_u32(self.position);
         bytes.put_u32(self.ordinal.0);
-        bytes.put_u64(self.ts);
+        bytes.put_u64(self.stamp);
+        bytes.put_u64(self.time.0);
         bytes.put_u32(match self.ttl {
             Ttl::Inherit => TTL_INHERIT,
             Ttl::Never => TTL_NEVER,
@@ -69,7 +87,7 @@ impl Record {
         if row.first() != Some(&FORMAT) {
             return Err(damaged("record format"));
         }
-        let ttl = match u32_at(29)? {
+        let ttl = match u32_at(41)? {
             TTL_INHERIT => Ttl::Inherit,
             TTL_NEVER => Ttl::Never,
             seconds => Ttl::Seconds(seconds),
@@ -77,8 +95,10 @@ impl Record {
         Ok(Record {
             number: DocumentNumber::from_raw(u64_at(1)?).ok_or_else(|| damaged("document number"))?,
             lsn: Lsn(u64_at(9)?),
-            ordinal: PartitionOrdinal(u32_at(17)?),
-            ts: u64_at(21)?,
+            position: u32_at(17)?,
+            ordinal: PartitionOrdinal::from_raw(u32_at(21)?).ok_or_else(|| damaged("writer of a record"))?,
+            stamp: u64_at(25)?,
+            time: Ticks(u64_at(33)?),
             ttl,
             document: Document::from_stored(row.slice(HEADER_BYTES..))
                 .map_err(|cause| damaged(cause.to_string()))?,
@@ -95,14 +115,14 @@ impl Record {
             number: self.number,
             etag: self.etag(),
             lsn: self.lsn,
-            ts: self.ts,
+            time: self.time,
             document: self.document,
         }
     }
 
     /// Whether its time has come at `now`.
     pub(crate) fn is_expired(&self, default_ttl: DefaultTtl, now: u64) -> bool {
-        expires_at(self.ts, self.ttl, default_ttl).is_some_and(|second| second <= now)
+        expires_at(self.ts(), self.ttl, default_ttl).is_some_and(|second| second <= now)
     }
 
     /// The id in the document.
@@ -125,21 +145,24 @@ mod tests {
         let record = Record {
             number: DocumentNumber::new(PartitionOrdinal(1), 2).unwrap(),
             lsn: Lsn(3),
-            ordinal: PartitionOrdinal(4),
-            ts: 5,
-            ttl: Ttl::Seconds(6),
+            position: 4,
+            ordinal: PartitionOrdinal(5),
+            stamp: 6,
+            time: Ticks(7),
+            ttl: Ttl::Seconds(8),
             document: Document::from_json(br#"{"id":"a"}"#).unwrap(),
         };
         let row = record.encode();
         let read = Record::decode(&row).unwrap();
-        assert_eq!(
-            (read.number, read.lsn, read.ordinal, read.ts, read.ttl),
-            (record.number, Lsn(3), record.ordinal, 5, record.ttl)
-        );
+        assert_eq!((read.number, read.log_position()), (record.number, record.log_position()));
+        assert_eq!((read.etag(), read.time, read.ttl), (record.etag(), record.time, record.ttl));
         assert_eq!(read.id(), Some("a"));
         for length in 0..HEADER_BYTES {
             assert!(Record::decode(&row.slice(..length)).is_err());
         }
         assert!(Record::decode(&Bytes::from_static(&[9; 64])).is_err());
+        let mut of_a_region = row.to_vec();
+        of_a_region[21] = 1;
+        assert!(Record::decode(&of_a_region.into()).is_err(), "bits that nothing may set yet");
     }
 }

@@ -1,4 +1,4 @@
-//! One transaction in the making: its rows, LSNs and counters, dropped as a whole if a step is refused.
+//! One transaction in the making: its rows, LSN and counters, dropped as a whole if a step is refused.
 //!
 //! Knows the rows a document version consists of; which version is wanted is decided in `evaluate`.
 
@@ -6,7 +6,7 @@ use crate::expiry::expires_at;
 use crate::head::Head;
 use crate::index::{Changes, Version};
 use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
-use crate::log::{LOG_ROW_BYTES, LogEntry, LogKind};
+use crate::log::{LogEntry, LogKind, LogPosition};
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::state::{Rows, State};
@@ -14,8 +14,8 @@ use crate::storage::damaged;
 use crate::unique;
 use bytes::Bytes;
 use kv::Space;
-use model::{Ambient, ConflictFault, DocumentNumber, Fault, LimitFault, Lsn};
-use plan::Item;
+use model::{Ambient, ConflictFault, DocumentNumber, Fault, LimitFault, Lsn, Ticks};
+use plan::{Item, LogicalKey};
 use value::Document;
 
 /// Bytes of rows that one transaction may write.
@@ -28,8 +28,8 @@ pub const TRANSACTION_DOCUMENTS_MAX: usize = 65_535;
 pub(crate) struct Context<'a> {
     pub(crate) partition: PartitionId,
     pub(crate) shape: &'a ContainerShape,
-    /// The second at which expiry is judged and versions are written.
-    pub(crate) now: u64,
+    /// When versions are written at the earliest; its second is the one at which expiry is judged.
+    pub(crate) now: Ticks,
     /// Log entries at or below are read by every consumer.
     pub(crate) lsn_consumed: Lsn,
     /// Time and chance, for filters that ask for them.
@@ -49,10 +49,15 @@ pub(crate) struct Staging<'a> {
     pub(crate) context: Context<'a>,
     state: &'a State,
     pub(crate) logical_prefix: Bytes,
+    effective_key: Bytes,
     rows: Rows,
     /// Bytes of the rows, keys included.
     bytes: usize,
-    log: Vec<(Lsn, LogEntry)>,
+    /// The LSN of all changes.
+    lsn: Lsn,
+    /// The entries of the changes by their positions, less those of versions that were replaced since.
+    log: Vec<Option<LogEntry>>,
+    log_bytes: usize,
     changes: Changes,
     head: Head,
 }
@@ -68,36 +73,40 @@ pub(crate) struct Accepted {
 }
 
 impl<'a> Staging<'a> {
-    pub(crate) fn new(context: Context<'a>, state: &'a State, logical_prefix: Bytes) -> Staging<'a> {
+    pub(crate) fn new(context: Context<'a>, state: &'a State, key: &LogicalKey) -> Staging<'a> {
         let head = state.head.clone();
         Staging {
             context,
             state,
-            logical_prefix,
+            logical_prefix: keyspace::logical_prefix(context.partition.container, key),
+            effective_key: Bytes::copy_from_slice(key.effective.as_bytes()),
             rows: Rows::new(),
             bytes: 0,
+            lsn: head.lsn.next(),
             log: Vec::new(),
+            log_bytes: 0,
             changes: Changes::new(),
             head,
         }
     }
 
-    /// Ends the transaction: its log entries learn where it ends.
+    /// Ends the transaction. One that has changed nothing takes no LSN.
     pub(crate) fn accept(mut self) -> Accepted {
-        let lsn_last = self.head.lsn;
-        for (lsn, entry) in std::mem::take(&mut self.log) {
-            let entry = LogEntry { lsn_last, ..entry };
-            self.put(LOG, keyspace::log_key(self.context.partition, lsn), entry.encode());
+        if !self.log.is_empty() {
+            self.head.lsn = self.lsn;
         }
-        if !self.rows.is_empty() {
-            self.head.ts = self.context.now;
+        for (position, entry) in (0..).zip(std::mem::take(&mut self.log)) {
+            if let Some(entry) = entry {
+                let at = LogPosition { lsn: self.lsn, position };
+                self.put(LOG, keyspace::log_key(self.context.partition, at), entry.encode());
+            }
         }
         Accepted { rows: self.rows, bytes: self.bytes, changes: self.changes, head: self.head }
     }
 
     /// Refuses a transaction that has grown beyond what one batch of the store can take.
     pub(crate) fn check_bounds(&self) -> Result<(), LimitFault> {
-        let bytes = self.bytes + self.log.len() * LOG_ROW_BYTES;
+        let bytes = self.bytes + self.log_bytes;
         let documents = self.changes.len();
         if bytes > TRANSACTION_BYTES_MAX {
             return Err(LimitFault::TransactionBytes { bytes, limit: TRANSACTION_BYTES_MAX });
@@ -114,7 +123,7 @@ impl<'a> Staging<'a> {
             return Ok(Found::Absent);
         };
         let record = Record::decode(&row)?;
-        let expired = self.expires_at(&record).is_some_and(|second| second <= self.context.now);
+        let expired = self.expires_at(&record).is_some_and(|second| second <= self.context.now.seconds());
         Ok(if expired { Found::Expired(record) } else { Found::Live(record) })
     }
 
@@ -132,12 +141,12 @@ impl<'a> Staging<'a> {
         expired: Option<Record>,
     ) -> Result<Record, Fault> {
         if let Some(expired) = expired {
-            self.remove(&key, &expired, LogKind::Expire)?;
+            self.remove(&key, &expired, LogKind::Expire { key: key.clone() })?;
         }
         self.head.counter += 1;
         let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter)
             .ok_or(LimitFault::Exhausted { what: "document numbers" })?;
-        // Before the LSN is taken: an expired holder that has to go for it takes one of its own.
+        // Before the version is made: an expired holder that has to go for it comes first in the log.
         self.claim_unique(number, item.document(), &[]).await?;
         let record = self.stamp(number, item);
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
@@ -171,8 +180,8 @@ impl<'a> Staging<'a> {
         self.changes.insert(old.number, None);
         self.head.documents =
             self.head.documents.checked_sub(1).ok_or_else(|| damaged("count of documents"))?;
-        self.head.lsn = self.head.lsn.next();
-        self.note(kind, old.number);
+        let time = self.next_time();
+        self.note(LogEntry { kind, number: old.number, time });
         Ok(())
     }
 
@@ -182,7 +191,7 @@ impl<'a> Staging<'a> {
             self.put(
                 EXPIRY,
                 keyspace::expiry_key(self.context.partition.container, second, record.number),
-                Bytes::new(),
+                self.effective_key.clone(),
             );
         }
     }
@@ -193,15 +202,29 @@ impl<'a> Staging<'a> {
     }
 
     fn stamp(&mut self, number: DocumentNumber, item: &Item) -> Record {
-        self.head.lsn = self.head.lsn.next();
+        self.head.stamp += 1;
         Record {
             number,
-            lsn: self.head.lsn,
+            lsn: self.lsn,
+            position: self.next_position(),
             ordinal: self.context.partition.ordinal,
-            ts: self.context.now,
+            stamp: self.head.stamp,
+            time: self.next_time(),
             ttl: item.ttl(),
             document: item.document().clone(),
         }
+    }
+
+    /// The position of the next change.
+    fn next_position(&self) -> u32 {
+        // Far fewer changes than that fit into a transaction.
+        u32::try_from(self.log.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The time of the next change: later than that of all before.
+    fn next_time(&mut self) -> Ticks {
+        self.head.time = self.context.now.max(self.head.time.next());
+        self.head.time
     }
 
     fn write(&mut self, key: Bytes, kind: LogKind, record: &Record) {
@@ -211,12 +234,12 @@ impl<'a> Staging<'a> {
         let version = Version {
             number: record.number,
             logical: keyspace::logical_key(&self.logical_prefix),
-            ts: record.ts,
+            ts: record.ts(),
             document: record.document.clone(),
         };
         self.changes.insert(record.number, Some(version));
         self.reschedule(record);
-        self.note(kind, record.number);
+        self.note(LogEntry { kind, number: record.number, time: record.time });
     }
 
     /// Takes back what only the old version had: its size, its expiry row, its place in the log.
@@ -226,18 +249,20 @@ impl<'a> Staging<'a> {
         if let Some(second) = self.expires_at(old) {
             self.unschedule(second, old.number);
         }
-        if let Some(index) =
-            self.log.iter().position(|(lsn, entry)| *lsn == old.lsn && entry.number == old.number)
-        {
-            self.log.remove(index);
-        } else if old.ordinal == self.context.partition.ordinal && old.lsn <= self.context.lsn_consumed {
-            self.delete(LOG, keyspace::log_key(self.context.partition, old.lsn));
+        if old.ordinal == self.context.partition.ordinal && old.lsn == self.lsn {
+            // A version of this transaction.
+            if let Some(entry) = self.log.get_mut(old.position as usize).and_then(Option::take) {
+                self.log_bytes -= entry.row_len();
+            }
+        } else if old.lsn <= self.context.lsn_consumed {
+            let writer = PartitionId { ordinal: old.ordinal, ..self.context.partition };
+            self.delete(LOG, keyspace::log_key(writer, old.log_position()));
         }
     }
 
-    fn note(&mut self, kind: LogKind, number: DocumentNumber) {
-        let lsn = self.head.lsn;
-        self.log.push((lsn, LogEntry { kind, number, ts: self.context.now, lsn_last: lsn }));
+    fn note(&mut self, entry: LogEntry) {
+        self.log_bytes += entry.row_len();
+        self.log.push(Some(entry));
     }
 
     fn unique_rows(&self, document: &Document) -> Vec<Bytes> {
@@ -273,13 +298,13 @@ impl<'a> Staging<'a> {
         };
         match self.find(&key).await? {
             Found::Live(_) => Err(ConflictFault::UniqueKey { constraint }.into()),
-            Found::Expired(record) => self.remove(&key, &record, LogKind::Expire),
+            Found::Expired(record) => self.remove(&key, &record, LogKind::Expire { key: key.clone() }),
             Found::Absent => Err(damaged("unique key without its document")),
         }
     }
 
     fn expires_at(&self, record: &Record) -> Option<u64> {
-        expires_at(record.ts, record.ttl, self.context.shape.default_ttl)
+        expires_at(record.ts(), record.ttl, self.context.shape.default_ttl)
     }
 
     async fn get(&self, space: Space, key: &Bytes) -> Result<Option<Bytes>, Fault> {

@@ -6,7 +6,7 @@ use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
 use crate::index::IndexReader;
 use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS};
-use crate::log::LogEntry;
+use crate::log::{LogEntry, LogPosition};
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
@@ -353,14 +353,14 @@ impl PartitionView {
         Ok(self.numbered(&scan).await?.documents.pop())
     }
 
-    /// Reads log entries from `first` on, at most a bounded number; empty at the end.
-    pub async fn log(&self, first: Lsn) -> Result<Vec<(Lsn, LogEntry)>, Fault> {
+    /// Reads log entries from `first` on, at most a bounded number; empty at the end. The last transaction may be cut.
+    pub async fn log(&self, first: LogPosition) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
         let range = keyspace::log_range(self.partition, first, Lsn(u64::MAX));
         let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
         let chunk = self.view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
         let entry = |(key, row): &(Bytes, Bytes)| {
-            let lsn = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
-            Ok((lsn, LogEntry::decode(row)?))
+            let at = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
+            Ok((at, LogEntry::decode(row)?))
         };
         chunk.rows.iter().map(entry).collect()
     }

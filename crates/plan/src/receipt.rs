@@ -1,6 +1,6 @@
 //! What came of a wanted change or read.
 
-use model::{Charge, DocumentNumber, Etag, Fault, Lsn};
+use model::{Charge, DocumentNumber, Etag, Fault, Lsn, Ticks};
 use value::Document;
 
 /// A document as it is stored, with what the server knows of it.
@@ -12,10 +12,17 @@ pub struct StoredDocument {
     pub etag: Etag,
     /// Where in the partition's history this version was written.
     pub lsn: Lsn,
-    /// When it was written, in seconds since 1970.
-    pub ts: u64,
+    /// When it was written.
+    pub time: Ticks,
     /// The document, without system properties.
     pub document: Document,
+}
+
+impl StoredDocument {
+    /// When it was written, in seconds since 1970: `_ts`.
+    pub fn ts(&self) -> u64 {
+        self.time.seconds()
+    }
 }
 
 /// What one step did.

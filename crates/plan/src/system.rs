@@ -25,7 +25,7 @@ impl SystemProperties {
         let rid = Rid::Document(self.database, self.container, stored.number).to_string();
         let owner = Rid::Container(self.database, self.container);
         let link = format!("dbs/{}/colls/{owner}/docs/{rid}/", Rid::Database(self.database));
-        let ts = i64::try_from(stored.ts).unwrap_or(i64::MAX);
+        let ts = i64::try_from(stored.ts()).unwrap_or(i64::MAX);
         let values = [
             Value::String(rid),
             Value::String(link),
@@ -41,16 +41,16 @@ impl SystemProperties {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{DocumentNumber, Etag, Lsn, PartitionOrdinal};
+    use model::{DocumentNumber, Etag, Lsn, PartitionOrdinal, Ticks};
 
     #[test]
     fn a_document_is_extended_as_it_is_written() {
-        let etag = Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(5) };
+        let etag = Etag { ordinal: PartitionOrdinal(0), stamp: 5 };
         let stored = StoredDocument {
             number: DocumentNumber::new(PartitionOrdinal(0), 1).unwrap(),
             etag,
             lsn: Lsn(5),
-            ts: 17,
+            time: Ticks::from_seconds(17),
             document: Document::from_json(br#"{"id":"a"}"#).unwrap(),
         };
         let system = SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(2) };

@@ -12,8 +12,8 @@ pub(super) fn command() -> Command {
         Command::new("repair")
             .about("Cut a damaged end off the journal, so that a store starts again without those commits")
             .after_help(
-                "A server refuses a store whose journal is damaged in front of commits that were acknowledged. This \
-                 cuts the journal at the first commit that cannot be read: that commit and all after it are lost.\n\
+                "A server refuses a store whose journal is damaged in front of commits that were acknowledged, or \
+                 shorter than it was. This cuts the journal at the first commit that cannot be read: that commit and all after it are lost.\n\
                  Prints what was cut. The cut bytes are kept in a folder beside the store. A sound store is left as \
                  it is; files that are missing or damaged otherwise are not repaired.\n\
                  Check the data afterwards with `perihelion verify`.\n\n\
@@ -35,11 +35,19 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
 
 #[allow(clippy::print_stdout)] // what the command is for
 fn show(repair: &Repair) {
-    let Repair { cuts, readable_commits, is_torn } = repair;
-    if cuts.is_empty() {
+    let Repair { cuts, readable_commits, is_torn, shortened_from, is_synced_lost } = repair;
+    if *is_synced_lost {
+        println!(
+            "the file SYNCED was missing or damaged and was written anew: whether the journals were shortened is not \
+             known"
+        );
+    }
+    if cuts.is_empty() && !is_synced_lost {
         println!(
             "the journals are sound, nothing was changed; check the other files with `perihelion verify`"
         );
+    }
+    if cuts.is_empty() {
         return;
     }
     for JournalCut { path, position, cut_bytes, saved } in cuts {
@@ -49,11 +57,11 @@ fn show(repair: &Repair) {
     println!(
         "lost: one commit or more that cannot be read, and {readable_commits} readable commits behind it"
     );
+    if let Some(synced_bytes) = shortened_from {
+        println!("the journal was synced up to byte {synced_bytes} and shortened afterwards");
+    }
     if *is_torn {
-        println!(
-            "nothing readable follows: either a loss of power interrupted a write, which a server cuts by itself, or \
-             the file was shortened, and then acknowledged commits are lost"
-        );
+        println!("a loss of power interrupted a write, which a server cuts by itself");
     } else {
         println!("some of them were acknowledged as durable; check the rest with `perihelion verify`");
     }

@@ -250,7 +250,7 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
         OpenFault::Locked { .. } => {
             "another server is using it; stop it, or choose another folder with --data DIR".to_owned()
         }
-        OpenFault::Damaged { .. } => format!(
+        OpenFault::Damaged { .. } | OpenFault::Shortened { .. } => format!(
             "{}; restore it from a backup, or go on without the commits from there on: \
              perihelion repair --data \"{data}\"",
             describe(fault)
@@ -259,6 +259,7 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
             format!("{}; nothing was changed, restore the files from a backup", describe(fault))
         }
         OpenFault::NewerFormat { .. }
+        | OpenFault::OlderFormat { .. }
         | OpenFault::SpacesChanged { .. }
         | OpenFault::TooManySpaces { .. }
         | OpenFault::NotAStore { .. }

@@ -150,7 +150,7 @@ impl Ring {
         }
         let stored = self.put(&key, &body).await?;
         let seen = self.computed.seen(&body);
-        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts, body, seen });
+        self.items.insert(place, Item { number: stored.number.raw(), ts: stored.ts(), body, seen });
         Ok(())
     }
 

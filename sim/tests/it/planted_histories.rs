@@ -20,7 +20,7 @@ fn body(id: &str, mark: u64, mail: &str) -> Body {
 }
 
 fn stored(lsn: u64, body: Body) -> Stored {
-    Stored { number: 100 + lsn, ordinal: 0, lsn, etag: format!("\"{lsn}\""), ts: NOW, body }
+    Stored { number: 100 + lsn, ordinal: 0, lsn, stamp: lsn, etag: format!("\"{lsn}\""), ts: NOW, body }
 }
 
 fn start() -> Logical {

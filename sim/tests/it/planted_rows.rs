@@ -148,21 +148,41 @@ fn a_head_that_counts_wrong() {
     noticed("counts PartitionCounts", |world| {
         let (key, head) = rows(world, META).remove(0);
         let mut head = head.to_vec();
-        // Documents are the sixth of eight fields behind the format byte.
-        head[1 + 5 * 8 + 7] += 1;
+        // Documents are the eighth field behind the format byte.
+        head[1 + 7 * 8 + 7] += 1;
         commit(world, |batch| batch.put(META, key, head));
     });
 }
 
 #[test]
-fn a_transaction_whose_end_moved() {
-    noticed("the transaction before it", |world| {
-        let log = rows(world, LOG);
-        let (key, row) = log[1].clone();
+fn a_log_entry_at_another_position() {
+    noticed("contradicts the last versions", |world| {
+        let (key, row) = rows(world, LOG).remove(0);
+        let mut moved = key.to_vec();
+        // The last byte of the position in the transaction.
+        *moved.last_mut().unwrap() = 9;
+        commit(world, |batch| {
+            batch.delete(LOG, key);
+            batch.put(LOG, moved, row);
+        });
+    });
+}
+
+#[test]
+fn a_log_entry_of_another_time() {
+    noticed("is not in the log", |world| {
+        let (key, row) = rows(world, LOG).remove(0);
         let mut row = row.to_vec();
-        let length = row.len();
-        row[length - 1] -= 1;
+        *row.last_mut().unwrap() ^= 1;
         commit(world, |batch| batch.put(LOG, key, row));
+    });
+}
+
+#[test]
+fn an_expiry_row_without_its_effective_key() {
+    noticed("space 3 holds Some", |world| {
+        let (key, _) = rows(world, EXPIRY).remove(0);
+        commit(world, |batch| batch.put(EXPIRY, key, Bytes::new()));
     });
 }
 
@@ -182,7 +202,7 @@ fn a_feed_that_loses_or_repeats_a_document() {
     let key_rules = vec![rules.clone(); KEYS.len()];
     let stored = |id: &str, lsn: u64| {
         let body: Body = json!({ "id": id, "pk": "a", "w": lsn }).as_object().unwrap().clone();
-        Stored { number: lsn, ordinal: 0, lsn, etag: format!("\"{lsn}\""), ts: 10, body }
+        Stored { number: lsn, ordinal: 0, lsn, stamp: lsn, etag: format!("\"{lsn}\""), ts: 10, body }
     };
     let all = [stored("a", 1), stored("b", 2)];
     let state: Logical = all

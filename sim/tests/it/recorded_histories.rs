@@ -1,13 +1,13 @@
 //! Files of recorded histories: the good one passes, each of the bad ones is noticed, and so is a bad file.
 
-use model::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, PartitionOrdinal, Rid};
+use model::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, PartitionOrdinal, Rid};
 use serde_json::{Value as Json, json};
 use sim::recorded::judge;
 
 fn item(id: &str, mark: u64, lsn: u64, number: u64) -> Json {
     let number = DocumentNumber::new(PartitionOrdinal(0), number).unwrap();
     let rid = Rid::Document(DatabaseNumber(1), ContainerNumber(1), number);
-    let etag = Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(lsn) };
+    let etag = Etag { ordinal: PartitionOrdinal(0), stamp: lsn };
     json!({
         "id": id, "pk": "k", "w": mark, "n": mark,
         "_rid": rid.to_string(), "_self": "", "_etag": etag.to_string(), "_attachments": "", "_ts": 5,
@@ -19,7 +19,7 @@ fn body(id: &str, mark: u64) -> Json {
 }
 
 fn etag(lsn: u64) -> String {
-    Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(lsn) }.to_string()
+    Etag { ordinal: PartitionOrdinal(0), stamp: lsn }.to_string()
 }
 
 fn operation(span: (u64, u64), step: Json, told: (&str, Json)) -> Json {

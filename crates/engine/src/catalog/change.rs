@@ -12,7 +12,7 @@ use model::{
     ScriptKind, Throughput,
 };
 use partition::keyspace::{self, CATALOG, PartitionId};
-use partition::{commit_fault, new_partition_rows};
+use partition::{commit_fault, highest_given, new_partition_rows, read_fault};
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
@@ -90,13 +90,26 @@ impl<'a> Change<'a> {
         self.state.container_names.remove(&database.number());
     }
 
+    /// Raises the floor of LSNs above those of all dropped containers whose rows are still there. Nobody writes them
+    /// any more, so what their heads say is the last word.
+    pub(crate) async fn raise_floor(&mut self) -> Result<(), Fault> {
+        let view = self.store.view().await.map_err(read_fault)?;
+        for dropped in &self.state.dropped {
+            let highest = highest_given(&view, dropped.number).await?;
+            self.state.meta.floor = self.state.meta.floor.max(highest);
+        }
+        Ok(())
+    }
+
     /// A new container with the heads of its partitions.
-    pub(crate) fn put_new_container(&mut self, container: &Arc<Container>) {
+    pub(crate) async fn put_new_container(&mut self, container: &Arc<Container>) -> Result<(), Fault> {
+        self.raise_floor().await?;
         for entry in &container.map.entries {
             let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
-            new_partition_rows(id, &mut self.batch);
+            new_partition_rows(id, self.state.meta.floor, &mut self.batch);
         }
         self.put_container(container);
+        Ok(())
     }
 
     pub(crate) fn put_container(&mut self, container: &Arc<Container>) {

@@ -4,7 +4,7 @@ use crate::slot::{Opening, PartitionSlot};
 use bytes::Bytes;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
-    Lsn, OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
+    OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
 };
 use partition::index::ComputedReader;
 use partition::keyspace::PartitionId;
@@ -23,7 +23,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(super) fn etag(self) -> Etag {
-        Etag { ordinal: PartitionOrdinal(0), lsn: Lsn(self.change) }
+        Etag { ordinal: PartitionOrdinal(0), stamp: self.change }
     }
 }
 

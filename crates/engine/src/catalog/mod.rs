@@ -138,7 +138,7 @@ impl Engine {
         let parts =
             ContainerParts { number, database: Arc::clone(&database), definition, stamp, computed_reader };
         let container = Arc::new(Container::new(parts, false, map));
-        change.put_new_container(&container);
+        change.put_new_container(&container).await?;
         // A container of a database with shared throughput has an offer of its own only when it asks for one.
         if throughput.is_some() || !shared {
             change.put_offer(OfferOwner::container(&container), throughput_or_default)?;

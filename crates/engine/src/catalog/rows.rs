@@ -39,6 +39,8 @@ pub(crate) struct MetaRow {
     pub(crate) offer_last: u32,
     pub(crate) resource_last: u32,
     pub(crate) change_last: u64,
+    /// No partition of a dropped container has given an LSN or a stamp above.
+    pub(crate) floor: u64,
     pub(crate) secrets: StoreSecrets,
 }
 
@@ -75,6 +77,7 @@ pub(crate) fn encode_meta(meta: &MetaRow) -> Bytes {
             out.number(last);
         }
         out.number(meta.change_last);
+        out.number(meta.floor);
         out.raw(&meta.secrets.continuation);
         out.raw(&meta.secrets.token);
     })
@@ -88,6 +91,7 @@ pub(crate) fn decode_meta(row: &[u8]) -> Result<MetaRow, Fault> {
             offer_last: input.number("last offer number")?,
             resource_last: input.number("last resource number")?,
             change_last: input.number("last change")?,
+            floor: input.number("floor of LSNs")?,
             secrets: StoreSecrets {
                 continuation: input.raw("secret of continuations")?,
                 token: input.raw("secret of tokens")?,

@@ -21,6 +21,10 @@ impl Engine {
         for slot in map.iter().flat_map(|map| &map.entries) {
             slot.seal(&self.slots).await;
         }
+        // Its heads go with its rows: what they say of LSNs is kept before.
+        let mut change = self.catalog.begin(self).await?;
+        change.raise_floor().await?;
+        change.commit().await?;
         for space in CONTAINER_SPACES {
             while self.delete_some_rows(space, number).await? {
                 if self.jobs.is_stopping() {

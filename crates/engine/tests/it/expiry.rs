@@ -4,7 +4,7 @@ use crate::harness::{Harness, TestAmbient, item};
 use engine::Container;
 use kv::{CommitMode, Direction, KeyRange, ScanLimit, Store};
 use partition::keyspace::{EXPIRY, LOG, RECORDS, SPACES, container_rows, parse_log_key};
-use partition::{LogEntry, LogKind};
+use partition::{LogEntry, LogKind, LogPosition};
 use plan::{Condition, Mutation};
 use serde_json::json;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ async fn time_does_not_go_back_a_little_for_a_partition() {
     harness.ambient.set_back_seconds(60);
     let upsert = Mutation::Upsert { item: item(r#"{"id":"2","pk":"a"}"#), condition: Condition::None };
     harness.write(&container, upsert).await.unwrap();
-    assert_eq!(harness.read(&container, r#"["a"]"#, "2").await.unwrap().ts, first.ts);
+    assert_eq!(harness.read(&container, r#"["a"]"#, "2").await.unwrap().ts(), first.ts());
 }
 
 /// One write under a wrong clock kept `_ts` of its partition in the future, and documents with a time to live lived
@@ -126,18 +126,18 @@ async fn a_partition_that_was_written_under_a_wrong_clock_returns_to_the_right_o
     let before = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.advance_seconds(CENTURY);
     let wrong = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
-    assert_eq!(wrong.ts, before.ts + CENTURY);
+    assert_eq!(wrong.ts(), before.ts() + CENTURY);
     // While it serves, and when it is opened.
     harness.ambient.set_back_seconds(CENTURY);
     let right = harness.create(&container, r#"{"id":"3","pk":"a","ttl":2}"#).await.unwrap();
-    assert_eq!(right.ts, before.ts);
+    assert_eq!(right.ts(), before.ts());
     harness.ambient.advance_seconds(CENTURY);
     harness.create(&container, r#"{"id":"4","pk":"b"}"#).await.unwrap();
     harness.ambient.set_back_seconds(CENTURY);
     let reopened = Harness::on(store, Arc::clone(&harness.ambient)).await;
     let container = reopened.engine.find_container("d", "c").unwrap().resource;
     let right = reopened.create(&container, r#"{"id":"5","pk":"a","ttl":2}"#).await.unwrap();
-    assert_eq!(right.ts, before.ts);
+    assert_eq!(right.ts(), before.ts());
     reopened.ambient.advance_seconds(2);
     assert!(reopened.read(&container, r#"["a"]"#, "5").await.is_err(), "it expires in time");
     // LSNs and with them ETags have only gone forward.
@@ -203,8 +203,15 @@ async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
             (parse_log_key(key).unwrap(), entry.kind, entry.number)
         })
         .collect();
-    let evicted = (old.lsn.next(), LogKind::Expire, old.number);
-    assert_eq!(entries, [evicted, (new.lsn, LogKind::Create, new.number)]);
+    let [(evicted_at, LogKind::Expire { .. }, evicted), (created_at, LogKind::Create, created)] =
+        &entries[..]
+    else {
+        panic!("{entries:?}");
+    };
+    assert_eq!((*evicted, *created), (old.number, new.number));
+    // One transaction.
+    assert_eq!(*evicted_at, LogPosition { lsn: new.lsn, position: 0 });
+    assert_eq!(*created_at, LogPosition { lsn: new.lsn, position: 1 });
 }
 
 /// The job put the definition back in force that it had collected at the start of its round, and had the documents

@@ -13,5 +13,6 @@ mod isolation;
 mod lifecycle;
 mod query;
 mod rank;
+mod recreated;
 mod slots;
 mod small_resources;

@@ -96,7 +96,7 @@ impl House {
         for (ordinal, range) in (0..).zip(definition.partition_key.initial_ranges(partitions)) {
             let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(ordinal) };
             let mut batch = Batch::default();
-            new_partition_rows(id, &mut batch);
+            new_partition_rows(id, 0, &mut batch);
             store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
             let keys = keyspace::effective_range(SYSTEM.container, &range);
             let spec = PartitionSpec { id, range };

@@ -153,11 +153,14 @@ impl Committer {
 
     /// The next time [`Committer::tend`] has something to do.
     pub(crate) fn tend_at(&self) -> Option<Instant> {
+        if let Some(poison) = &self.poison {
+            return Some(poison.retry_at);
+        }
         let sync_at = self.unsynced_since.map(|since| since + BUFFERED_SYNC_DELAY);
-        self.poison.as_ref().map(|poison| poison.retry_at).or(sync_at)
+        sync_at.into_iter().chain(self.backend.tend_at()).min()
     }
 
-    /// Does what is due: syncs buffered commits, or tries to reopen a poisoned store.
+    /// Does what is due: syncs buffered commits, lets the backend do its own, or tries to reopen a poisoned store.
     pub(crate) fn tend(&mut self) {
         let now = Instant::now();
         if let Some(poison) = &self.poison {
@@ -166,6 +169,8 @@ impl Committer {
             }
         } else if self.unsynced_since.is_some_and(|since| since + BUFFERED_SYNC_DELAY <= now) {
             self.write(Vec::new(), Durability::Sync).ok();
+        } else if self.backend.tend_at().is_some_and(|at| at <= now) {
+            self.backend.tend();
         }
     }
 

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::{Folder, make_private};
-use super::journal::{self, Breakage};
+use super::journal::{self, Survey};
 use super::{inspect, table};
 use crate::fault::OpenFault;
 
@@ -37,15 +37,16 @@ impl StoreCopy {
     /// in its folder.
     pub fn of(path: &Path) -> Result<StoreCopy, OpenFault> {
         let original = Folder::open_existing(path)?;
-        for table in inspect::check(&original)? {
+        let synced = original.synced()?;
+        for table in inspect::check(&original, &synced)? {
             table::check_whole(&table)?;
         }
         let engine = original.engine();
-        let breakage = journal::find_breakage(&engine, &original.format());
-        let breakage = breakage.map_err(|source| OpenFault::Io { path: engine, source })?;
+        let survey = journal::survey(&engine, &original.format(), &synced);
+        let Survey { breakage, .. } = survey.map_err(|source| OpenFault::Io { path: engine, source })?;
         // A torn end is cut off the copy.
-        if let Some(Breakage { path, position, is_torn: false, .. }) = breakage {
-            return Err(OpenFault::Damaged { path, position });
+        if let Some(breakage) = breakage.filter(|breakage| !breakage.is_torn) {
+            return Err(breakage.fault());
         }
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(COPY_SUFFIX);

@@ -3,7 +3,7 @@
 //! Knows nothing of who reads or commits, nor of the folder around the engine's own.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use fjall::{
 
 use super::folder::Folder;
 use super::frames::{BATCH_OVERHEAD_BYTES, ITEM_OVERHEAD_BYTES, UNSYNCED_KEY};
+use super::synced::SyncRecorder;
 use super::{EmbeddedOptions, OPEN_TABLES_MIN, inspect, journal, quiet};
 use crate::backend::StoreMemory;
 use crate::batch::{Durability, OWN_SPACE, Operation, Space, SpaceOptions};
@@ -60,7 +61,15 @@ const WORKERS_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy)]
 struct Workers {
     count: usize,
+    /// How long they may get nothing done.
     timeout: Duration,
+    /// How long a flush of all memtables may take.
+    flush_timeout: Duration,
+}
+
+impl Workers {
+    const DEFAULT: Workers =
+        Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT, flush_timeout: FLUSH_TIMEOUT };
 }
 
 /// What a row takes in a memtable beside its bytes: the node that links it, and the allocator's rounding.
@@ -82,13 +91,14 @@ pub(super) struct Engine {
     sealed_bytes: AtomicU64,
     /// Bytes written to the journal since the last sync.
     unsynced_bytes: AtomicU64,
+    recorder: Mutex<SyncRecorder>,
     /// Number of journals when the newest was last recorded.
     pub(super) journal_count: AtomicUsize,
     /// Whether the newest journal is to be recorded at the next sync.
     pub(super) journal_is_due: AtomicBool,
     /// Lowest number that the newest journal has once the engine has turned the last full one.
     pub(super) journal_awaited: AtomicU64,
-    workers_timeout: Duration,
+    workers: Workers,
     pub(super) folder: Arc<Folder>,
     /// Behind the keyspaces, so that it is dropped last.
     pub(super) database: Database,
@@ -104,7 +114,7 @@ pub(super) struct EngineSpace {
 
 impl Engine {
     pub(super) fn open(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
-        Engine::open_with(folder, options, Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT })
+        Engine::open_with(folder, options, Workers::DEFAULT)
     }
 
     fn open_with(
@@ -115,12 +125,15 @@ impl Engine {
         let path = folder.engine();
         let fault = |source| OpenFault::Io { path: path.clone(), source };
         let format = folder.format();
-        if format.has_inventory && format.keyspaces().next().is_none() {
+        if !format.has_data() {
             journal::remove_stillborn(&path).map_err(fault)?;
         }
-        inspect::check(folder)?;
-        journal::check_all(&path, &format)?;
-        let started = quiet::catch(|| Engine::start(folder, options, workers).map_err(Cause::new));
+        let synced = folder.synced()?;
+        inspect::check(folder, &synced)?;
+        let found = journal::check_all(&path, &format, &synced)?;
+        let recorder = SyncRecorder::start(folder.path(), &path, found, options.sync_record_interval);
+        let recorder = recorder.map_err(fault)?;
+        let started = quiet::catch(|| Engine::start(folder, options, workers, recorder).map_err(Cause::new));
         let engine = started.map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
         engine.check_inventory()?;
         engine.record_inventory().map_err(fault)?;
@@ -146,6 +159,7 @@ impl Engine {
         folder: &Arc<Folder>,
         options: &EmbeddedOptions,
         workers: Workers,
+        recorder: SyncRecorder,
     ) -> Result<Engine, fjall::Error> {
         let path = folder.engine();
         let database = Database::builder(&path)
@@ -165,10 +179,11 @@ impl Engine {
             memtable_bytes_max: options.memtable_bytes,
             sealed_bytes: AtomicU64::new(0),
             unsynced_bytes: AtomicU64::new(0),
+            recorder: Mutex::new(recorder),
             journal_count: AtomicUsize::new(0),
             journal_is_due: AtomicBool::new(true),
             journal_awaited: AtomicU64::new(0),
-            workers_timeout: workers.timeout,
+            workers,
             folder: Arc::clone(folder),
             database,
         };
@@ -235,8 +250,9 @@ impl Engine {
         commit.commit().map_err(Cause::new)?;
         self.journal_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
         self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+        self.recorder().note_appended(size_bytes as u64);
         match durability {
-            Durability::Sync => self.record_journal(),
+            Durability::Sync => self.record_synced(),
             Durability::Buffered => {
                 self.unsynced_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
             }
@@ -247,8 +263,31 @@ impl Engine {
     pub(super) fn sync(&self) -> Result<(), Cause> {
         self.database.persist(PersistMode::SyncData).map_err(Cause::new)?;
         self.unsynced_bytes.store(0, Ordering::Relaxed);
-        self.record_journal();
+        self.record_synced();
         Ok(())
+    }
+
+    /// Notes what the store's own files say of the journals. Called when everything in them is synced.
+    fn record_synced(&self) {
+        self.record_journal();
+        self.recorder().record_if_due(&self.folder.engine());
+    }
+
+    /// When [`Engine::tend`] has something to do, if nothing is committed before.
+    pub(super) fn tend_at(&self) -> Option<Instant> {
+        let is_synced = self.unsynced_bytes.load(Ordering::Relaxed) == 0;
+        self.recorder().due_at().filter(|_| is_synced)
+    }
+
+    /// Notes how far the journal is synced, once nobody commits for a while. Nothing may be written meanwhile.
+    pub(super) fn tend(&self) {
+        if self.unsynced_bytes.load(Ordering::Relaxed) == 0 {
+            self.recorder().record_if_due(&self.folder.engine());
+        }
+    }
+
+    fn recorder(&self) -> MutexGuard<'_, SyncRecorder> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// After a loss of power the journal must show whether a broken commit was torn or damaged. A commit that is to be
@@ -370,17 +409,28 @@ impl Engine {
         self.rotate_memtables()
     }
 
-    /// Has all memtables flushed if they use half of their memory, and waits if they use all of it. The journal stays
-    /// as it is: the engine replaces only a full one.
+    /// Has all memtables flushed if they use three quarters of their memory, and waits if they use all of it. The
+    /// journal stays as it is: the engine replaces only a full one.
+    ///
+    /// At three quarters a flush writes half as much again as at a half, so rows that are overwritten meet more of
+    /// their older versions in it, and fewer tables have to be merged. The last quarter is for what is committed while
+    /// a flush runs, which is several times faster than commits are.
     fn flush_full_memtables(&self) -> Result<(), Cause> {
-        if self.written_bytes.load(Ordering::Relaxed) < self.memtable_bytes_max / 2 {
+        let written_bytes = self.written_bytes.load(Ordering::Relaxed);
+        let is_full = written_bytes >= self.memtable_bytes_max / 4 * 3;
+        // Of a flush that has ended, too, until somebody has looked.
+        let sealed_bytes = self.sealed_bytes.load(Ordering::Relaxed);
+        if !is_full && written_bytes + sealed_bytes < self.memtable_bytes_max {
             return Ok(());
         }
-        if self.is_flushing() && self.bytes_in_memtables() < self.memtable_bytes_max {
-            return Ok(());
+        if self.is_flushing() {
+            if self.bytes_in_memtables() < self.memtable_bytes_max {
+                return Ok(());
+            }
+            self.wait_for_flush()?;
         }
-        self.wait_for_flush()?;
-        self.seal_memtables()
+        self.sealed_bytes.store(0, Ordering::Relaxed);
+        if is_full { self.seal_memtables() } else { Ok(()) }
     }
 
     fn rotate_memtables(&self) -> Result<(), Cause> {
@@ -399,7 +449,7 @@ impl Engine {
 
     /// Waits until no memtable waits to be flushed.
     fn wait_for_flush(&self) -> Result<(), Cause> {
-        let deadline = Instant::now() + FLUSH_TIMEOUT;
+        let deadline = Instant::now() + self.workers.flush_timeout;
         while self.is_flushing() {
             self.check_workers()?;
             if Instant::now() > deadline {
@@ -418,14 +468,14 @@ impl Engine {
                 || keyspace.l0_table_count() >= FIRST_LEVEL_TABLES_MAX
         };
         let mut seen = None;
-        let mut deadline = Instant::now() + self.workers_timeout;
+        let mut deadline = Instant::now() + self.workers.timeout;
         while self.keyspaces().any(is_behind) {
             self.check_workers()?;
             let now = Instant::now();
             let progress = self.progress();
             if seen != Some(progress) {
                 seen = Some(progress);
-                deadline = now + self.workers_timeout;
+                deadline = now + self.workers.timeout;
             }
             if now > deadline {
                 return Err(Cause::new("the engine's workers did not catch up in time"));
@@ -493,6 +543,10 @@ mod tests {
     const SPACES: [SpaceOptions; 1] = [SpaceOptions { name: "records", compressed: false }];
     const RECORDS: Space = Space(0);
 
+    /// Workers that never come to a flush.
+    const IDLE_WORKERS: Workers =
+        Workers { count: 0, timeout: Duration::from_millis(20), flush_timeout: Duration::from_millis(20) };
+
     fn put(key: &str, length: usize) -> Vec<Vec<Operation>> {
         let (key, value) = (Bytes::copy_from_slice(key.as_bytes()), Bytes::from(vec![b'x'; length]));
         vec![vec![Operation { space: RECORDS, key, value: Some(value) }]]
@@ -508,7 +562,7 @@ mod tests {
     #[test]
     fn commits_fail_when_the_workers_do_nothing_and_reopening_heals() {
         let folder = tempfile::tempdir().unwrap();
-        let engine = open(folder.path(), Workers { count: 0, timeout: Duration::from_millis(20) });
+        let engine = open(folder.path(), IDLE_WORKERS);
         for number in 0..SEALED_MEMTABLES_MAX {
             engine.commit(put(&number.to_string(), 10), Durability::Sync).unwrap();
             engine.rotate_memtables().unwrap();
@@ -516,18 +570,47 @@ mod tests {
         let cause = engine.commit(put("more", 10), Durability::Sync).unwrap_err();
         assert!(cause.to_string().contains("did not catch up"), "{cause}");
         drop(engine);
-        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        let engine = open(folder.path(), Workers::DEFAULT);
         engine.commit(put("more", 10), Durability::Sync).unwrap();
         engine.flush_all().unwrap();
         let keyspace = engine.keyspace(RECORDS).unwrap().unwrap();
         assert_eq!(keyspace.len().unwrap(), SEALED_MEMTABLES_MAX + 1);
     }
 
+    /// Memtables are given to be flushed at three quarters of their memory, and commits go on until the rest is used.
+    #[test]
+    fn memtables_never_take_more_than_their_memory() {
+        const ROW_BYTES: usize = 100_000;
+        let folder = tempfile::tempdir().unwrap();
+        let mut engine = open(folder.path(), IDLE_WORKERS);
+        engine.memtable_bytes_max = 4_000_000;
+        let mut sealed_at = None;
+        let failed_at = (0..100).find(|number| {
+            let failed = engine.commit(put(&number.to_string(), ROW_BYTES), Durability::Sync).is_err();
+            if engine.is_flushing() && sealed_at.is_none() {
+                sealed_at = Some(*number);
+            }
+            failed
+        });
+        // 30 rows are three quarters; the 31st commit seals them, and 10 fit beside them.
+        assert_eq!((sealed_at, failed_at), (Some(30), Some(40)));
+        let bytes = engine.bytes_in_memtables();
+        assert!((4_000_000..4_200_000).contains(&bytes), "{bytes}");
+        // A flush that ends makes room for as much again.
+        drop(engine);
+        let mut engine = open(folder.path(), Workers::DEFAULT);
+        engine.memtable_bytes_max = 4_000_000;
+        for number in 0..100 {
+            engine.commit(put(&number.to_string(), ROW_BYTES), Durability::Sync).unwrap();
+            assert!(engine.bytes_in_memtables() < 4_400_000);
+        }
+    }
+
     #[test]
     fn memtables_and_merges_count_as_bytes_to_write() {
         const BYTES: u64 = 1 << 20;
         let folder = tempfile::tempdir().unwrap();
-        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        let engine = open(folder.path(), Workers::DEFAULT);
         assert_eq!(engine.bytes_to_write(), 0);
         engine.commit(put("a", 1 << 20), Durability::Sync).unwrap();
         // Once into a table, and once more when that table is merged.
@@ -542,7 +625,7 @@ mod tests {
     #[test]
     fn unsynced_bytes_are_those_of_the_journal() {
         let folder = tempfile::tempdir().unwrap();
-        let engine = open(folder.path(), Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT });
+        let engine = open(folder.path(), Workers::DEFAULT);
         let content = || {
             let (_, path) =
                 journal::list_if_exists(&engine.folder.engine()).unwrap().into_iter().max().unwrap();

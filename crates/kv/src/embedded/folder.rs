@@ -1,4 +1,4 @@
-//! The folder of a store: its lock and its format file.
+//! The folder of a store: its lock and its small files.
 //!
 //! Knows nothing of the engine but the name of its folder; what the format file says stands in `format`.
 
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::format::{FORMAT_VERSION, Format, FormatFault, JournalEntry};
+use super::synced::{SYNCED_DRAFT_FILE, SYNCED_FILE, Synced};
 use crate::batch::SpaceOptions;
 use crate::fault::{Cause, OpenFault};
 
@@ -48,8 +49,7 @@ impl Folder {
         }
         let is_extended = format.spaces.len() < spaces.len();
         format.extend(spaces);
-        // A store without an inventory gets one when its engine was opened, not before.
-        if format.has_inventory && (is_extended || !is_store) {
+        if is_extended || !is_store {
             write_format(path, &format).map_err(fault)?;
         }
         Ok(Folder { path: path.to_path_buf(), format: Mutex::new(format), _lock: lock })
@@ -85,6 +85,11 @@ impl Folder {
         self.lock().clone()
     }
 
+    /// How far the journals were synced. A store in which nothing was ever committed need not know.
+    pub(super) fn synced(&self) -> Result<Synced, OpenFault> {
+        if self.lock().has_data() { Synced::read(&self.path) } else { Ok(Synced::default()) }
+    }
+
     /// Changes the format file, durably, if the change makes a difference.
     pub(super) fn record(&self, change: impl FnOnce(&mut Format)) -> io::Result<()> {
         let mut format = self.lock();
@@ -97,13 +102,9 @@ impl Folder {
         Ok(())
     }
 
-    /// Notes which journal is the newest, unless nothing is known of the keyspaces yet.
+    /// Notes which journal is the newest.
     pub(super) fn record_journal(&self, journal: JournalEntry) -> io::Result<()> {
-        self.record(|format| {
-            if format.has_inventory {
-                format.journal = Some(journal);
-            }
-        })
+        self.record(|format| format.journal = Some(journal))
     }
 
     /// Fails if the files of the store were removed from the outside. The engine itself would go on with the files
@@ -111,7 +112,7 @@ impl Folder {
     pub(super) fn check_presence(&self) -> Result<(), Cause> {
         let gone = |path: &Path| path.try_exists().is_ok_and(|exists| !exists);
         let format = self.path.join(FORMAT_FILE);
-        let mut wanted = vec![format, self.engine()];
+        let mut wanted = vec![format, self.path.join(SYNCED_FILE), self.engine()];
         let keyspaces = self.engine().join(super::inspect::KEYSPACES_FOLDER);
         wanted.extend(self.lock().keyspaces().map(|number| keyspaces.join(number.to_string())));
         match wanted.iter().find(|path| gone(path)) {
@@ -137,6 +138,7 @@ fn parse(path: &Path, text: &str) -> Result<Format, OpenFault> {
     Format::parse(text).map_err(|fault| match fault {
         FormatFault::NotAStore => OpenFault::NotAStore { path: path.to_path_buf() },
         FormatFault::Newer { found } => OpenFault::NewerFormat { found, supported: FORMAT_VERSION },
+        FormatFault::Older { found } => OpenFault::OlderFormat { found, supported: FORMAT_VERSION },
         FormatFault::Damaged(cause) => {
             OpenFault::DamagedFile { path: path.join(FORMAT_FILE), cause: Cause::new(cause) }
         }
@@ -158,7 +160,8 @@ fn lock(path: &Path, options: &OpenOptions) -> Result<File, OpenFault> {
 fn holds_other_things(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        let is_ours = [LOCK_FILE, FORMAT_DRAFT_FILE, "lost+found"].iter().any(|ours| name == *ours);
+        let is_ours =
+            [LOCK_FILE, FORMAT_DRAFT_FILE, SYNCED_DRAFT_FILE, "lost+found"].iter().any(|ours| name == *ours);
         if !is_ours {
             return Ok(true);
         }

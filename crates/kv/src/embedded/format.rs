@@ -3,7 +3,7 @@
 //! Pure: reads and writes text, no files.
 //!
 //! ```text
-//! perihelion store 2
+//! perihelion store 3
 //! engine fjall 3
 //! space records compressed 1       number of its keyspace, "-" as long as nothing was written to it
 //! space index plain -
@@ -11,8 +11,6 @@
 //! journal 3 871                    newest journal that is known, and number of its first commit, "-" before it is synced
 //! checksum 8f0d1c2b3a495867        XXH3 of all lines above, in hexadecimal
 //! ```
-//!
-//! Version 1 had only the first line and the lines of the spaces, without the words "space" and the keyspaces.
 
 use std::fmt::Write as _;
 
@@ -20,11 +18,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::batch::SpaceOptions;
 
-/// Newest format this version reads, and the one it writes.
-pub(super) const FORMAT_VERSION: u32 = 2;
-
-/// The last format without a list of keyspaces.
-const FORMAT_VERSION_WITHOUT_INVENTORY: u32 = 1;
+/// The format that this version reads and writes.
+pub(super) const FORMAT_VERSION: u32 = 3;
 
 const HEAD: &str = "perihelion store ";
 const ENGINE_LINE: &str = "engine fjall 3";
@@ -37,8 +32,6 @@ pub(super) struct Format {
     /// Keyspace of the store's own rows, once it exists.
     pub(super) own: Option<u64>,
     pub(super) journal: Option<JournalEntry>,
-    /// Whether keyspaces and journal are known. They are not for a store of format 1.
-    pub(super) has_inventory: bool,
 }
 
 /// One space of the store.
@@ -68,6 +61,11 @@ pub(super) enum FormatFault {
         /// Its format.
         found: u32,
     },
+    /// An earlier version wrote it.
+    Older {
+        /// Its format.
+        found: u32,
+    },
     /// It starts well and makes no sense behind.
     Damaged(&'static str),
 }
@@ -76,7 +74,12 @@ impl Format {
     /// The format of a store without any keyspace.
     pub(super) fn new(spaces: &[SpaceOptions]) -> Format {
         let spaces = spaces.iter().map(SpaceEntry::new).collect();
-        Format { spaces, own: None, journal: None, has_inventory: true }
+        Format { spaces, own: None, journal: None }
+    }
+
+    /// Whether something may have been committed. Before that, an opening may have been interrupted anywhere.
+    pub(super) fn has_data(&self) -> bool {
+        self.keyspaces().next().is_some()
     }
 
     /// Numbers of all keyspaces that are known to exist.
@@ -98,13 +101,13 @@ impl Format {
     }
 
     pub(super) fn parse(text: &str) -> Result<Format, FormatFault> {
-        let mut lines = text.lines();
-        let head = lines.next().and_then(|head| head.strip_prefix(HEAD)).ok_or(FormatFault::NotAStore)?;
+        let head =
+            text.lines().next().and_then(|head| head.strip_prefix(HEAD)).ok_or(FormatFault::NotAStore)?;
         match head.parse().map_err(|_| FormatFault::NotAStore)? {
-            FORMAT_VERSION_WITHOUT_INVENTORY => parse_first_version(lines),
-            FORMAT_VERSION => parse_inventory(text),
+            FORMAT_VERSION => parse_body(text),
+            0 => Err(FormatFault::NotAStore),
             found if found > FORMAT_VERSION => Err(FormatFault::Newer { found }),
-            _ => Err(FormatFault::NotAStore),
+            found => Err(FormatFault::Older { found }),
         }
     }
 
@@ -139,24 +142,14 @@ impl SpaceEntry {
     }
 }
 
-fn parse_first_version<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Format, FormatFault> {
-    let space = |line: &str| {
-        let (name, nature) = line.split_once(' ')?;
-        Some(SpaceEntry { name: name.to_owned(), compressed: parse_nature(nature)?, keyspace: None })
-    };
-    let spaces: Option<Vec<_>> = lines.map(space).collect();
-    let spaces = spaces.ok_or(FormatFault::Damaged("a line is not that of a space"))?;
-    Ok(Format { spaces, own: None, journal: None, has_inventory: false })
-}
-
-fn parse_inventory(text: &str) -> Result<Format, FormatFault> {
+fn parse_body(text: &str) -> Result<Format, FormatFault> {
     let wrong_checksum = || FormatFault::Damaged("its checksum does not match");
     let end = text.rfind("checksum ").ok_or_else(wrong_checksum)?;
     let (body, checksum) = text.split_at(end);
     if checksum != format!("checksum {:016x}\n", xxh3_64(body.as_bytes())) {
         return Err(wrong_checksum());
     }
-    let mut format = Format { spaces: Vec::new(), own: None, journal: None, has_inventory: true };
+    let mut format = Format { spaces: Vec::new(), own: None, journal: None };
     for line in body.lines().skip(1) {
         let words: Vec<&str> = line.split(' ').collect();
         let understood = match words.as_slice() {
@@ -223,10 +216,16 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_format_1_has_no_inventory() {
-        let format = Format::parse("perihelion store 1\nrecords compressed\n").unwrap();
-        assert!(!format.has_inventory && format.fits(&SPACES));
-        assert!(matches!(Format::parse("perihelion store 1\nrecords\n"), Err(FormatFault::Damaged(_))));
+    fn other_formats_are_told_apart() {
+        let text = Format::new(&SPACES).print();
+        let other = |version: &str| Format::parse(&text.replacen("store 3", version, 1));
+        assert_eq!(other("store 4"), Err(FormatFault::Newer { found: 4 }));
+        for found in [1, 2] {
+            assert_eq!(other(&format!("store {found}")), Err(FormatFault::Older { found }));
+        }
+        for nonsense in ["store 0", "store", "shop 3"] {
+            assert_eq!(other(nonsense), Err(FormatFault::NotAStore), "{nonsense}");
+        }
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(super) const UNSYNCED_KEY: &[u8] = b"unsynced";
 
 /// A journal as it was read.
 pub(super) struct Scan {
+    /// Where its last valid batch ends.
+    pub(super) end: usize,
     /// Where the first batch that is not valid starts, if there is anything but zeros from there on.
     pub(super) broken_at: Option<usize>,
     /// Number of the last valid commit before that.
@@ -51,7 +53,11 @@ pub(super) fn scan(journal: &[u8], after: Option<u64>) -> Scan {
         position += frame.length;
         last_commit = Some(frame.commit);
     }
-    Scan { broken_at: (content_length(&journal[position..]) > 0).then_some(position), last_commit }
+    Scan {
+        end: position,
+        broken_at: (content_length(&journal[position..]) > 0).then_some(position),
+        last_commit,
+    }
 }
 
 /// The valid batches behind a broken one.

@@ -29,8 +29,9 @@ use bytes::Buf;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::folder::{ENGINE_FOLDER, Folder};
-use super::format::{Format, JournalEntry};
+use super::format::Format;
 use super::journal;
+use super::synced::Synced;
 use super::table::{self, TRAILER_LENGTH, TableEntry, Trailer};
 use crate::fault::{Cause, OpenFault};
 
@@ -50,16 +51,15 @@ const LIST_KEYSPACE: u64 = 0;
 
 /// Checks that everything is there that the format file and the engine's manifests name, and that it makes sense as
 /// far as that can be told without reading tables. Returns the tables.
-pub(super) fn check(folder: &Folder) -> Result<Vec<TableEntry>, OpenFault> {
+pub(super) fn check(folder: &Folder, synced: &Synced) -> Result<Vec<TableEntry>, OpenFault> {
     let (format, engine) = (folder.format(), folder.engine());
-    let has_data = !format.has_inventory || format.keyspaces().next().is_some();
-    if !has_data {
+    if !format.has_data() {
         // Nothing was ever committed: the first opening may have been interrupted anywhere.
         return Ok(Vec::new());
     }
     let mut missing = Vec::new();
     check_version(&engine, &mut missing)?;
-    check_journals(&engine, &format, &mut missing)?;
+    check_journals(&engine, &format, synced, &mut missing)?;
     let tables = check_keyspaces(&engine, &format, &mut missing)?;
     if missing.is_empty() {
         return Ok(tables);
@@ -84,22 +84,25 @@ fn check_version(engine: &Path, missing: &mut Vec<PathBuf>) -> Result<(), OpenFa
 }
 
 /// Journals are removed in their order, the oldest first, and never the newest.
-fn check_journals(engine: &Path, format: &Format, missing: &mut Vec<PathBuf>) -> Result<(), OpenFault> {
+fn check_journals(
+    engine: &Path,
+    format: &Format,
+    synced: &Synced,
+    missing: &mut Vec<PathBuf>,
+) -> Result<(), OpenFault> {
     let path_of = |number: u64| engine.join(format!("{number}.jnl"));
     let mut journals = journal::list_if_exists(engine)
         .map_err(|source| OpenFault::Io { path: engine.to_path_buf(), source })?;
     journals.sort();
+    let newest_known = format.journal.map(|journal| journal.number).max(synced.newest());
     let Some((newest, _)) = journals.last() else {
-        missing.push(path_of(format.journal.map_or(0, |journal| journal.number)));
+        missing.push(path_of(newest_known.unwrap_or(0)));
         return Ok(());
     };
     for (pair, next) in journals.iter().zip(journals.iter().skip(1)) {
         missing.extend((pair.0 + 1..next.0).map(path_of));
     }
-    match format.journal {
-        Some(JournalEntry { number, .. }) if number > *newest => missing.push(path_of(number)),
-        Some(_) | None => {}
-    }
+    missing.extend(newest_known.filter(|number| number > newest).map(path_of));
     Ok(())
 }
 
@@ -111,9 +114,6 @@ fn check_keyspaces(
     let folder = engine.join(KEYSPACES_FOLDER);
     let mut known: Vec<u64> = format.keyspaces().chain([LIST_KEYSPACE]).collect();
     let found = numbered_folders(&folder)?;
-    if !format.has_inventory {
-        known.extend(&found);
-    }
     // What is there and not known was being made when the process ended. Without its `current` it is no keyspace yet.
     let is_complete = |number: &&u64| folder.join(number.to_string()).join(CURRENT_FILE).exists();
     known.extend(found.iter().filter(is_complete));

@@ -35,7 +35,6 @@ impl Engine {
         let newest = journal::newest(&self.folder.engine())?;
         let numbers: Vec<_> = self.all_spaces().map(|space| space.keyspace.get().map(Keyspace::id)).collect();
         self.folder.record(|format| {
-            format.has_inventory = true;
             format.own = numbers.last().copied().flatten();
             for (space, number) in format.spaces.iter_mut().zip(&numbers) {
                 space.keyspace = *number;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::format::{Format, JournalEntry};
 use super::frames::{self, Scan};
 use super::inspect::{KEYSPACES_FOLDER, VERSION_FILE};
+use super::synced::Synced;
 use crate::fault::OpenFault;
 
 /// Length of a journal that the engine has just made: it is sized ahead, without taking room on the disk.
@@ -78,8 +79,36 @@ pub(super) struct Breakage {
     pub(super) batches_behind: usize,
     /// Whether no commit was lost that was ever synced: a loss of power tore what was being written.
     pub(super) is_torn: bool,
+    /// Bytes of the journal that are known to have been synced.
+    synced_bytes: u64,
+    /// Whether nothing readable follows in this journal.
+    is_at_end: bool,
     /// Journals after it, in their order.
     pub(super) later: Vec<PathBuf>,
+}
+
+impl Breakage {
+    /// Why the store is not opened.
+    pub(super) fn fault(self) -> OpenFault {
+        let (shortened_from, Breakage { path, position, .. }) = (self.shortened_from(), self);
+        match shortened_from {
+            Some(synced_bytes) => OpenFault::Shortened { path, position, synced_bytes },
+            None => OpenFault::Damaged { path, position },
+        }
+    }
+
+    /// Up to where the journal had been synced, if it ends before that.
+    pub(super) fn shortened_from(&self) -> Option<u64> {
+        let is_short = self.is_at_end && (self.position as u64) < self.synced_bytes;
+        is_short.then_some(self.synced_bytes)
+    }
+}
+
+/// What was found in the journals.
+pub(super) struct Survey {
+    /// Where the last valid batch of each journal ends, up to the broken one.
+    pub(super) ends: Synced,
+    pub(super) breakage: Option<Breakage>,
 }
 
 /// Reads all journals and finds the first broken batch.
@@ -89,22 +118,34 @@ pub(super) struct Breakage {
 /// would drop everything behind, be it the torn end or, after damage in the middle, commits that were acknowledged.
 /// The two are told apart by what comes after: a batch is written when those before it are synced, or says how many
 /// bytes before it are not. So a valid one that found the broken one synced means damage. Older journals are synced
-/// when the engine turns to the next.
-pub(super) fn find_breakage(engine: &Path, format: &Format) -> io::Result<Option<Breakage>> {
+/// when the engine turns to the next. Where nothing comes after, `synced` says what must be there.
+pub(super) fn survey(engine: &Path, format: &Format, synced: &Synced) -> io::Result<Survey> {
     let mut journals = list_if_exists(engine)?;
     journals.sort();
     let mut last_commit = None;
+    let mut ends = Vec::new();
     for (index, (number, path)) in journals.iter().enumerate() {
         let bytes = fs::read(path)?;
-        let Scan { broken_at, last_commit: last } = frames::scan(&bytes, last_commit);
+        let Scan { end, broken_at, last_commit: last } = frames::scan(&bytes, last_commit);
         last_commit = last;
+        let synced_bytes = synced.bytes_of(*number);
+        let is_short = (end as u64) < synced_bytes;
         // A first commit that was synced and is not there, or has another number.
         let has_lost_first = format.journal.is_some_and(|journal| {
             journal.number == *number
                 && journal.first_commit.is_some()
                 && journal.first_commit != frames::first_commit(&bytes)
         });
-        let Some(position) = (if has_lost_first { Some(0) } else { broken_at }) else { continue };
+        let position = match broken_at {
+            _ if has_lost_first => 0,
+            Some(position) => position,
+            None if is_short => end,
+            None => {
+                ends.push((*number, end as u64));
+                continue;
+            }
+        };
+        ends.push((*number, position as u64));
         let behind = frames::behind(&bytes, position, format.own);
         let later: Vec<PathBuf> = journals.iter().skip(index + 1).map(|(_, path)| path.clone()).collect();
         let mut batches_behind = behind.count;
@@ -112,23 +153,27 @@ pub(super) fn find_breakage(engine: &Path, format: &Format) -> io::Result<Option
             let bytes = fs::read(path)?;
             batches_behind += frames::count_valid(&bytes);
         }
-        let is_torn = later.is_empty() && !behind.proves_damage && !has_lost_first;
-        return Ok(Some(Breakage { path: path.clone(), position, batches_behind, is_torn, later }));
+        let is_torn = later.is_empty() && !behind.proves_damage && !has_lost_first && !is_short;
+        let (path, is_at_end) = (path.clone(), behind.count == 0);
+        let breakage = Breakage { path, position, batches_behind, is_torn, synced_bytes, is_at_end, later };
+        return Ok(Survey { ends: Synced::new(ends), breakage: Some(breakage) });
     }
-    Ok(None)
+    Ok(Survey { ends: Synced::new(ends), breakage: None })
 }
 
-/// Checks all journals before the engine reads them, and cuts torn batches off the end of the newest.
-pub(super) fn check_all(engine: &Path, format: &Format) -> Result<(), OpenFault> {
+/// Checks all journals before the engine reads them, and cuts torn batches off the end of the newest. Returns where
+/// each of them ends.
+pub(super) fn check_all(engine: &Path, format: &Format, synced: &Synced) -> Result<Synced, OpenFault> {
     let fault = |source| OpenFault::Io { path: engine.to_path_buf(), source };
-    match find_breakage(engine, format).map_err(fault)? {
-        None => Ok(()),
-        Some(Breakage { path, position, is_torn: false, .. }) => Err(OpenFault::Damaged { path, position }),
+    let Survey { ends, breakage } = survey(engine, format, synced).map_err(fault)?;
+    match breakage {
+        None => Ok(ends),
+        Some(breakage) if !breakage.is_torn => Err(breakage.fault()),
         Some(Breakage { path, position, batches_behind, .. }) => {
             cut_off(&path, position).map_err(fault)?;
             let path = path.display();
             tracing::warn!(%path, position, batches_behind, "cut unfinished commits off the journal");
-            Ok(())
+            Ok(ends)
         }
     }
 }

@@ -5,6 +5,7 @@
 //! ```text
 //! data folder   LOCK     held while a process has the store open
 //!               FORMAT   version, list of spaces, which files must exist (format.rs)
+//!               SYNCED   how far the journals were synced (synced.rs)
 //!               engine/  files of the engine
 //! ```
 
@@ -18,6 +19,7 @@ mod inventory;
 mod journal;
 mod quiet;
 mod repair;
+mod synced;
 mod table;
 
 use std::path::PathBuf;
@@ -42,6 +44,7 @@ pub use repair::{JournalCut, Repair, repair};
 use engine::Engine;
 use folder::Folder;
 use format::JournalEntry;
+use synced::Synced;
 
 /// Bytes for cached blocks, if not set otherwise.
 pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
@@ -55,6 +58,9 @@ pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX;
 
 /// Tables whose files are kept open, if not set otherwise: fits the limit of open files that most systems start with.
 pub const OPEN_TABLES_DEFAULT: usize = 900;
+
+/// How long after a sync it is recorded how far the journal reaches, if not set otherwise.
+pub const SYNC_RECORD_INTERVAL_DEFAULT: Duration = Duration::from_millis(100);
 
 /// Fewest tables whose files the engine keeps open.
 const OPEN_TABLES_MIN: usize = 10;
@@ -81,13 +87,16 @@ pub struct EmbeddedOptions {
     pub spaces: Vec<SpaceOptions>,
     /// Bytes for cached blocks.
     pub cache_bytes: u64,
-    /// Bytes of rows that are in memory only. When half of them are used, they are flushed into tables; commits wait
+    /// Bytes of rows that are in memory only. When three quarters of them are used, they are flushed into tables; commits wait
     /// for that when all are used.
     pub memtable_bytes: u64,
     /// Bytes of the disk that growing commits must leave free.
     pub free_space_reserve_bytes: u64,
     /// Tables whose files are kept open; others are opened for each read.
     pub open_tables_max: usize,
+    /// How long after a sync it is recorded in a file of its own how far the journal reaches. A journal that is
+    /// shortened after that is not taken for one whose last write was torn.
+    pub sync_record_interval: Duration,
 }
 
 impl EmbeddedOptions {
@@ -100,6 +109,7 @@ impl EmbeddedOptions {
             memtable_bytes: MEMTABLE_BYTES_DEFAULT,
             free_space_reserve_bytes: FREE_SPACE_RESERVE_BYTES_DEFAULT,
             open_tables_max: OPEN_TABLES_DEFAULT,
+            sync_record_interval: SYNC_RECORD_INTERVAL_DEFAULT,
         }
     }
 }
@@ -390,6 +400,17 @@ impl Backend for Embedded {
         self.engine()?.sync()
     }
 
+    fn tend_at(&self) -> Option<Instant> {
+        self.engine().ok().and_then(|engine| engine.tend_at())
+    }
+
+    fn tend(&self) {
+        let _writing = self.write();
+        if let Ok(engine) = self.engine() {
+            engine.tend();
+        }
+    }
+
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
         let (engine, writing) = (self.engine()?, Arc::clone(&self.writing));
         let ingest = tokio::task::spawn_blocking(move || ingest_now(&engine, &writing, space, rows));
@@ -422,6 +443,7 @@ impl Backend for Embedded {
         flushed?;
         // Everything is in tables, so the next start need not read the journals.
         let number = journal::replace_all(&self.folder.engine()).map_err(Cause::new)?;
+        Synced::new([(number, 0)]).replace(self.folder.path()).map_err(Cause::new)?;
         self.folder.record_journal(JournalEntry { number, first_commit: None }).map_err(Cause::new)
     }
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::folder::{Folder, make_private};
 use super::format::JournalEntry;
-use super::journal::{self, Breakage};
+use super::journal::{self, Breakage, Survey};
+use super::synced::Synced;
 use super::{frames, inspect};
 use crate::fault::OpenFault;
 
@@ -17,7 +18,7 @@ use crate::fault::OpenFault;
 const CUT_SUFFIX: &str = ".cut-";
 
 /// What a repair has done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Repair {
     /// The journals that were cut; none if the store was sound.
     pub cuts: Vec<JournalCut>,
@@ -25,6 +26,10 @@ pub struct Repair {
     pub readable_commits: usize,
     /// Whether only commits were cut that were never synced, as after a loss of power.
     pub is_torn: bool,
+    /// Up to where a journal that was shortened had been synced, if it was.
+    pub shortened_from: Option<u64>,
+    /// Whether the file was missing or damaged that says how far the journals were synced. It was made anew.
+    pub is_synced_lost: bool,
 }
 
 /// What was cut off one journal.
@@ -43,13 +48,24 @@ pub struct JournalCut {
 /// Repairs the journals of a store that nobody has open. A sound store is left as it is.
 pub fn repair(path: &Path) -> Result<Repair, OpenFault> {
     let folder = Folder::open_existing(path)?;
-    inspect::check(&folder)?;
+    let (synced, is_synced_lost) = match folder.synced() {
+        Ok(synced) => (synced, false),
+        Err(OpenFault::Missing { .. } | OpenFault::DamagedFile { .. }) => (Synced::default(), true),
+        Err(fault) => return Err(fault),
+    };
+    inspect::check(&folder, &synced)?;
     let engine = folder.engine();
     let fault = |source| OpenFault::Io { path: engine.clone(), source };
-    match journal::find_breakage(&engine, &folder.format()).map_err(fault)? {
-        None => Ok(Repair { cuts: Vec::new(), readable_commits: 0, is_torn: false }),
-        Some(breakage) => cut(&folder, &breakage).map_err(fault),
+    let Survey { ends, breakage } = journal::survey(&engine, &folder.format(), &synced).map_err(fault)?;
+    let repair = match &breakage {
+        None => Repair { is_synced_lost, ..Repair::default() },
+        Some(breakage) => Repair { is_synced_lost, ..cut(&folder, breakage).map_err(fault)? },
+    };
+    // Last: an interrupted repair is begun anew.
+    if breakage.is_some() || is_synced_lost {
+        ends.replace(folder.path()).map_err(fault)?;
     }
+    Ok(repair)
 }
 
 /// Cuts the broken journal at its first broken commit, and all later journals as a whole: what they hold rests on
@@ -81,7 +97,13 @@ fn cut(folder: &Folder, breakage: &Breakage) -> io::Result<Repair> {
         journal::cut_off(path, 0)?;
     }
     journal::cut_off(&breakage.path, breakage.position)?;
-    Ok(Repair { cuts, readable_commits: breakage.batches_behind, is_torn: breakage.is_torn })
+    Ok(Repair {
+        cuts,
+        readable_commits: breakage.batches_behind,
+        is_torn: breakage.is_torn,
+        shortened_from: breakage.shortened_from(),
+        is_synced_lost: false,
+    })
 }
 
 /// Makes a folder with a name that is not taken, beside the store.

@@ -269,30 +269,6 @@ fn a_folder_in_the_wrong_place_is_named() {
     }
 }
 
-/// A store of the first format: its keyspaces are noted at its first opening, and missed at the next.
-#[test]
-fn a_store_of_the_first_format_gets_an_inventory() {
-    let Specimen { mut files, rows } = specimen(true);
-    let text = "perihelion store 1\nrecords compressed\nindex plain\nmeta compressed\n";
-    files.insert("FORMAT".into(), text.into());
-    for name in ["engine/version", "engine/keyspaces/0/current", "engine/keyspaces/2/current"] {
-        let mut damaged = files.clone();
-        damaged.remove(Path::new(name));
-        assert_eq!(check(name, &damaged, &rows), Outcome::Refused, "{name}");
-    }
-    let folder = write_files(&files);
-    run(async {
-        let store = Store::open(options(&folder)).unwrap();
-        assert_eq!(self::rows(&store).await.unwrap(), rows);
-        store.close().await.unwrap();
-    });
-    let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
-    assert!(
-        format.starts_with("perihelion store 2\n") && format.contains("meta compressed 3\nown 4\n"),
-        "{format}"
-    );
-}
-
 /// Files that are removed under a running store: commits are refused, and the next start too.
 #[test]
 fn files_removed_under_a_running_store_are_missed() {

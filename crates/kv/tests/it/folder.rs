@@ -102,16 +102,24 @@ fn a_folder_is_open_once() {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(Store::open(options(&folder)).unwrap());
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
     assert!(
-        format.starts_with("perihelion store 2\nengine fjall 3\nspace records compressed -\n"),
+        format.starts_with("perihelion store 3\nengine fjall 3\nspace records compressed -\n"),
         "{format}"
     );
-    fs::write(folder.path().join("FORMAT"), format.replacen('2', "3", 1)).unwrap();
-    assert!(matches!(refused(&folder), OpenFault::NewerFormat { found: 3, supported: 2 }));
+    fs::write(folder.path().join("FORMAT"), format.replacen('3', "4", 1)).unwrap();
+    assert!(matches!(refused(&folder), OpenFault::NewerFormat { found: 4, supported: 3 }));
+    let second = "perihelion store 2\nengine fjall 3\nspace records compressed 1\nown 2\n";
+    for (text, version) in [("perihelion store 1\nrecords compressed\n", 1), (second, 2)] {
+        fs::write(folder.path().join("FORMAT"), text).unwrap();
+        let fault = refused(&folder);
+        assert!(matches!(fault, OpenFault::OlderFormat { found, supported: 3 } if found == version));
+        assert!(fault.to_string().contains("no upgrade"), "{fault}");
+        assert_eq!(fs::read_to_string(folder.path().join("FORMAT")).unwrap(), text);
+    }
     fs::write(folder.path().join("FORMAT"), "something else").unwrap();
     assert!(matches!(refused(&folder), OpenFault::NotAStore { .. }));
 }

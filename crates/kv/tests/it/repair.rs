@@ -122,6 +122,146 @@ fn a_changed_number_of_the_first_commit_is_damage() {
     }
 }
 
+/// A store with commits in its journal, of which `recorded` says whether their sync was recorded, and its files.
+fn unclosed(folder: &TempDir, recorded: bool) -> Vec<usize> {
+    run(async {
+        let store = Store::open(options(folder)).unwrap();
+        commit(&store, put(RECORDS, "base", "x")).await.unwrap();
+        store.close().await.unwrap();
+        let mut options = options(folder);
+        if recorded {
+            options.sync_record_interval = std::time::Duration::ZERO;
+        }
+        let store = Store::open(options).unwrap();
+        write(&store, folder, &[Sync, Buffered, Sync, Sync]).await
+    })
+}
+
+/// An interrupted copy of the folder: whatever is missing at the end of the journal, it is neither cut nor overlooked.
+#[test]
+fn a_shortened_journal_is_no_torn_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = unclosed(&folder, true);
+    let (path, whole) = content(&folder);
+    let mut lengths = starts.clone();
+    lengths.extend([whole.len() - 1, starts[2] + 1, starts[3] + 60]);
+    for length in lengths {
+        // Short, and short with the zeros that a journal is sized ahead with.
+        for zeros in [0, 5000] {
+            let shortened: Vec<u8> = whole[..length].iter().copied().chain(vec![0; zeros]).collect();
+            fs::write(&path, &shortened).unwrap();
+            let last_start = *starts.iter().filter(|start| **start <= length).max().unwrap();
+            match Store::open(options(&folder)) {
+                Err(OpenFault::Shortened { position, synced_bytes, .. }) => {
+                    assert_eq!((position, synced_bytes), (last_start, whole.len() as u64));
+                }
+                Err(OpenFault::Damaged { position: 0, .. }) if length == 0 => {}
+                other => panic!("{length} bytes: {other:?}"),
+            }
+            assert!(kv::StoreCopy::of(folder.path()).is_err(), "{length} bytes");
+            assert_eq!(fs::read(&path).unwrap(), shortened, "nothing was cut");
+        }
+    }
+    fs::write(&path, &whole[..starts[3] + 60]).unwrap();
+    let repair = repair_of(&folder);
+    assert_eq!((repair.is_torn, repair.shortened_from), (false, Some(whole.len() as u64)));
+    assert_eq!((repair.cuts[0].position, repair.cuts[0].cut_bytes), (starts[3] as u64, 60));
+    assert_eq!(found(&folder), ["0", "1", "2", "base"]);
+    remove_saved(&repair.cuts[0].saved);
+}
+
+/// The end of a commit whose sync was not recorded may be torn, and is cut as ever.
+#[test]
+fn an_end_that_was_not_recorded_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = unclosed(&folder, false);
+    let (path, whole) = content(&folder);
+    fs::write(&path, &whole[..starts[3] + 60]).unwrap();
+    assert_eq!(found(&folder), ["0", "1", "2", "base"]);
+}
+
+/// Opening a store records what it finds there, also where the process before was killed.
+#[test]
+fn what_an_opening_has_found_is_missed_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = unclosed(&folder, false);
+    assert_eq!(found(&folder), ["0", "1", "2", "3", "base"]);
+    let (path, whole) = content(&folder);
+    fs::write(&path, &whole[..starts[3]]).unwrap();
+    assert!(matches!(Store::open(options(&folder)), Err(OpenFault::Shortened { .. })));
+}
+
+/// Journals of 65 MB each: the engine turns to the next by itself, and the one before is not flushed at once.
+#[test]
+fn a_shortened_journal_before_the_newest_is_missed_too() {
+    let folder = tempfile::tempdir().unwrap();
+    run(async {
+        let mut options = options(&folder);
+        options.sync_record_interval = std::time::Duration::ZERO;
+        let store = Store::open(options).unwrap();
+        let mut number = 0;
+        while journals(&folder).len() < 2 && number < 200 {
+            commit(&store, put(RECORDS, &format!("{number:04}"), &"x".repeat(1_000_000))).await.unwrap();
+            number += 1;
+        }
+        commit(&store, put(RECORDS, "newest", "x")).await.unwrap();
+    });
+    let synced = fs::read(folder.path().join("SYNCED")).unwrap();
+    let entries: Vec<(u64, u64)> = synced[8..136]
+        .chunks(16)
+        .map(|entry| {
+            let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+            (number(&entry[..8]), number(&entry[8..]))
+        })
+        .filter(|(number, _)| *number != u64::MAX)
+        .collect();
+    // What is recorded is exact, for every journal that is still there.
+    for (number, path) in journals(&folder) {
+        let bytes = fs::read(&path).unwrap();
+        let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+        assert!(entries.contains(&(number, length)), "journal {number} of {length} bytes, {entries:?}");
+    }
+    let (oldest, path) = journals(&folder).into_iter().next().unwrap();
+    let (_, length) = entries.iter().find(|(number, _)| *number == oldest).copied().unwrap();
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.set_len(length - 1).unwrap();
+    assert!(matches!(
+        Store::open(options(&folder)),
+        Err(OpenFault::Shortened { .. } | OpenFault::Damaged { .. })
+    ));
+}
+
+/// Journals with their numbers, the oldest first.
+fn journals(folder: &TempDir) -> Vec<(u64, PathBuf)> {
+    let entries = fs::read_dir(folder.path().join("engine")).unwrap().map(|entry| entry.unwrap().path());
+    let is_journal = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jnl");
+    let number = |path: &PathBuf| path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    let mut found: Vec<(u64, PathBuf)> =
+        entries.filter(is_journal).map(|path| (number(&path), path)).collect();
+    found.sort();
+    found
+}
+
+/// Without its word on the journals a store is not opened; whether it is complete only a person can say.
+#[test]
+fn a_lost_record_of_syncs_is_made_anew_by_a_repair() {
+    for is_removed in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        unclosed(&folder, true);
+        let path = folder.path().join("SYNCED");
+        if is_removed {
+            fs::remove_file(&path).unwrap();
+            assert!(matches!(Store::open(options(&folder)), Err(OpenFault::Missing { .. })));
+        } else {
+            fs::write(&path, "other").unwrap();
+            assert!(matches!(Store::open(options(&folder)), Err(OpenFault::DamagedFile { .. })));
+        }
+        let repair = repair_of(&folder);
+        assert!(repair.is_synced_lost && repair.cuts.is_empty());
+        assert_eq!(found(&folder), ["0", "1", "2", "3", "base"]);
+    }
+}
+
 #[test]
 fn a_sound_store_is_not_repaired_and_an_open_one_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! The stores under test: the same suite runs on each kind.
 
 use std::future::Future;
+use std::time::Duration;
 
 use kv::{
     Batch, CommitFault, CommitMode, Direction, Durability, EmbeddedOptions, FaultScript, KeyRange, ScanLimit,
@@ -44,6 +45,8 @@ pub(crate) fn options(folder: &TempDir) -> EmbeddedOptions {
     let mut options = EmbeddedOptions::new(folder.path(), &SPACES);
     options.cache_bytes = 8 << 20;
     options.free_space_reserve_bytes = 0;
+    // Never in the life of a test: what is broken on purpose shall look as after a loss of power.
+    options.sync_record_interval = Duration::from_secs(3600);
     options
 }
 

@@ -9,7 +9,7 @@ use crate::index::manifest::{Manifest, load_piece, stored_runs};
 use crate::index::rules::Rules;
 use crate::index::terms::Version;
 use crate::keyspace::{self, LOG, NUMBERS, PartitionId, RECORDS};
-use crate::log::LogEntry;
+use crate::log::{LogEntry, LogPosition};
 use crate::record::Record;
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
@@ -112,14 +112,17 @@ pub(crate) async fn catch_up(
     partition: PartitionId,
 ) -> Result<usize, Fault> {
     let mut taken = 0;
+    let first = LogPosition::start_of(keeper.lsn.next());
+    let mut range = keyspace::log_range(partition, first, Lsn(u64::MAX));
     loop {
-        let range = keyspace::log_range(partition, keeper.lsn.next(), Lsn(u64::MAX));
-        let chunk = view.scan(LOG, range, Direction::Forward, STEP).await.map_err(read_fault)?;
+        let chunk = view.scan(LOG, range.clone(), Direction::Forward, STEP).await.map_err(read_fault)?;
         let Some((last, _)) = chunk.rows.last() else {
             return Ok(taken);
         };
         taken += chunk.rows.len();
-        let lsn = keyspace::parse_log_key(last).ok_or_else(|| damaged("log key"))?;
+        let lsn = keyspace::parse_log_key(last).ok_or_else(|| damaged("log key"))?.lsn;
+        // The rest of the last transaction may be still to come.
+        let lsn = if chunk.more { keeper.lsn.max(Lsn(lsn.0.saturating_sub(1))) } else { lsn };
         let mut numbers = Vec::with_capacity(chunk.rows.len());
         for (_, row) in &chunk.rows {
             numbers.push(LogEntry::decode(row)?.number);
@@ -130,6 +133,7 @@ pub(crate) async fn catch_up(
         if !chunk.more {
             return Ok(taken);
         }
+        range = keyspace::after(&range, last);
     }
 }
 
@@ -190,5 +194,5 @@ fn version(key: &Bytes, row: &Bytes) -> Result<Version, Fault> {
     let record = Record::decode(row)?;
     let id = record.id().ok_or_else(|| damaged("record without an id"))?;
     let logical = keyspace::logical_of_record(key, id).ok_or_else(|| damaged("key of a record"))?;
-    Ok(Version { number: record.number, logical, ts: record.ts, document: record.document })
+    Ok(Version { number: record.number, logical, ts: record.ts(), document: record.document })
 }

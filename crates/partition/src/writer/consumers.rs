@@ -2,7 +2,7 @@
 
 use super::{BATCH_BYTES_MAX, Writer};
 use crate::keyspace::{self, LOG, META, NUMBERS, PartitionId, RECORDS};
-use crate::log::LogEntry;
+use crate::log::{LogEntry, LogPosition};
 use crate::record::Record;
 use crate::storage::{commit_fault, damaged, read_fault};
 use bytes::Bytes;
@@ -18,8 +18,9 @@ impl Writer {
         self.wake().await?;
         let mut batch = Batch::default();
         // From here on replaced versions keep their entries for this consumer: trimming has to come by again.
-        if lsn.next() < self.state.head.trimmed {
-            self.state.head.trimmed = lsn.next();
+        let first = LogPosition::start_of(lsn.next());
+        if first < self.state.head.trimmed {
+            self.state.head.trimmed = first;
             batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
         }
         batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
@@ -49,6 +50,7 @@ impl Writer {
             batch.delete(LOG, key);
         }
         let last = chunk.rows.last().and_then(|(key, _)| keyspace::parse_log_key(key));
+        let end = LogPosition::start_of(end);
         self.state.head.trimmed = if chunk.more { last.unwrap_or(end) } else { end };
         if !batch.is_empty() {
             batch.mark_shrinking();
@@ -78,8 +80,8 @@ async fn unneeded(
         if entry.is_removal() {
             unneeded.push(key.clone());
         } else {
-            let lsn = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
-            versions.push((key, entry.number, lsn));
+            let at = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
+            versions.push((key, entry.number, at));
         }
     }
     // Without consumers the entry of a replaced version goes with the version, and none is ever left.
@@ -93,13 +95,14 @@ async fn unneeded(
     let numbers: Vec<_> =
         versions.iter().map(|(_, number, _)| keyspace::number_key(id.container, *number)).collect();
     let records = view.get_many(NUMBERS, &numbers).await.map_err(read_fault)?;
-    for ((key, _, lsn), record_key) in versions.into_iter().zip(records) {
+    for ((key, _, at), record_key) in versions.into_iter().zip(records) {
         let record = match record_key {
             Some(record_key) => view.get(RECORDS, &record_key).await.map_err(read_fault)?,
             None => None,
         };
         let written = record.map(|row| Record::decode(&row)).transpose()?;
-        let is_current = written.is_some_and(|record| record.lsn == lsn && record.ordinal == id.ordinal);
+        let is_current =
+            written.is_some_and(|record| record.log_position() == at && record.ordinal == id.ordinal);
         if !is_current {
             unneeded.push(key.clone());
         }

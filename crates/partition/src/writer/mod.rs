@@ -32,7 +32,7 @@ use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
-use model::{Ambient, Charge, Fault, Lsn};
+use model::{Ambient, Charge, Fault, Lsn, Ticks};
 use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -160,7 +160,7 @@ impl Writer {
         let id = spec.id;
         let head = Head::load(&view, id).await?;
         let clock = Arc::clone(&carryover.clock);
-        clock.begin_at(head.ts);
+        clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
         let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
         let index_home = Home { store: store.clone(), partition: id, memory };
@@ -317,7 +317,11 @@ impl Writer {
         }
         self.check_policy();
         let number = self.batch_last + 1;
-        let now = self.clock.now();
+        let now = self.clock.now_ticks();
+        if self.state.head.time.seconds() > now.seconds() {
+            // The partition was written under a wrong clock and has returned to the right one.
+            self.state.head.time = Ticks(now.0.saturating_sub(1));
+        }
         let full = full_fault(&self.store);
         let mut batch_rows = Rows::new();
         let mut batch_bytes = 0;
@@ -355,6 +359,7 @@ impl Writer {
             let room = decided.len() < transactions_max && batch_bytes < BATCH_BYTES_MAX;
             next = if room { self.next_waiting(queue) } else { None };
         }
+        self.clock.reach(self.state.head.time.seconds());
         self.submit(number, batch_rows, changes, decided);
     }
 

@@ -63,7 +63,7 @@ impl House {
     async fn new(store: Store) -> House {
         let definition = definition(&json!({}));
         let mut batch = Batch::default();
-        new_partition_rows(ID, &mut batch);
+        new_partition_rows(ID, 0, &mut batch);
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let clock = Arc::new(TestClock::default());
@@ -392,4 +392,26 @@ async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows(
 async fn ingests(store: &Store) -> u64 {
     let row = store.view().await.unwrap().get(Space(u8::MAX), b"last").await.unwrap();
     row.map_or(0, |row| u64::from_be_bytes(row.as_ref().try_into().unwrap()))
+}
+
+/// The index follows the log in steps; a transaction may have more entries than one step.
+#[tokio::test]
+async fn a_large_transaction_is_found_again_after_a_restart() {
+    const COUNT: usize = 3_000;
+    let mut house = House::in_memory().await;
+    // A manifest from before the transaction: what is behind it comes from the log.
+    for id in 0..2 * SMALL.flush_documents {
+        house.put(id, 0).await.unwrap();
+    }
+    let upsert = |id: usize| {
+        let text = format!(r#"{{"id":"{id}","pk":"a","v":1}}"#);
+        let item = Item::new(Document::from_json(text.as_bytes()).unwrap()).unwrap();
+        Operation::Write(Mutation::Upsert { item, condition: Condition::None })
+    };
+    let operations = (0..COUNT).map(upsert).collect();
+    let transaction = Transaction { key: house.key.clone(), operations, returned: Returned::Reads };
+    house.partition.execute(transaction).await.unwrap();
+    house.restart().await;
+    assert_eq!(house.partition.counts().documents, COUNT as u64);
+    assert_eq!(house.partition.audit_index().await.unwrap(), []);
 }

@@ -5,15 +5,18 @@
 mod bounds;
 mod index;
 
+use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};
 use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Lsn, PartitionOrdinal};
 use partition::index::{IndexMemory, IndexOptions};
-use partition::keyspace::{PartitionId, SPACES};
+use partition::keyspace::{PartitionId, SPACES, document_key};
 use partition::{
-    ContainerShape, CurrentShape, LogKind, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
-    new_partition_rows,
+    ContainerShape, CurrentShape, LogKind, LogPosition, PartitionSpec, PhysicalPartition, RecordCache,
+    Surroundings, new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
+use plan::{
+    Condition, Item, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target, Transaction,
+};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +61,7 @@ impl Fixture {
         let id = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let mut batch = Batch::default();
-        new_partition_rows(id, &mut batch);
+        new_partition_rows(id, 0, &mut batch);
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let spec = PartitionSpec { id, range: EffectiveRange::full() };
@@ -85,10 +88,18 @@ impl Fixture {
         self.partition.execute(transaction).await.map(|executed| executed.lsn)
     }
 
-    async fn log(&self) -> Vec<(Lsn, LogKind, Lsn)> {
-        let entries = self.partition.view().await.unwrap().log(Lsn(0)).await.unwrap();
-        entries.into_iter().map(|(lsn, entry)| (lsn, entry.kind, entry.lsn_last)).collect()
+    async fn log(&self) -> Vec<(LogPosition, LogKind)> {
+        let entries = self.partition.view().await.unwrap().log(LogPosition::default()).await.unwrap();
+        entries.into_iter().map(|(at, entry)| (at, entry.kind)).collect()
     }
+
+    fn record_key(&self, id: &str) -> Bytes {
+        document_key(ContainerNumber(1), &self.key, id).into()
+    }
+}
+
+fn start_of(lsn: Lsn) -> LogPosition {
+    LogPosition::start_of(lsn)
 }
 
 fn upsert(id: &str) -> Mutation {
@@ -111,9 +122,10 @@ async fn without_consumers_the_log_holds_live_versions_and_untrimmed_deletions()
     let fixture = Fixture::new().await;
     fixture.run(vec![upsert("1")]).await;
     let second = fixture.run(vec![upsert("1")]).await;
-    assert_eq!(fixture.log().await, [(second, LogKind::Replace, second)]);
+    assert_eq!(fixture.log().await, [(start_of(second), LogKind::Replace)]);
     let third = fixture.run(vec![delete("1")]).await;
-    assert_eq!(fixture.log().await, [(third, LogKind::Delete, third)]);
+    let key = fixture.record_key("1");
+    assert_eq!(fixture.log().await, [(start_of(third), LogKind::Delete { key })]);
     assert!(!fixture.partition.trim_log().await.unwrap());
     assert_eq!(fixture.log().await, []);
 }
@@ -127,21 +139,53 @@ async fn what_a_consumer_has_not_read_stays() {
     let third = fixture.run(vec![delete("1")]).await;
     fixture.partition.trim_log().await.unwrap();
     let all = [
-        (first, LogKind::Create, first),
-        (second, LogKind::Replace, second),
-        (third, LogKind::Delete, third),
+        (start_of(first), LogKind::Create),
+        (start_of(second), LogKind::Replace),
+        (start_of(third), LogKind::Delete { key: fixture.record_key("1") }),
     ];
     assert_eq!(fixture.log().await, all);
 }
 
 #[tokio::test]
-async fn the_entries_of_a_transaction_know_its_end() {
+async fn a_transaction_has_one_lsn_and_its_changes_have_positions() {
     let fixture = Fixture::new().await;
-    let last = fixture.run(vec![upsert("1"), upsert("2"), upsert("3")]).await;
-    let log = fixture.log().await;
-    assert_eq!(log.len(), 3);
-    assert!(log.iter().all(|(_, _, end)| *end == last));
-    assert_eq!(log.iter().map(|(lsn, ..)| last.0 - lsn.0).collect::<Vec<_>>(), [2, 1, 0]);
+    let before = fixture.partition.lsn();
+    let lsn = fixture.run(vec![upsert("1"), upsert("2"), upsert("3")]).await;
+    assert_eq!(lsn, before.next());
+    let at = |position| LogPosition { lsn, position };
+    let created = |position| (at(position), LogKind::Create);
+    assert_eq!(fixture.log().await, [created(0), created(1), created(2)]);
+    // What a transaction writes twice is in the log once.
+    let lsn = fixture.run(vec![upsert("1"), upsert("2"), upsert("1"), delete("2"), upsert("3")]).await;
+    assert_eq!(lsn, before.next().next());
+    let at = |position| LogPosition { lsn, position };
+    let key = fixture.record_key("2");
+    let expected = [(at(2), LogKind::Replace), (at(3), LogKind::Delete { key }), (at(4), LogKind::Replace)];
+    assert_eq!(fixture.log().await, expected);
+    // Who changes nothing takes no LSN.
+    assert_eq!(fixture.run(vec![]).await, lsn);
+}
+
+#[tokio::test]
+async fn versions_of_a_transaction_have_stamps_and_times_of_their_own() {
+    let fixture = Fixture::new().await;
+    let operations = ["1", "2", "1"].map(upsert).map(Operation::Write).into();
+    let transaction = Transaction { key: fixture.key.clone(), operations, returned: Returned::All };
+    let executed = fixture.partition.execute(transaction).await.unwrap();
+    let stored: Vec<_> = executed
+        .outcomes
+        .into_iter()
+        .filter_map(|(outcome, _)| match outcome {
+            Outcome::Created(stored) | Outcome::Replaced(stored) => Some(stored),
+            Outcome::Deleted | Outcome::Read(_) | Outcome::NotModified(_) | Outcome::Nothing => None,
+        })
+        .collect();
+    assert_eq!(stored.len(), 3);
+    assert!(stored.iter().all(|version| version.lsn == executed.lsn));
+    assert!(stored.windows(2).all(|pair| pair[0].etag.stamp < pair[1].etag.stamp));
+    // The clock stands.
+    assert!(stored.windows(2).all(|pair| pair[0].time < pair[1].time));
+    assert!(stored.iter().all(|version| version.ts() == 1_700_000_000));
 }
 
 /// Trimming dropped the entries of deletions only: what was kept for a slow consumer stayed for ever.
@@ -166,5 +210,23 @@ async fn what_was_kept_for_a_consumer_goes_when_it_was_read() {
     assert_eq!(fixture.log().await.len(), 501);
     fixture.partition.set_consumer("reader", fixture.partition.lsn()).await.unwrap();
     while fixture.partition.trim_log().await.unwrap() {}
-    assert_eq!(fixture.log().await, [(last, LogKind::Replace, last)]);
+    assert_eq!(fixture.log().await, [(start_of(last), LogKind::Replace)]);
+}
+
+/// A transaction with more entries than one step of trimming looks at.
+#[tokio::test]
+async fn the_entries_of_a_large_transaction_are_trimmed_in_steps() {
+    const COUNT: usize = 9_000;
+    let fixture = Fixture::new().await;
+    let ids: Vec<String> = (0..COUNT).map(|id| id.to_string()).collect();
+    fixture.run(ids.iter().map(|id| upsert(id)).collect()).await;
+    fixture.run(ids.iter().map(|id| delete(id)).collect()).await;
+    let kept = fixture.run(vec![upsert("kept")]).await;
+    let mut steps = 1;
+    while fixture.partition.trim_log().await.unwrap() {
+        steps += 1;
+        assert!(steps <= COUNT, "trimming does not end");
+    }
+    assert!(steps > 1, "all in one step");
+    assert_eq!(fixture.log().await, [(start_of(kept), LogKind::Create)]);
 }

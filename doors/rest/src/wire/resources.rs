@@ -55,7 +55,7 @@ pub(crate) fn range(container: &Container, range: &PartitionRange) -> Json {
         "throughputFraction": range.throughput_fraction,
         "status": "online",
         "parents": range.parents.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "_lsn": range.etag.lsn.0,
+        "_lsn": range.etag.stamp,
     })
 }
 
@@ -145,7 +145,7 @@ impl ItemWriter<'_> {
         out.extend_from_slice(b"/\",\"_etag\":");
         push_etag(stored.etag, out);
         out.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");
-        json::push_integer(stored.ts, out);
+        json::push_integer(stored.ts(), out);
         out.push(b'}');
     }
 }
@@ -162,11 +162,11 @@ pub(crate) fn push_etag(etag: Etag, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Lsn, PartitionOrdinal};
+    use model::PartitionOrdinal;
 
     #[test]
     fn an_etag_keeps_its_own_quotes_inside_the_string() {
-        let etag = Etag { ordinal: PartitionOrdinal(2), lsn: Lsn(77) };
+        let etag = Etag { ordinal: PartitionOrdinal(2), stamp: 77 };
         let mut out = Vec::new();
         push_etag(etag, &mut out);
         assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), etag.to_string());
