@@ -13,7 +13,7 @@ use bytes::Bytes;
 use engine::{AccountKey, Action, Container, Engine, EngineOptions, Place, Principal, Reach};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Direction, Durability, FaultScript, Health, ScanLimit, Store, Survivors};
-use model::{Fault, PartitionKey};
+use model::{ContainerDefinition, DecodeFault, Decoder, Fault, PartitionKey};
 use partition::index::IndexOptions;
 use partition::keyspace::{self, CATALOG, PartitionId, RECORDS, SPACES};
 use partition::{AuditReport, AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
@@ -319,10 +319,7 @@ impl World {
             .run(async move { store.view().await?.get(CATALOG, &key).await })?
             .map_err(|fault| fault.to_string())?;
         let row = row.ok_or("the container has no row")?;
-        let row: Json = serde_json::from_slice(&row).map_err(|error| error.to_string())?;
-        row.get("expiry_pending")
-            .and_then(Json::as_bool)
-            .ok_or_else(|| "the container's row has another form".to_owned())
+        pending_of_row(&row).map_err(|fault| fault.to_string())
     }
 
     /// The partition that owns a partition key.
@@ -396,6 +393,17 @@ impl Life {
 
 async fn reopen(store: Store) -> Result<(), kv::CommitFault> {
     store.reopen().await
+}
+
+/// The flag in the row of a container: behind version, database, definition and stamp.
+fn pending_of_row(row: &[u8]) -> Result<bool, DecodeFault> {
+    let mut input = Decoder::new(row);
+    input.byte("version")?;
+    input.number::<u32>("database")?;
+    ContainerDefinition::decode(&mut input)?;
+    input.number::<u64>("change")?;
+    input.number::<u64>("seconds")?;
+    input.flag("whether expiry is pending")
 }
 
 fn open(
