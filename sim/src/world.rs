@@ -13,7 +13,7 @@ use bytes::Bytes;
 use engine::{AccountKey, Action, Container, Engine, EngineOptions, Place, Principal, Reach};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Direction, Durability, FaultScript, Health, ScanLimit, Store, Survivors};
-use model::{ContainerDefinition, DecodeFault, Decoder, Fault, PartitionKey};
+use model::{Fault, PartitionKey};
 use partition::index::IndexOptions;
 use partition::keyspace::{self, CATALOG, PartitionId, RECORDS, SPACES};
 use partition::{AuditReport, AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
@@ -314,12 +314,13 @@ impl World {
     /// Whether the job that writes expiry rows anew has still to run.
     pub fn expiry_is_pending(&self) -> Result<bool, Complaint> {
         let store = self.store.clone();
-        let key = keyspace::container_key(self.container.number());
+        let number = self.container.number();
+        let key = keyspace::container_key(number);
         let row: Option<Bytes> = self
             .run(async move { store.view().await?.get(CATALOG, &key).await })?
             .map_err(|fault| fault.to_string())?;
         let row = row.ok_or("the container has no row")?;
-        pending_of_row(&row).map_err(|fault| fault.to_string())
+        engine::expiry_is_pending(number, &row).map_err(|fault| fault.to_string())
     }
 
     /// The partition that owns a partition key.
@@ -393,17 +394,6 @@ impl Life {
 
 async fn reopen(store: Store) -> Result<(), kv::CommitFault> {
     store.reopen().await
-}
-
-/// The flag in the row of a container: behind version, database, definition and stamp.
-fn pending_of_row(row: &[u8]) -> Result<bool, DecodeFault> {
-    let mut input = Decoder::new(row);
-    input.byte("version")?;
-    input.number::<u32>("database")?;
-    ContainerDefinition::decode(&mut input)?;
-    input.number::<u64>("change")?;
-    input.number::<u64>("seconds")?;
-    input.flag("whether expiry is pending")
 }
 
 fn open(

@@ -28,7 +28,7 @@ pub use access::{
 pub use admission::AdmissionBounds;
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
-    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
+    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written, expiry_is_pending,
 };
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,

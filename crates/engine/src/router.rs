@@ -63,7 +63,7 @@ impl Attempts {
         mut partitions: impl Iterator<Item = &'a Arc<PhysicalPartition>>,
     ) -> bool {
         self.made += 1;
-        self.made < ROUTES_MAX && partitions.any(|partition| partition.is_stopped())
+        self.made < ROUTES_MAX && partitions.any(|partition| partition.has_ended())
     }
 
     fn again_at(&mut self, routed: &Routed) -> bool {

@@ -131,7 +131,7 @@ impl PartitionSlot {
 
     /// The partition if it is open.
     pub(crate) fn current(&self) -> Option<Arc<PhysicalPartition>> {
-        self.open.load_full().filter(|partition| !partition.is_stopped())
+        self.open.load_full().filter(|partition| !partition.has_ended())
     }
 
     /// The partition for a request, if it is open.
@@ -160,7 +160,7 @@ impl PartitionSlot {
             let settled = watched.wait_for(|state| !matches!(state, SlotState::Opening)).await;
             let state = settled.map_err(|_| stopped())?.clone();
             match state {
-                SlotState::Open(partition) if !partition.is_stopped() => return Ok(partition),
+                SlotState::Open(partition) if !partition.has_ended() => return Ok(partition),
                 SlotState::Failed { fault, .. } => return Err(fault),
                 SlotState::Sealed => return Err(MissingFault::Owner.into()),
                 SlotState::Open(_) | SlotState::Closed | SlotState::Opening => {}
@@ -212,7 +212,7 @@ impl PartitionSlot {
         let mut watched = self.state.subscribe();
         let settled = watched.wait_for(|state| !matches!(state, SlotState::Opening)).await;
         let SlotState::Open(partition) = settled.map_err(|_| stopped())?.clone() else { return Ok(()) };
-        let closed = if partition.is_stopped() { Ok(()) } else { partition.close().await };
+        let closed = if partition.has_ended() { Ok(()) } else { partition.close().await };
         let next = match &closed {
             Ok(()) => SlotState::Closed,
             Err(fault) => SlotState::Failed { fault: fault.clone(), stopped: Some(Arc::clone(&partition)) },
@@ -290,7 +290,7 @@ fn is_reopened(partition: &PhysicalPartition) -> bool {
     if partition::planted::is_planted(partition::planted::PlantedFault::PanickedStaysStopped) {
         return false;
     }
-    partition.is_stopped()
+    partition.has_ended()
 }
 
 /// An opening under way. If it panics, the slot has failed.

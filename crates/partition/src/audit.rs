@@ -9,7 +9,7 @@
 //! | numbers, unique | exactly the rows that the records ask for |
 //! | expiry | every row that the records ask for; further ones only as [`ExpiryRule`] allows |
 //! | log | the last version of each record has its entry; other entries are removals of numbers that are gone, with a key of the container, or held back by a consumer; none is ahead of the head |
-//! | meta | one head per partition, whose counts are a recount and whose positions no row exceeds |
+//! | meta | one owner and one head per partition, whose counts are a recount and whose positions no row exceeds |
 //!
 //! The derived rows are held in memory, some hundred bytes a document.
 
@@ -17,6 +17,7 @@ use crate::expiry::expires_at;
 use crate::head::Head;
 use crate::keyspace::{self, EXPIRY, LOG, META, NUMBERS, PartitionId, RECORDS, UNIQUE};
 use crate::log::{LogEntry, LogKind, LogPosition, load_consumers};
+use crate::owner::Owner;
 use crate::partition::{PartitionCounts, PartitionSpec};
 use crate::record::Record;
 use crate::shape::ContainerShape;
@@ -164,6 +165,12 @@ pub enum Finding {
     /// A partition without a head.
     #[error("the partition {id:?} has no head")]
     NoHead {
+        /// The partition.
+        id: PartitionId,
+    },
+    /// A partition that nobody may write.
+    #[error("the partition {id:?} has no owner")]
+    NoOwner {
         /// The partition.
         id: PartitionId,
     },
@@ -325,6 +332,7 @@ async fn heads(
 ) -> Result<BTreeMap<u32, Head>, Fault> {
     let mut heads = BTreeMap::new();
     for spec in scope.partitions {
+        audit_owner(view, spec.id, report).await?;
         let key = keyspace::head_key(spec.id);
         let Some(row) = view.get(META, &key).await.map_err(read_fault)? else {
             report.findings.push(Finding::NoHead { id: spec.id });
@@ -346,6 +354,19 @@ async fn heads(
         }
     }
     Ok(heads)
+}
+
+async fn audit_owner(view: &View, id: PartitionId, report: &mut AuditReport) -> Result<(), Fault> {
+    let key = keyspace::owner_key(id);
+    match view.get(META, &key).await.map_err(read_fault)? {
+        None => report.findings.push(Finding::NoOwner { id }),
+        Some(row) => {
+            if let Err(fault) = Owner::decode(&row) {
+                report.findings.push(Finding::Unreadable { space: META, key, reason: fault.to_string() });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn counts(head: &Head) -> PartitionCounts {

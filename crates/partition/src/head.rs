@@ -113,8 +113,15 @@ impl Head {
 
     /// The head as `view` shows it.
     pub(crate) async fn load(view: &View, id: PartitionId) -> Result<Head, Fault> {
+        Head::load_row(view, id).await.map(|(_, head)| head)
+    }
+
+    /// The same with the row it was read from, in memory of its own.
+    pub(crate) async fn load_row(view: &View, id: PartitionId) -> Result<(Bytes, Head), Fault> {
         let row = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)?;
-        Head::decode(&row.ok_or_else(|| damaged(format!("partition {id:?} has no head")))?)
+        let row = row.ok_or_else(|| damaged(format!("partition {id:?} has no head")))?;
+        let head = Head::decode(&row)?;
+        Ok((Bytes::copy_from_slice(&row), head))
     }
 
     /// The head a writer begins with: behind everything that may have been given.

@@ -11,6 +11,7 @@
 //! log      container:4 · ordinal:4 · lsn:8 · position:4                    log entry
 //! index    container:4 · ordinal:4 · run:8 · row:4                         row of a run of the index
 //! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
+//!          container:4 · ordinal:4 · 'o'                                   owner of the partition
 //!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
 //!          container:4 · ordinal:4 · 'i'                                   manifest of the index
 //!          container:4 · ordinal:4 · 'd' · run:8 · part:4                  dead documents of a run
@@ -195,6 +196,11 @@ pub fn parse_log_key(key: &[u8]) -> Option<LogPosition> {
 /// The head of a partition.
 pub fn head_key(partition: PartitionId) -> Bytes {
     join(&[&partition_prefix(partition), b"h"])
+}
+
+/// Who may write a partition.
+pub fn owner_key(partition: PartitionId) -> Bytes {
+    join(&[&partition_prefix(partition), b"o"])
 }
 
 /// How far a consumer of the log has come.

@@ -14,6 +14,7 @@ pub mod index;
 mod key_cache;
 pub mod keyspace;
 mod log;
+mod owner;
 mod partition;
 #[cfg(feature = "planted-faults")]
 pub mod planted;
@@ -35,7 +36,7 @@ pub use head::highest_given;
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use partition::{
     Executed, IdleClose, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, Unexecuted,
-    new_partition_rows,
+    delete_owner_row, new_partition_rows,
 };
 pub use record::stored_document;
 pub use shape::{ContainerShape, CurrentShape};

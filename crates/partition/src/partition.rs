@@ -9,6 +9,7 @@ use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{IndexFinding, IndexMemory, audit_index};
 use crate::keyspace::{self, META, PartitionId};
+use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
 use crate::storage::{commit_fault, read_fault};
@@ -106,7 +107,14 @@ pub struct PhysicalPartition {
 /// The rows that a new partition consists of; they ride in the catalog's batch that creates it. LSNs and stamps begin
 /// above `floor`.
 pub fn new_partition_rows(id: PartitionId, floor: u64, batch: &mut Batch) {
+    batch.put(META, keyspace::owner_key(id), Owner::first().encode());
     batch.put(META, keyspace::head_key(id), Head::first(floor).encode());
+}
+
+/// Takes a partition from its writer for good: what it has under way is refused once `batch` is committed. Rides in
+/// the catalog's batch that drops the container.
+pub fn delete_owner_row(id: PartitionId, batch: &mut Batch) {
+    batch.delete(META, keyspace::owner_key(id));
 }
 
 impl PhysicalPartition {
@@ -146,11 +154,6 @@ impl PhysicalPartition {
         carryover.set_closed(false);
         tokio::spawn(writer.run(queue));
         Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, carryover, surroundings })
-    }
-
-    /// Whether the writer has ended: it was closed, or it panicked. The partition must be opened again.
-    pub fn is_stopped(&self) -> bool {
-        self.commands.is_closed()
     }
 
     /// Waits until the outcome of every batch of a writer that has ended is known. Before that the partition must
@@ -252,7 +255,7 @@ impl PhysicalPartition {
         let (record, lsn) = match cache.probe(&record_key) {
             Probe::Hit(record) => {
                 let published = self.published.load();
-                if published.lane.is_rewound() {
+                if published.lane.is_rewound() || published.has_ended {
                     // The version may be gone. The writer finds out, and clears the cache.
                     let view = self.view().await?;
                     (view.record(&record_key).await?, view.lsn())
@@ -287,6 +290,12 @@ impl PhysicalPartition {
     /// The partition's position.
     pub fn lsn(&self) -> Lsn {
         self.published.load().lsn
+    }
+
+    /// Whether its writer has ended: it was closed, it panicked, or another one has written the partition. It must be
+    /// opened again.
+    pub fn has_ended(&self) -> bool {
+        self.commands.is_closed()
     }
 
     /// How much it holds.

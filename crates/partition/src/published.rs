@@ -20,6 +20,8 @@ pub(crate) struct Published {
     pub(crate) counts: PartitionCounts,
     /// The lane of the batches that led here: if it is rewound, some of them may be gone.
     pub(crate) lane: Lane,
+    /// Whether the writer has ended because the partition is not its own any more: what is cached may be out of date.
+    pub(crate) has_ended: bool,
 }
 
 impl Published {
@@ -35,6 +37,6 @@ impl Published {
 
     pub(crate) fn resting(head: &Head, lane: Lane) -> Published {
         let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
-        Published { view: None, index: None, policy: None, lsn: head.lsn, counts, lane }
+        Published { view: None, index: None, policy: None, lsn: head.lsn, counts, lane, has_ended: false }
     }
 }

@@ -12,7 +12,7 @@ use model::{
     ScriptKind, Throughput,
 };
 use partition::keyspace::{self, CATALOG, PartitionId};
-use partition::{commit_fault, highest_given, new_partition_rows, read_fault};
+use partition::{commit_fault, delete_owner_row, highest_given, new_partition_rows, read_fault};
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
@@ -128,6 +128,10 @@ impl<'a> Change<'a> {
         let number = container.number();
         self.batch.delete(CATALOG, keyspace::container_key(number));
         self.batch.put(CATALOG, keyspace::dropped_key(number), Bytes::new());
+        // From this batch on nobody writes its partitions, also who has them open or is opening them.
+        for entry in &container.map.entries {
+            delete_owner_row(PartitionId { container: number, ordinal: entry.ordinal }, &mut self.batch);
+        }
         self.drop_offer(&container.rid());
         for kind in ScriptKind::ALL {
             self.drop_entries(script_shelf(kind), container.rid());

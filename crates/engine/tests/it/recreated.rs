@@ -1,12 +1,32 @@
-//! A container that is dropped and created again under its name.
+//! A container that is dropped: while its partition is being opened, and to be created again under its name.
 
 use crate::harness::{Harness, TestAmbient, key};
 use engine::{Container, DocumentAddress, ReadOptions};
 use kv::{Batch, CommitMode, Durability, Store};
-use model::{Fault, MissingFault, PartitionOrdinal, SessionToken};
-use partition::keyspace::{META, PartitionId, SPACES, container_rows, head_key};
+use model::{EffectiveRange, Fault, MissingFault, PartitionOrdinal, SessionToken};
+use partition::index::{IndexMemory, IndexOptions};
+use partition::keyspace::{CATALOG, META, PartitionId, SPACES, container_rows, dropped_key, head_key};
+use partition::{
+    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
+    stray_containers,
+};
 use plan::{Condition, Target};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Rounds of the jobs in which what a test waits for must have happened.
+const ROUNDS_MAX: usize = 1_000;
+/// So that the index of a few documents is made beside the writer.
+const SMALL: IndexOptions = IndexOptions {
+    inline_documents_max: 4,
+    flush_documents: 16,
+    flush_bytes: 1 << 20,
+    run_fan_in: 4,
+    memory_bytes_max: 1 << 20,
+    cache_bytes: 1 << 16,
+};
 
 /// Lets the one partition of a container, which nobody has opened yet, have given so many LSNs.
 async fn age(harness: &Harness, container: &Container, lsn: u64) {
@@ -38,7 +58,7 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
             let range = container_rows(old.number());
             let limit = kv::ScanLimit { rows: 1, bytes: usize::MAX };
             for _ in 0..60 {
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
             }
             let view = harness.store.view().await.unwrap();
             let heads = view.scan(META, range, kv::Direction::Forward, limit).await.unwrap();
@@ -57,4 +77,63 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
         assert!(again.lsn > written.lsn && stamps.insert(again.etag.stamp), "{again:?}");
         harness.engine.delete_container(harness.admin(), &new, &Condition::None).await.unwrap();
     }
+}
+
+/// The job that deletes the rows of a dropped container closed only partitions whose opening had ended. The writer of
+/// one that was being opened saved its index behind the job, and nobody ever looked for those rows again.
+#[tokio::test(start_paused = true)]
+async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_no_row() {
+    let store = Store::memory(&SPACES, CommitMode::Stepped);
+    let (committed, is_held) = (store.clone(), Arc::new(AtomicBool::new(false)));
+    let held = Arc::clone(&is_held);
+    tokio::spawn(async move {
+        loop {
+            committed.step_is_due().await;
+            tokio::task::yield_now().await;
+            if !held.load(Ordering::SeqCst) {
+                committed.step();
+            }
+        }
+    });
+    let harness = Harness::on(store.clone(), TestAmbient::new()).await;
+    let container = harness.container(json!({}), 400).await;
+    for id in 0..40 {
+        harness.create(&container, &format!(r#"{{"id":"{id}","pk":"a"}}"#)).await.unwrap();
+    }
+    is_held.store(true, Ordering::SeqCst);
+    // An opening that the engine does not see, with an index to be made. Its first rows wait for the store.
+    let id = PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) };
+    let surroundings = Surroundings {
+        store: store.clone(),
+        cache: Arc::new(RecordCache::new(1 << 20, 7)),
+        ambient: harness.ambient.clone(),
+        durability: Durability::Sync,
+        index: IndexMemory::new(SMALL),
+    };
+    let shape = Arc::new(CurrentShape::new(ContainerShape::from(container.definition())));
+    let spec = PartitionSpec { id, range: EffectiveRange::full() };
+    let late = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let (engine, pass) = (Arc::clone(&harness.engine), harness.admin());
+    let dropped = Arc::clone(&container);
+    let drop = tokio::spawn(async move { engine.delete_container(pass, &dropped, &Condition::None).await });
+    tokio::task::yield_now().await;
+    is_held.store(false, Ordering::SeqCst);
+    drop.await.unwrap().unwrap();
+    let mut rounds = 0;
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let view = store.view().await.unwrap();
+        if view.get(CATALOG, &dropped_key(container.number())).await.unwrap().is_none() {
+            break;
+        }
+        rounds += 1;
+        assert!(rounds < ROUNDS_MAX, "the rows were not deleted");
+    }
+    late.close().await.unwrap_err();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let view = store.view().await.unwrap();
+    assert_eq!(stray_containers(&view).await.unwrap(), []);
 }

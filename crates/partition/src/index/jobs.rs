@@ -8,8 +8,9 @@ use crate::index::run_merge::merge_runs;
 use crate::index::run_writer::{NewRun, write_segment};
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::keyspace::{self, INDEX, PartitionId};
+use crate::owner::{self, Claim};
 use crate::storage::{commit_fault, read_fault};
-use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Store};
+use kv::{Batch, Direction, Durability, ScanLimit, Store};
 use model::{Fault, Lsn};
 use tokio::task::JoinHandle;
 
@@ -130,21 +131,31 @@ pub(crate) fn run_merge_job(
 
 /// Deletes the rows of a run that no manifest names any more. Readers that still use it see them in their own view.
 /// What a crash leaves of them is deleted when the partition is opened.
-pub(crate) async fn drop_run(store: Store, partition: PartitionId, run: u64) {
-    if let Err(fault) = delete_rows(&store, keyspace::run_range(partition, run)).await {
+pub(crate) async fn drop_run(store: Store, partition: PartitionId, claim: Claim, run: u64) {
+    if let Err(fault) = delete_rows(&store, partition, run, Some(&claim)).await {
         tracing::warn!(?partition, run, cause = %fault, "rows of a replaced run stay until the next start");
     }
 }
 
-/// Deletes all rows of a range, a few at a time.
-pub(crate) async fn delete_rows(store: &Store, range: KeyRange) -> Result<(), Fault> {
+/// Deletes all rows of a run, a few at a time: as long as `claim` holds, or without one whoever owns the partition.
+pub(crate) async fn delete_rows(
+    store: &Store,
+    partition: PartitionId,
+    run: u64,
+    claim: Option<&Claim>,
+) -> Result<(), Fault> {
+    let range = keyspace::run_range(partition, run);
     loop {
         let view = store.view().await.map_err(read_fault)?;
         let chunk = view.scan(INDEX, range.clone(), Direction::Forward, DROPPED_TOGETHER).await;
         let chunk = chunk.map_err(read_fault)?;
-        drop(view);
         let mut batch = Batch::default();
         batch.mark_shrinking();
+        match claim {
+            Some(claim) => claim.require(&mut batch),
+            None => owner::require_unchanged(&view, partition, &mut batch).await?,
+        }
+        drop(view);
         chunk.rows.into_iter().for_each(|(key, _)| batch.delete(INDEX, key));
         if !batch.is_empty() {
             store.submit(&store.lane(), batch, Durability::Buffered).await.map_err(commit_fault)?;

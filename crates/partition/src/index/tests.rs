@@ -3,7 +3,7 @@
 //! The model keeps documents as JSON and answers by looking at all of them, with code of its own for paths and
 //! policies.
 
-use crate::index::jobs::drop_run;
+use crate::index::jobs::delete_rows;
 use crate::index::keeper::{Changes, Event, Home, Keeper, Prepared};
 use crate::index::rules::Rules;
 use crate::index::terms::Version;
@@ -253,7 +253,7 @@ impl Case {
             self.store.submit(&self.store.lane(), batch, Durability::Sync).await.unwrap();
             named.into_iter().for_each(crate::index::UnnamedRun::keep);
             for run in self.keeper.installed(install, installed).await {
-                drop_run(self.store.clone(), self.keeper.partition(), run).await;
+                delete_rows(&self.store, self.keeper.partition(), run, None).await.unwrap();
             }
         }
     }

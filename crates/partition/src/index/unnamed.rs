@@ -4,7 +4,7 @@
 //! next start: an index build that is given up or fails leaves nothing behind, whenever it is stopped.
 
 use crate::index::jobs::delete_rows;
-use crate::keyspace::{self, INDEX, PartitionId};
+use crate::keyspace::{INDEX, PartitionId};
 use crate::storage::commit_fault;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, IngestId, Store};
@@ -92,7 +92,8 @@ async fn discard(
     {
         ingests.push(ingest);
     }
-    delete_rows(store, keyspace::run_range(partition, run)).await?;
+    // Also where the container was dropped meanwhile: nobody else would delete them before the next start.
+    delete_rows(store, partition, run, None).await?;
     for ingest in ingests {
         let mut batch = Batch::default();
         batch.mark_shrinking();

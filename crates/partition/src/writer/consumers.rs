@@ -17,14 +17,15 @@ impl Writer {
     pub(super) async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
         self.wake().await?;
         let mut batch = Batch::default();
+        let mut head = None;
         // From here on replaced versions keep their entries for this consumer: trimming has to come by again.
         let first = LogPosition::start_of(lsn.next());
         if first < self.state.head.trimmed {
             self.state.head.trimmed = first;
-            batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
+            head = Some(self.state.head.clone());
         }
         batch.put(META, keyspace::consumer_key(self.id, &name), Bytes::copy_from_slice(&lsn.0.to_be_bytes()));
-        self.commit_alone(batch).await.map_err(commit_fault)?;
+        self.commit_alone(batch, head).await.map_err(commit_fault)?;
         self.consumers.insert(name, lsn);
         Ok(())
     }
@@ -54,8 +55,8 @@ impl Writer {
         self.state.head.trimmed = if chunk.more { last.unwrap_or(end) } else { end };
         if !batch.is_empty() {
             batch.mark_shrinking();
-            batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
-            self.commit_alone(batch).await.map_err(commit_fault)?;
+            let head = self.state.head.clone();
+            self.commit_alone(batch, Some(head)).await.map_err(commit_fault)?;
         }
         Ok(chunk.more)
     }

@@ -3,7 +3,6 @@
 use super::indexing::RUNS_PER_BUILD;
 use super::{Command, Writer};
 use crate::index::Keeper;
-use crate::keyspace::{self, META};
 use crate::partition::{IdleClose, Unexecuted};
 use crate::storage::commit_fault;
 use kv::Batch;
@@ -21,8 +20,8 @@ impl Writer {
         self.wake().await?;
         let mut batch = Batch::default();
         batch.mark_shrinking();
-        batch.put(META, keyspace::head_key(self.id), self.state.head.clone().closed().encode());
-        self.commit_alone(batch).await.map_err(commit_fault)?;
+        let closed = self.state.head.clone().closed();
+        self.commit_alone(batch, Some(closed)).await.map_err(commit_fault)?;
         self.carryover.set_closed(true);
         Ok(())
     }
@@ -43,7 +42,7 @@ impl Writer {
     }
 
     /// Takes no more commands and gives back those that wait: none of them was begun.
-    pub(super) async fn end(&mut self, queue: &mut mpsc::Receiver<Command>) {
+    pub(super) async fn give_back_rest(&mut self, queue: &mut mpsc::Receiver<Command>) {
         queue.close();
         for command in self.backlog.drain(..) {
             command.give_back();
@@ -99,6 +98,7 @@ impl Drop for Writer {
         let used = self.index.as_ref().map_or(self.run_next, Keeper::run_next).max(self.run_next);
         self.carryover.reserve_runs((used | RUNS_PER_BUILD) + 1);
         // An open view would stop version cleanup of the whole store.
+        self.has_ended = true;
         self.rest_published();
     }
 }

@@ -55,12 +55,13 @@ impl Writer {
         match index::open(home, Arc::clone(&rules), view, head, &self.spec.range, self.run_next).await {
             Ok(mut opened) => {
                 if opened.is_manifest_stale {
-                    let batch = self.manifest_deletion(view).await?;
+                    let mut batch = self.manifest_deletion(view).await?;
+                    self.require_ownership(&mut batch);
                     let deleted = self.store.submit(&self.store.lane(), batch, Durability::Sync).await;
                     deleted.map_err(commit_fault)?;
                 }
                 for run in opened.strays {
-                    tokio::spawn(drop_run(self.store.clone(), self.id, run));
+                    tokio::spawn(drop_run(self.store.clone(), self.id, self.claim.clone(), run));
                 }
                 self.run_next = opened.run_next;
                 self.index_stale = false;
@@ -223,7 +224,7 @@ impl Writer {
         let named = built.save(&mut batch);
         self.installing = None;
         self.index_stale = true;
-        let committed = self.commit_alone(batch).await;
+        let committed = self.commit_alone(batch, None).await;
         keep_named(named, &committed);
         committed.map_err(commit_fault)?;
         self.index_stale = false;
@@ -234,7 +235,7 @@ impl Writer {
         }
         self.republish();
         for run in std::mem::take(&mut self.discarded) {
-            tokio::spawn(drop_run(self.store.clone(), self.id, run));
+            tokio::spawn(drop_run(self.store.clone(), self.id, self.claim.clone(), run));
         }
         Ok(())
     }
@@ -245,7 +246,7 @@ impl Writer {
         let Some(keeper) = &self.index else { return };
         let InstallBatch { batch, named, installed } = keeper.install_batch(&mut install);
         self.index_stale = true;
-        let committed = self.commit_alone(batch).await;
+        let committed = self.commit_alone(batch, None).await;
         keep_named(named, &committed);
         if let Err(fault) = committed {
             tracing::warn!(partition = ?self.id, cause = %fault, "runs of the index were not taken");
@@ -254,7 +255,7 @@ impl Writer {
         self.index_stale = false;
         let Some(keeper) = &mut self.index else { return };
         for run in keeper.installed(install, installed).await {
-            tokio::spawn(drop_run(self.store.clone(), self.id, run));
+            tokio::spawn(drop_run(self.store.clone(), self.id, self.claim.clone(), run));
         }
         self.republish();
     }
@@ -281,6 +282,7 @@ impl Writer {
                 lsn,
                 counts,
                 lane: self.lane.clone(),
+                has_ended: false,
             }));
         } else {
             self.rest_published();
@@ -292,7 +294,9 @@ impl Writer {
         let published = self.published.load_full();
         let (lsn, counts, policy) = (published.lsn, published.counts, self.policy());
         let lane = self.lane.clone();
-        self.published.store(Arc::new(Published { view: None, index: None, policy, lsn, counts, lane }));
+        let has_ended = self.has_ended;
+        let resting = Published { view: None, index: None, policy, lsn, counts, lane, has_ended };
+        self.published.store(Arc::new(resting));
     }
 
     fn policy(&self) -> Option<Fingerprint> {
@@ -312,8 +316,8 @@ impl Writer {
 
 /// The batch that names `runs` was committed or not. If it was refused, they are dropped and delete their rows.
 fn keep_named(runs: Vec<UnnamedRun>, committed: &Result<(), CommitFault>) {
-    let is_refused = committed.as_ref().is_err_and(|fault| Doubt::of(fault) == Doubt::Refused);
-    if !is_refused {
+    let is_unknown = committed.as_ref().is_err_and(|fault| Doubt::of(fault) == Doubt::Unknown);
+    if is_unknown || committed.is_ok() {
         runs.into_iter().for_each(UnnamedRun::keep);
     }
 }

@@ -22,6 +22,7 @@ use crate::head::Head;
 use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
 use crate::keyspace::{self, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
+use crate::owner::Claim;
 use crate::partition::{Executed, IdleClose, PartitionSpec, Surroundings, Unexecuted};
 use crate::published::Published;
 use crate::record::Record;
@@ -114,6 +115,12 @@ pub(crate) struct Writer {
     carryover: Arc<Carryover>,
     published: Arc<ArcSwap<Published>>,
     state: State,
+    /// What shows that the partition is this writer's.
+    claim: Claim,
+    /// The head as the last submitted batch leaves it in the store.
+    head_row: Bytes,
+    /// Whether the partition is not this writer's any more.
+    has_ended: bool,
     /// The head with which this writer began, or began again after an unknown outcome.
     first_head: Head,
     /// At the position of the published view; `None` while there is none.
@@ -158,7 +165,8 @@ impl Writer {
         view: View,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
-        let head = Head::load(&view, id).await?;
+        let claim = Claim::load(&view, id).await?;
+        let (head_row, head) = Head::load_row(&view, id).await?;
         let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
@@ -178,6 +186,9 @@ impl Writer {
             carryover,
             published,
             state: State::new(view.clone(), head.clone().reopened()),
+            claim,
+            head_row,
+            has_ended: false,
             first_head: head.clone().reopened(),
             index: None,
             index_home,
@@ -204,6 +215,9 @@ impl Writer {
     /// Works until it is closed or nobody can ask any more.
     pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
         loop {
+            if self.has_ended {
+                return self.give_back_rest(&mut queue).await;
+            }
             if let Some(command) = self.next_from_backlog() {
                 if self.handle(command, &mut queue).await.is_break() {
                     return;
@@ -292,7 +306,7 @@ impl Writer {
             Command::Reshape => self.check_policy(),
             Command::Close { reply } => {
                 let closed = self.close().await;
-                self.end(queue).await;
+                self.give_back_rest(queue).await;
                 let _ = reply.send(closed);
                 return Break(());
             }
@@ -300,7 +314,7 @@ impl Writer {
                 let closed = self.close_idle().await;
                 let has_ended = closed.as_ref().is_ok_and(|closed| *closed == IdleClose::Closed);
                 if has_ended {
-                    self.end(queue).await;
+                    self.give_back_rest(queue).await;
                 }
                 let _ = reply.send(closed);
                 return if has_ended { Break(()) } else { Continue(()) };
@@ -413,7 +427,7 @@ impl Writer {
         if !grows {
             batch.mark_shrinking();
         }
-        batch.put(META, keyspace::head_key(self.id), self.state.head.encode());
+        self.put_head(self.state.head.encode(), &mut batch);
         let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
         // The disk is busy with the batch meanwhile.
@@ -498,8 +512,25 @@ impl Writer {
         self.rest_published();
     }
 
-    /// Commits rows that stand alone, with nothing in flight.
-    async fn commit_alone(&mut self, batch: Batch) -> Result<(), CommitFault> {
+    /// Makes `batch` apply only if the partition is this writer's and as it left it.
+    fn require_ownership(&self, batch: &mut Batch) {
+        self.claim.require(batch);
+        batch.require(META, keyspace::head_key(self.id), Some(self.head_row.clone()));
+    }
+
+    /// Adds a new head to `batch`, which takes the place of the one that this writer wrote last.
+    fn put_head(&mut self, row: Bytes, batch: &mut Batch) {
+        self.require_ownership(batch);
+        batch.put(META, keyspace::head_key(self.id), row.clone());
+        self.head_row = row;
+    }
+
+    /// Commits rows that stand alone, with nothing in flight, and with a new head if there is one.
+    async fn commit_alone(&mut self, mut batch: Batch, head: Option<Head>) -> Result<(), CommitFault> {
+        match head {
+            Some(head) => self.put_head(head.encode(), &mut batch),
+            None => self.require_ownership(&mut batch),
+        }
         self.batch_last += 1;
         match self.store.submit(&self.lane, batch, Durability::Sync).await {
             Ok(view) => {

@@ -1,8 +1,12 @@
 //! What the writer does when a batch was not committed: who is refused, who runs again, what the state is now.
 //!
-//! A batch that the store has refused left nothing behind, and nobody has seen its LSNs: the writer goes on from the
-//! head that is stored, or from the one it began with. After an unknown outcome it waits until the store was reopened, and goes on behind all LSNs
-//! that may have been given.
+//! A batch that was refused because the head or the owner is not what this writer knows was decided on another state
+//! than the stored one: somebody else writes the partition, or its container was dropped. The writer ends then.
+//! Whoever waits is told to try again, which opens the partition anew.
+//!
+//! Any other batch that the store has refused left nothing behind, and nobody has seen its LSNs: the writer goes on from the
+//! head that is stored, or from the one it began with. After an unknown outcome it waits until the store was reopened,
+//! and goes on behind all LSNs that may have been given.
 
 use super::{InFlight, Writer};
 use crate::head::Head;
@@ -23,13 +27,15 @@ pub(super) enum Doubt {
     Refused,
     /// It may be there, or the store must be reopened, which may take acknowledged batches that were not synced.
     Unknown,
+    /// Nothing of it was applied, and the partition is not this writer's any more.
+    Lost,
 }
 
 impl Doubt {
     pub(super) fn of(fault: &CommitFault) -> Doubt {
         match fault {
-            CommitFault::PreconditionFailed { .. }
-            | CommitFault::ChainBroken
+            CommitFault::PreconditionFailed { .. } => Doubt::Lost,
+            CommitFault::ChainBroken
             | CommitFault::LaneCrowded { .. }
             | CommitFault::Full { .. }
             | CommitFault::TooLarge { .. }
@@ -104,6 +110,9 @@ impl Writer {
 
     /// Reads the state again. Nothing is submitted to the lane until then.
     async fn reload(&mut self) -> Result<(), Fault> {
+        if self.doubt == Some(Doubt::Lost) && !self.lane.is_rewound() {
+            return Err(self.end());
+        }
         let view = self.store.view().await;
         // Behind the view: the store says that it serves after it has rewound the lanes of what may be gone.
         if let Health::Poisoned { cause } = self.store.health() {
@@ -119,12 +128,13 @@ impl Writer {
             self.index_stale = true;
             self.cache.clear();
         }
-        let head = Head::load(&view, self.id).await?;
+        let (head_row, head) = Head::load_row(&view, self.id).await?;
+        self.head_row = head_row;
         self.consumers = load_consumers(&view, self.id).await?;
         self.settle_index(&view, &head).await?;
         let head = match self.doubt {
             Some(Doubt::Refused) => head.after_refusal(&self.first_head),
-            Some(Doubt::Unknown) | None => {
+            Some(Doubt::Lost | Doubt::Unknown) | None => {
                 self.first_head = head.reopened();
                 self.first_head.clone()
             }
@@ -138,6 +148,20 @@ impl Writer {
             self.cache.opened(&key);
         }
         Ok(())
+    }
+
+    /// The partition is not this writer's any more. Nothing of it may be served from here, and what was refused left
+    /// nothing behind.
+    fn end(&mut self) -> Fault {
+        if !self.has_ended {
+            tracing::warn!(partition = ?self.id, "ownership_lost");
+        }
+        self.has_ended = true;
+        self.rest_published();
+        for key in self.unsettled.drain(..) {
+            self.cache.opened(&key);
+        }
+        StorageFault::Unavailable { cause: "the partition has another writer".to_owned() }.into()
     }
 
     /// Makes sure that there is a view to decide on, and tells it.

@@ -4,10 +4,11 @@
 
 mod bounds;
 mod index;
+mod ownership;
 
 use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};
-use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Lsn, PartitionOrdinal};
+use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Fault, Lsn, PartitionOrdinal};
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{PartitionId, SPACES, document_key};
 use partition::{
@@ -48,34 +49,45 @@ impl Ambient for TestClock {
     }
 }
 
+const ID: PartitionId = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
+
 struct Fixture {
     partition: PhysicalPartition,
+    shape: Arc<CurrentShape>,
     key: LogicalKey,
 }
 
 impl Fixture {
     async fn new() -> Fixture {
+        let store = Store::memory(&SPACES, CommitMode::Thread);
+        Fixture::create(&store).await;
+        Fixture::open(&store, &Arc::default(), Durability::Sync).await.unwrap()
+    }
+
+    /// The rows of the partition.
+    async fn create(store: &Store) {
+        let mut batch = Batch::default();
+        new_partition_rows(ID, 0, &mut batch);
+        store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
+    }
+
+    async fn open(store: &Store, clock: &Arc<TestClock>, durability: Durability) -> Result<Fixture, Fault> {
         let definition =
             json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 } });
         let definition = ContainerDefinition::from_json(&definition).unwrap();
-        let id = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
-        let store = Store::memory(&SPACES, CommitMode::Thread);
-        let mut batch = Batch::default();
-        new_partition_rows(id, 0, &mut batch);
-        store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
-        let spec = PartitionSpec { id, range: EffectiveRange::full() };
+        let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
         let surroundings = Surroundings {
-            store,
+            store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
-            ambient: Arc::new(TestClock::default()),
-            durability: Durability::Sync,
+            ambient: Arc::clone(clock) as Arc<_>,
+            durability,
             index: IndexMemory::new(IndexOptions::default()),
         };
-        let partition = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
+        let partition = PhysicalPartition::open(surroundings, spec, Arc::clone(&shape)).await?;
         let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();
         let effective = definition.partition_key.effective_key(&partition_key);
-        Fixture { partition, key: LogicalKey { partition_key, effective } }
+        Ok(Fixture { partition, shape, key: LogicalKey { partition_key, effective } })
     }
 
     async fn run(&self, mutations: Vec<Mutation>) -> Lsn {

@@ -1,0 +1,130 @@
+//! Two writers of one partition, and a writer whose container was dropped: only the owner writes.
+
+use crate::{Fixture, TestClock, delete, upsert};
+use kv::{Batch, CommitMode, Direction, Durability, KeyRange, ScanLimit, Store};
+use model::{Fault, StorageFault};
+use partition::keyspace::{CONTAINER_SPACES, SPACES, container_rows};
+use partition::{AuditScope, ExpiryRule, audit, delete_owner_row};
+use plan::{Condition, StepFault, Target};
+use std::sync::Arc;
+
+/// Writes that each of two writers tries.
+const WRITES: usize = 40;
+
+async fn house(durability: Durability) -> (Store, Arc<TestClock>, Fixture) {
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let clock = Arc::new(TestClock::default());
+    Fixture::create(&store).await;
+    let fixture = Fixture::open(&store, &clock, durability).await.unwrap();
+    (store, clock, fixture)
+}
+
+async fn write(fixture: &Fixture, id: &str) -> Result<(), StepFault> {
+    fixture.try_run(&fixture.key, vec![upsert(id)]).await.map(drop)
+}
+
+async fn is_there(fixture: &Fixture, id: &str) -> Result<bool, Fault> {
+    match fixture.partition.read(&fixture.key, &Target::Id(id.to_owned()), &Condition::None).await {
+        Ok(_) => Ok(true),
+        Err(Fault::Missing(_)) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Whether it may be tried again.
+fn is_retryable(fault: &Fault) -> bool {
+    matches!(fault, Fault::Storage(StorageFault::Unavailable { .. }))
+}
+
+async fn audited(store: &Store, fixture: &Fixture) {
+    let scope = AuditScope {
+        container: fixture.partition.spec().id.container,
+        shape: &fixture.shape.load(),
+        partitions: &[fixture.partition.spec().clone()],
+        expiry: ExpiryRule::Exact,
+    };
+    let view = store.view().await.unwrap();
+    assert_eq!(audit(&view, &scope).await.unwrap().findings, []);
+}
+
+#[tokio::test]
+async fn a_second_writer_is_refused_and_nothing_is_lost() {
+    for durability in [Durability::Sync, Durability::Buffered] {
+        let (store, clock, first) = house(durability).await;
+        write(&first, "1").await.unwrap();
+        let second = Fixture::open(&store, &clock, durability).await.unwrap();
+        write(&second, "2").await.unwrap();
+        let refused = write(&first, "3").await.unwrap_err();
+        assert!(is_retryable(&refused.fault), "{refused:?}");
+        // It serves nothing any more, not even what it has in its cache.
+        assert!(first.partition.has_ended());
+        assert!(is_retryable(&is_there(&first, "1").await.unwrap_err()));
+        assert!(is_retryable(&write(&first, "4").await.unwrap_err().fault));
+        write(&second, "5").await.unwrap();
+        for (id, expected) in [("1", true), ("2", true), ("3", false), ("4", false), ("5", true)] {
+            assert_eq!(is_there(&second, id).await.unwrap(), expected, "{id}");
+        }
+        audited(&store, &second).await;
+        assert_eq!(second.partition.audit_index().await.unwrap(), []);
+        // Work beside the documents is refused, too.
+        let third = Fixture::open(&store, &clock, durability).await.unwrap();
+        write(&third, "6").await.unwrap();
+        assert!(is_retryable(
+            &second.partition.set_consumer("reader", third.partition.lsn()).await.unwrap_err()
+        ));
+        assert!(is_retryable(&second.partition.trim_log().await.unwrap_err()));
+        third.partition.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn of_two_writers_at_once_each_acknowledged_write_stays() {
+    let (store, clock, first) = house(Durability::Sync).await;
+    let second = Fixture::open(&store, &clock, Durability::Sync).await.unwrap();
+    let many = async |fixture: &Fixture, name: &str| {
+        let mut done = Vec::new();
+        for count in 0..WRITES {
+            let id = format!("{name}{count}");
+            let written = write(fixture, &id).await;
+            assert!(written.as_ref().err().is_none_or(|refused| is_retryable(&refused.fault)), "{written:?}");
+            done.push((id, written.is_ok()));
+        }
+        done
+    };
+    let (of_first, of_second) = tokio::join!(many(&first, "a"), many(&second, "b"));
+    assert!(!(first.partition.has_ended() && second.partition.has_ended()), "nobody is left");
+    let third = Fixture::open(&store, &clock, Durability::Sync).await.unwrap();
+    for (id, is_done) in of_first.into_iter().chain(of_second) {
+        assert_eq!(is_there(&third, &id).await.unwrap(), is_done, "{id}");
+    }
+    write(&third, "again").await.unwrap();
+    audited(&store, &third).await;
+}
+
+/// Rows of a container that its writer wrote after they had been deleted stayed for ever.
+#[tokio::test]
+async fn a_writer_whose_container_was_dropped_leaves_no_row() {
+    let (store, clock, fixture) = house(Durability::Sync).await;
+    let id = fixture.partition.spec().id;
+    for count in 0..WRITES {
+        write(&fixture, &count.to_string()).await.unwrap();
+    }
+    let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+    let mut batch = Batch::default();
+    delete_owner_row(id, &mut batch);
+    let view = store.view().await.unwrap();
+    for space in CONTAINER_SPACES {
+        let range: KeyRange = container_rows(id.container);
+        let chunk = view.scan(space, range, Direction::Forward, everything).await.unwrap();
+        chunk.rows.into_iter().for_each(|(key, _)| batch.delete(space, key));
+    }
+    drop(view);
+    store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
+    let refused = fixture.try_run(&fixture.key, vec![delete("1"), upsert("late")]).await.unwrap_err();
+    assert!(is_retryable(&refused.fault), "{refused:?}");
+    fixture.partition.close().await.unwrap_err();
+    let opened = Fixture::open(&store, &clock, Durability::Sync).await;
+    assert!(is_retryable(&opened.err().unwrap()));
+    let view = store.view().await.unwrap();
+    assert_eq!(partition::stray_containers(&view).await.unwrap(), []);
+}
