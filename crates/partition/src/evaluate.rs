@@ -190,15 +190,17 @@ async fn expire(
         return Ok((Outcome::Nothing, Charge::NONE));
     }
     staging.unschedule(second, number);
-    let Some(key) = staging.key_of(number).await? else {
+    let Some(key) = staging.any_key_of(number).await? else {
         return Ok((Outcome::Nothing, Charge::NONE));
     };
     match staging.find(&key).await? {
         Found::Expired(record) => {
+            staging.enter_partition_of(&record)?;
             staging.remove(&key, &record, LogKind::Expire { key: key.clone() })?;
             Ok((Outcome::Deleted, Charge::NONE))
         }
         Found::Live(record) => {
+            staging.enter_partition_of(&record)?;
             staging.reschedule(&record);
             Ok((Outcome::Nothing, Charge::NONE))
         }
@@ -210,9 +212,10 @@ async fn reschedule(
     staging: &mut Staging<'_>,
     number: model::DocumentNumber,
 ) -> Result<(Outcome, Charge), Fault> {
-    if let Some(key) = staging.key_of(number).await?
+    if let Some(key) = staging.any_key_of(number).await?
         && let Found::Live(record) | Found::Expired(record) = staging.find(&key).await?
     {
+        staging.enter_partition_of(&record)?;
         staging.reschedule(&record);
     }
     Ok((Outcome::Nothing, Charge::NONE))

@@ -5,6 +5,7 @@
 mod audit;
 mod cache;
 mod carryover;
+mod checkpoint;
 mod clock;
 mod evaluate;
 mod expiry;
@@ -32,6 +33,7 @@ mod writer;
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
 pub use cache::RecordCache;
 pub use carryover::Carryover;
+pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
 pub use head::highest_given;
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use partition::{

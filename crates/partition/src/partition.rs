@@ -4,6 +4,7 @@
 
 use crate::cache::{Probe, RecordCache};
 use crate::carryover::Carryover;
+use crate::checkpoint::RescheduleCheckpoint;
 use crate::clock::PartitionClock;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
@@ -313,6 +314,12 @@ impl PhysicalPartition {
     /// whether there are more.
     pub async fn trim_log(&self) -> Result<bool, Fault> {
         self.ask(|reply| Command::Trim { reply }).await?
+    }
+
+    /// Saves how far the expiry rows of the partition were written anew.
+    pub async fn save_reschedule(&self, checkpoint: &RescheduleCheckpoint) -> Result<(), Fault> {
+        let row = checkpoint.encode();
+        self.ask(|reply| Command::Checkpoint { row, reply }).await?
     }
 
     /// The container's definition was replaced: an index for another policy is made, if it asks for one. A writer

@@ -176,8 +176,9 @@ impl Container {
 
     /// Whether expired documents may wait to be deleted. Rows noted under an earlier default are looked at too: they
     /// go when their second has passed.
-    pub(crate) fn is_sweep_due(&self, _now: u64) -> bool {
-        self.parts.definition.default_ttl != DefaultTtl::Off || self.expiry_pending
+    pub(crate) fn is_sweep_due(&self, now: u64) -> bool {
+        let has_expiry = self.parts.definition.default_ttl != DefaultTtl::Off || self.expiry_pending;
+        has_expiry && self.shape.expiry_due() <= now
     }
 
     /// What opening one of its partitions takes.

@@ -7,6 +7,8 @@
 mod dropped;
 mod expiry;
 mod idle;
+mod poison;
+mod reschedule;
 mod trim;
 
 use crate::engine::Engine;
@@ -39,6 +41,8 @@ pub(crate) struct Jobs {
     steps: Semaphore,
     /// Counts how often work was begun.
     rotation: AtomicU64,
+    /// Documents that were left out because they could not be read.
+    skipped: AtomicU64,
 }
 
 impl Default for Jobs {
@@ -49,6 +53,7 @@ impl Default for Jobs {
             task: Mutex::new(None),
             steps: Semaphore::new(STEPS_MAX),
             rotation: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
         }
     }
 }

@@ -63,6 +63,7 @@ impl Command {
             Command::Wake { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
+            | Command::Checkpoint { .. }
             | Command::Reshape
             | Command::Close { .. }
             | Command::CloseIdle { .. } => {}
@@ -76,6 +77,7 @@ impl Command {
             Command::Wake { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
+            | Command::Checkpoint { .. }
             | Command::Reshape
             | Command::Close { .. }
             | Command::CloseIdle { .. } => {

@@ -20,7 +20,7 @@ use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
 use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
-use crate::keyspace::{self, META, PartitionId, RECORDS};
+use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
 use crate::owner::Claim;
 use crate::partition::{Executed, IdleClose, PartitionSpec, Surroundings, Unexecuted};
@@ -79,6 +79,11 @@ pub(crate) enum Command {
     Trim {
         reply: oneshot::Sender<Result<bool, Fault>>,
     },
+    /// How far the expiry rows were written anew.
+    Checkpoint {
+        row: Bytes,
+        reply: oneshot::Sender<Result<(), Fault>>,
+    },
     /// The container's definition was replaced.
     Reshape,
     Close {
@@ -100,6 +105,8 @@ struct InFlight {
     records: Vec<(Bytes, Option<Bytes>)>,
     /// What it does to the index.
     indexed: Option<Prepared>,
+    /// The first second at which something of it expires.
+    expiry: Option<u64>,
 }
 
 pub(crate) struct Writer {
@@ -207,6 +214,8 @@ impl Writer {
             backlog: VecDeque::new(),
             alone: 0,
         };
+        // What an earlier writer has committed and could not note any more.
+        writer.shape.note_expiry(0);
         writer.open_index(&view, &head).await?;
         writer.publish(view, &writer.state.head.clone());
         Ok(writer)
@@ -272,6 +281,7 @@ impl Writer {
             Command::Wake { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
+            | Command::Checkpoint { .. }
             | Command::Reshape
             | Command::Close { .. }
             | Command::CloseIdle { .. } => {
@@ -302,6 +312,9 @@ impl Writer {
             }
             Command::Trim { reply } => {
                 let _ = reply.send(self.trim().await);
+            }
+            Command::Checkpoint { row, reply } => {
+                let _ = reply.send(self.save_checkpoint(row).await);
             }
             Command::Reshape => self.check_policy(),
             Command::Close { reply } => {
@@ -388,6 +401,7 @@ impl Writer {
             other @ (Command::Wake { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
+            | Command::Checkpoint { .. }
             | Command::Reshape
             | Command::Close { .. }
             | Command::CloseIdle { .. }) => {
@@ -411,7 +425,12 @@ impl Writer {
         let mut batch = Batch::default();
         let mut grows = false;
         let mut records = Vec::new();
+        let mut expiry: Option<u64> = None;
         for ((space, key), row) in rows {
+            if space == EXPIRY && row.is_some() {
+                let second = keyspace::parse_expiry_key(&key).map(|(second, _)| second);
+                expiry = expiry.into_iter().chain(second).min();
+            }
             if space == RECORDS {
                 self.cache.shut(&key);
                 records.push((key.clone(), row.clone()));
@@ -440,6 +459,7 @@ impl Writer {
             decided,
             records,
             indexed,
+            expiry,
         });
     }
 
@@ -484,6 +504,8 @@ impl Writer {
             if let (Some(keeper), Some(indexed)) = (&mut self.index, batch.indexed) {
                 keeper.apply(indexed, batch.head.lsn).await;
             }
+            // Only when it is committed: a sweep that begins in between would miss it.
+            batch.expiry.into_iter().for_each(|second| self.shape.note_expiry(second));
             records.extend(batch.records);
             answers.push((batch.decided, batch.head.lsn));
         }
