@@ -220,6 +220,11 @@ impl Engine {
         closed.and(self.store.clone().close().await.map_err(commit_fault))
     }
 
+    /// Stops housekeeping and waits until the steps under way have ended, for who needs the store to stand still.
+    pub async fn stop_jobs(&self) {
+        self.jobs.stop().await;
+    }
+
     /// Partitions that are open now.
     pub fn open_partitions(&self) -> usize {
         self.slots.open_count()

@@ -137,6 +137,8 @@ impl PhysicalPartition {
         carryover: Arc<Carryover>,
     ) -> Result<PhysicalPartition, Fault> {
         let view = surroundings.store.view().await.map_err(read_fault)?;
+        #[cfg(feature = "planted-faults")]
+        crate::planted::stall_opening().await;
         let published =
             Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());

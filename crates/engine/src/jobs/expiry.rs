@@ -23,8 +23,6 @@ const ROWS_AT_A_TIME: usize = 1024;
 pub(super) const TRANSACTION_DOCUMENTS: usize = 256;
 /// Seconds until documents that could not be swept are tried again.
 const POISON_PAUSE_SECONDS: u64 = 600;
-/// Seconds until a sweep that met a store or partition out of service is tried again.
-const FAULT_PAUSE_SECONDS: u64 = 1;
 
 /// The documents of one partition that are due.
 struct Due {
@@ -43,7 +41,8 @@ impl Engine {
         match &swept {
             Ok(Skipped(0)) => {}
             Ok(Skipped(_)) => container.shape.note_expiry(now + POISON_PAUSE_SECONDS),
-            Err(_) => container.shape.note_expiry(now + FAULT_PAUSE_SECONDS),
+            // In the next round.
+            Err(_) => container.shape.note_expiry(now),
         }
         swept.map(drop)
     }

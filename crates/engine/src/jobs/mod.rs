@@ -13,7 +13,7 @@ mod trim;
 
 use crate::engine::Engine;
 use model::{ContainerNumber, Fault};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -177,18 +177,29 @@ impl Engine {
 struct UnderWay {
     tasks: JoinSet<Result<(), Fault>>,
     work: BTreeMap<Id, Work>,
+    /// Pieces that have ended in this round: they are not begun again before the next, lest one that fails at once is
+    /// tried without a pause.
+    ended: BTreeSet<Work>,
+    /// Whether work waits for other work of its kind.
+    has_waiting: bool,
 }
 
 impl UnderWay {
-    /// Begins a piece unless it is under way or too much of its kind is.
-    fn begin(&mut self, engine: &Arc<Engine>, work: Work) {
-        let same_kind = |other: &&Work| std::mem::discriminant(*other) == std::mem::discriminant(&work);
-        let is_under_way = self.work.values().any(|other| *other == work);
-        if is_under_way || self.work.values().filter(same_kind).count() >= WORK_PER_KIND_MAX {
-            return;
+    /// Begins the work that is due, as far as not too much of its kind is under way.
+    fn begin(&mut self, engine: &Arc<Engine>, due: Vec<Work>) {
+        self.has_waiting = false;
+        for work in due {
+            let same_kind = |other: &&Work| std::mem::discriminant(*other) == std::mem::discriminant(&work);
+            if self.ended.contains(&work) || self.work.values().any(|other| *other == work) {
+                continue;
+            }
+            if self.work.values().filter(same_kind).count() >= WORK_PER_KIND_MAX {
+                self.has_waiting = true;
+                continue;
+            }
+            let task = self.tasks.spawn(work.carry_out(Arc::clone(engine)));
+            self.work.insert(task.id(), work);
         }
-        let task = self.tasks.spawn(work.carry_out(Arc::clone(engine)));
-        self.work.insert(task.id(), work);
     }
 
     /// Waits until a piece has ended; for ever if there is none.
@@ -204,7 +215,9 @@ impl UnderWay {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
         };
-        let name = self.work.remove(&id).map_or("unknown", Work::name);
+        let work = self.work.remove(&id);
+        self.ended.extend(work);
+        let name = work.map_or("unknown", Work::name);
         match ended {
             Ok((_, Ok(()))) => {}
             Ok((_, Err(fault))) => tracing::warn!(job = name, cause = %fault, "job_failed"),
@@ -228,10 +241,16 @@ async fn run(engine: Weak<Engine>, wake: Arc<Notify>) {
     loop {
         let begun = tokio::select! {
             biased;
-            () = under_way.ended() => continue,
+            () = under_way.ended() => {
+                if !under_way.has_waiting {
+                    continue;
+                }
+                None
+            }
             () = wake.notified() => None,
             _ = next_round.tick() => {
                 round += 1;
+                under_way.ended.clear();
                 Some(round)
             }
         };
@@ -239,8 +258,6 @@ async fn run(engine: Weak<Engine>, wake: Arc<Notify>) {
         if engine.jobs.is_stopping() {
             return under_way.wait_for_all().await;
         }
-        for work in engine.due_work(begun) {
-            under_way.begin(&engine, work);
-        }
+        under_way.begin(&engine, engine.due_work(begun));
     }
 }

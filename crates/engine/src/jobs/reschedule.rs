@@ -47,6 +47,10 @@ impl Engine {
                 }
             }
         }
+        #[cfg(feature = "planted-faults")]
+        if partition::planted::is_planted(partition::planted::PlantedFault::OldDefinitionReturns) {
+            container.force_shape();
+        }
         if walked == Walked::Part {
             return Ok(());
         }
@@ -79,10 +83,6 @@ impl Engine {
         };
         for step in 1_usize.. {
             let last = self.reschedule_some(container, slot, &rest).await?;
-            #[cfg(feature = "planted-faults")]
-            if partition::planted::is_planted(partition::planted::PlantedFault::OldDefinitionReturns) {
-                container.force_shape();
-            }
             let Some(last) = last else { break };
             rest = keyspace::after(&rest, &last);
             let is_current = self

@@ -16,3 +16,4 @@ mod rank;
 mod recreated;
 mod slots;
 mod small_resources;
+mod sweep;
