@@ -7,6 +7,7 @@ use crate::questions::Question;
 use crate::signature::Signer;
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
@@ -94,6 +95,41 @@ pub(crate) async fn run(target: Target, work: &Work, duration: Duration) -> Resu
         errors: errors.take(),
         cpu_us: 0.0,
     })
+}
+
+/// Sends the requests `numbers` of `work`, each once; any that is refused ends the run.
+pub(crate) async fn run_exactly(
+    address: SocketAddr,
+    work: &Work,
+    connections: usize,
+    numbers: Range<usize>,
+) -> Result<()> {
+    let signer = Signer::new()?;
+    let numbers = Rc::new(RefCell::new(numbers));
+    let local = LocalSet::new();
+    let mut senders = Vec::new();
+    for _ in 0..connections {
+        let mut client = Client::connect(address, false).await?;
+        let (work, signer, numbers) = (work.clone(), signer.clone(), Rc::clone(&numbers));
+        senders.push(local.spawn_local(async move {
+            let mut request = Vec::with_capacity(4096);
+            loop {
+                let Some(number) = numbers.borrow_mut().next() else { return Ok(()) };
+                request.clear();
+                write_request(&mut request, &signer, &work, number);
+                let answer = client.send(&request).await?;
+                if answer.status >= 300 {
+                    return Err(format!("{work:?}: {} {}", answer.status, client.body(&answer)).into());
+                }
+            }
+        }));
+    }
+    local.await;
+    for sender in senders {
+        let sent: Result<()> = sender.await?;
+        sent?;
+    }
+    Ok(())
 }
 
 /// Scatters numbers over the whole container, the same way in every run.
@@ -190,16 +226,25 @@ fn head(out: &mut Vec<u8>, verb: &str, path: &str, signer: &Signer, authorizatio
 
 /// Loads documents 0 to `count` in batches, on a few connections.
 pub(crate) async fn fill(address: SocketAddr, container: &str, count: usize) -> Result<()> {
+    fill_by(address, container, count, 4).await
+}
+
+/// The same on so many connections.
+pub(crate) async fn fill_by(
+    address: SocketAddr,
+    container: &str,
+    count: usize,
+    connections: usize,
+) -> Result<()> {
     const BATCH: usize = 100;
-    const CONNECTIONS: usize = 4;
     let local = LocalSet::new();
     let signer = Signer::new()?;
     let mut loaders = Vec::new();
-    for first in 0..CONNECTIONS {
+    for first in 0..connections {
         let mut client = Client::connect(address, false).await?;
         let (container, signer) = (container.to_owned(), signer.clone());
         loaders.push(local.spawn_local(async move {
-            for partition in (first..documents::PARTITIONS).step_by(CONNECTIONS) {
+            for partition in (first..documents::PARTITIONS).step_by(connections) {
                 let numbers: Vec<usize> = (partition..count).step_by(documents::PARTITIONS).collect();
                 for chunk in numbers.chunks(BATCH) {
                     let mut request = Vec::new();

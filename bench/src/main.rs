@@ -5,6 +5,7 @@
 
 mod cases;
 mod client;
+mod count;
 mod disk;
 mod documents;
 mod load;
@@ -48,13 +49,18 @@ fn main() -> Result<()> {
         let work = cases::drive_for_a_profiler(address.parse()?, what, seconds.parse()?, count.parse()?);
         return runtime.block_on(work);
     }
-    let options = parse(&arguments)?;
+    let (options, others) = parse(&arguments)?;
+    if arguments.first().map(String::as_str) == Some("count") {
+        return runtime.block_on(count::run(&options, &others));
+    }
     let table = runtime.block_on(cases::run(&options))?;
     report::show(&table);
     Ok(())
 }
 
-fn parse(arguments: &[String]) -> Result<Options> {
+/// The options, and the servers to compare with.
+fn parse(arguments: &[String]) -> Result<(Options, Vec<PathBuf>)> {
+    let mut others = Vec::new();
     let mut options = Options {
         server: PathBuf::from("target/release/perihelion"),
         seconds: 8,
@@ -62,20 +68,21 @@ fn parse(arguments: &[String]) -> Result<Options> {
         large: 1_000_000,
         only: Vec::new(),
     };
-    let mut rest = arguments.iter();
+    let mut rest = arguments.iter().skip_while(|word| *word == "count");
     while let Some(flag) = rest.next() {
         let value = rest.next().ok_or_else(|| format!("{flag} needs a value"))?;
         match flag.as_str() {
             "--server" => options.server = PathBuf::from(value),
+            "--beside" => others.push(PathBuf::from(value)),
             "--seconds" => options.seconds = value.parse()?,
             "--repeats" => options.repeats = value.parse()?,
             "--large" => options.large = value.parse()?,
             "--only" => options.only = value.split(',').map(str::to_owned).collect(),
             other => {
-                let known = "--server FILE, --seconds N, --repeats N, --large N, --only 1,2,6";
+                let known = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6";
                 return Err(format!("unknown flag {other}; known: {known}").into());
             }
         }
     }
-    Ok(options)
+    Ok((options, others))
 }

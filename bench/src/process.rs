@@ -25,9 +25,15 @@ pub(crate) struct Process {
 impl Process {
     /// Starts `program` on the server core and reads its output up to the line that begins with `ready`.
     pub(crate) fn start(program: &Path, arguments: &[&str]) -> Result<(Process, String)> {
+        Process::start_under(&[], program, arguments)
+    }
+
+    /// The same, by the program and arguments `under`.
+    fn start_under(under: &[&str], program: &Path, arguments: &[&str]) -> Result<(Process, String)> {
         let begun = Instant::now();
         let mut child = Command::new("taskset")
             .args(["-c", SERVER_CORE])
+            .args(under)
             .arg(program)
             .args(arguments)
             .stdout(Stdio::piped())
@@ -46,6 +52,21 @@ impl Process {
         }
         child.wait()?;
         Err(format!("{} ended before it was ready", program.display()).into())
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How often its threads have waited so far.
+    pub(crate) fn switches(&self) -> Result<u64> {
+        let mut switches = 0;
+        for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let text = std::fs::read_to_string(task?.path().join("status"))?;
+            let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            switches += line.ok_or("no count of switches")?.trim().parse::<u64>()?;
+        }
+        Ok(switches)
     }
 
     /// Proportional memory in KiB.
@@ -79,6 +100,15 @@ impl Process {
         }
     }
 
+    /// Ends the process in order.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
+        if asked.success() && self.child.wait()?.success() {
+            return Ok(());
+        }
+        Err("the server did not end in order".into())
+    }
+
     /// Ends the process as a crash would.
     pub(crate) fn kill(mut self) -> Result<()> {
         self.child.kill()?;
@@ -102,10 +132,15 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(program: &Path, data: &Path, extra: &[&str]) -> Result<Server> {
+        Server::start_under(&[], program, data, extra)
+    }
+
+    /// The same, by the program and arguments `under`.
+    pub(crate) fn start_under(under: &[&str], program: &Path, data: &Path, extra: &[&str]) -> Result<Server> {
         let data = data.to_str().ok_or("path")?;
         let mut arguments = vec!["dev", "--data", data, "--nosql", "127.0.0.1:0", "--log", "error"];
         arguments.extend_from_slice(extra);
-        let (process, line) = Process::start(program, &arguments)?;
+        let (process, line) = Process::start_under(under, program, &arguments)?;
         let address = line.split("nosql=https://").nth(1).ok_or("ready line")?;
         Ok(Server { process, address: address.split_whitespace().next().ok_or("ready line")?.parse()? })
     }

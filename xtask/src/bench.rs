@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds everything, installs PostgreSQL if it is missing, runs the driver on a core of its own.
+//! `cargo xtask bench`: builds everything, installs PostgreSQL or valgrind if it is missing, runs the driver on a core of its own.
 
 use crate::conformance::apt;
 use crate::run::{self, cargo, command};
@@ -9,7 +9,11 @@ const CLIENT_CORE: &str = "1";
 
 /// Runs the cases that `arguments` choose and prints the table.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
-    if !Path::new("/usr/lib/postgresql/15/bin").exists()
+    if arguments.first().is_some_and(|word| word == "count") {
+        if !Path::new("/usr/bin/valgrind").exists() {
+            apt(&["valgrind"])?;
+        }
+    } else if !Path::new("/usr/lib/postgresql/15/bin").exists()
         && let Err(message) = apt(&["postgresql"])
     {
         println!("PostgreSQL is missing, its ratios will be too: {message}");

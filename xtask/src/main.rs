@@ -24,7 +24,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   disk-full                                        fill a small disk, free it, compare
   hostile                                          clients that ask for too much, and one beside them
   damage                                           flip bits in every file of a store and open it
-  bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL";
+  bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL
+  bench count [--beside BINARY]   instructions and context switches per request, beside another build";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

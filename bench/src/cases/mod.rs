@@ -5,6 +5,7 @@ mod footprint;
 mod query;
 mod read;
 
+pub(crate) use self::create::EIGHT_PARTITIONS;
 use crate::load::{self, Figures, Target, Work};
 use crate::postgres::Postgres;
 use crate::process::Process;
@@ -123,7 +124,7 @@ pub(crate) async fn drive_for_a_profiler(
         "creates" => (WRITERS, Work::Create { container, first }),
         "creates8" => {
             let container = "eight".to_owned();
-            let _ = load::create_container(address, &container, create::EIGHT_PARTITIONS, "").await;
+            let _ = load::create_container(address, &container, EIGHT_PARTITIONS, "").await;
             (WRITERS, Work::Create { container, first })
         }
         other => {

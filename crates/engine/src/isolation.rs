@@ -98,15 +98,19 @@ impl Isolation {
                     // Who must wait does so with nothing in hand: no state of a partition, no memory.
                     if let Some(ticket) = self.admission.try_enter(&principal.caller()) {
                         meter.leave_inline();
-                        return carry_on(threads, ticket, meter, begun).await;
+                        return Box::pin(carry_on(threads, ticket, meter, begun)).await;
                     }
                 }
             }
         }
-        let ticket = self.admission.enter(&principal.caller()).await?;
-        meter.leave_inline();
-        let begun = Box::pin(begin(Arc::clone(&meter)));
-        carry_on(threads, ticket, meter, begun).await
+        // Apart, since it is rare: the future of a request is moved about.
+        let apart = async {
+            let ticket = self.admission.enter(&principal.caller()).await?;
+            meter.leave_inline();
+            let begun = Box::pin(begin(Arc::clone(&meter)));
+            carry_on(threads, ticket, meter, begun).await
+        };
+        Box::pin(apart).await
     }
 
     /// Computes something for `principal` that has no place to wait in between.
@@ -118,7 +122,7 @@ impl Isolation {
     ) -> Result<T, Fault> {
         match size {
             Size::Ordinary => compute(),
-            Size::Large => self.compute_apart(principal, move |_| compute()).await,
+            Size::Large => Box::pin(self.compute_apart(principal, move |_| compute())).await,
         }
     }
 

@@ -14,7 +14,7 @@ use exec::{
     rank,
 };
 use model::policy::VectorEmbedding;
-use model::{Charge, ContinuationKey, Fault, SessionToken};
+use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken};
 use partition::keyspace;
 use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
@@ -248,7 +248,14 @@ impl Engine {
 
     /// The partitions of a scope by the newest map, and what is asked of each.
     async fn parts(&self, container: &Container, asked: &Asked<'_>) -> Result<Vec<Part>, Fault> {
-        let (hashes, keys) = bounds(container, asked.scope)?;
+        let (hashes, keys) = match asked.scope {
+            // All of each partition, whose keys are needed once.
+            Scope::Container => (EffectiveRange::full(), None),
+            Scope::Key(_) | Scope::Range(..) | Scope::Hashes(_) => {
+                let (hashes, keys) = bounds(container, asked.scope)?;
+                (hashes, Some(keys))
+            }
+        };
         let is_logical = match asked.scope {
             Scope::Key(key) => container.definition().partition_key.is_complete(key),
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
@@ -257,16 +264,21 @@ impl Engine {
         let mut slots = Vec::with_capacity(1);
         let mut scopes = Vec::with_capacity(1);
         for slot in map.owners(&hashes) {
-            let scope = if is_logical {
-                (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
-            } else {
-                let owned = keyspace::effective_range(container.number(), &slot.range);
-                let Some(keys) = keys.intersection(&owned) else {
-                    continue;
-                };
-                let is_whole = keys == owned;
-                let part = || PartScope::Hashes(hashes.intersect(&slot.range));
-                (keys, if is_whole { PartScope::Whole } else { part() })
+            let owned = || keyspace::effective_range(container.number(), &slot.range);
+            let scope = match &keys {
+                None => (owned(), PartScope::Whole),
+                Some(keys) if is_logical => {
+                    (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
+                }
+                Some(keys) => {
+                    let owned = owned();
+                    let Some(keys) = keys.intersection(&owned) else {
+                        continue;
+                    };
+                    let is_whole = keys == owned;
+                    let part = || PartScope::Hashes(hashes.intersect(&slot.range));
+                    (keys, if is_whole { PartScope::Whole } else { part() })
+                }
             };
             slots.push(Arc::clone(slot));
             scopes.push(scope);

@@ -166,10 +166,42 @@ impl RequestMemory {
         holder: &MemoryHolder,
         bytes: usize,
     ) -> Result<Reservation, LimitFault> {
-        let mut reservation = self.nothing(kind, holder);
-        if reservation.try_grow_to(bytes) {
-            return Ok(reservation);
+        match self.try_reserve(kind, holder, bytes) {
+            Some(reservation) => Ok(reservation),
+            // Apart, since it is rare: the future of a request is moved about.
+            None => Box::pin(self.wait(kind, holder, bytes)).await,
         }
+    }
+
+    /// Reserves memory if there is room.
+    pub fn try_reserve(
+        self: &Arc<RequestMemory>,
+        kind: MemoryKind,
+        holder: &MemoryHolder,
+        bytes: usize,
+    ) -> Option<Reservation> {
+        let mut reservation = self.nothing(kind, holder);
+        reservation.try_grow_to(bytes).then_some(reservation)
+    }
+
+    /// Reserves memory whatever room there is: later requests wait.
+    pub fn reserve_anyway(
+        self: &Arc<RequestMemory>,
+        kind: MemoryKind,
+        holder: &MemoryHolder,
+        bytes: usize,
+    ) -> Reservation {
+        let mut reservation = self.nothing(kind, holder);
+        reservation.settle(bytes);
+        reservation
+    }
+
+    async fn wait(
+        self: &Arc<RequestMemory>,
+        kind: MemoryKind,
+        holder: &MemoryHolder,
+        bytes: usize,
+    ) -> Result<Reservation, LimitFault> {
         let waiting = async {
             // What is taken is given back if the wait is given up: each step belongs to the reservation at once.
             let mut reservation = self.nothing(kind, holder);

@@ -184,6 +184,7 @@ impl<'a> Frame<'a> {
         Ok(Some(Value::Object(object).into()))
     }
 
+    #[inline]
     fn binary(self, operator: BinaryOperator, left: &'a Expression, right: &'a Expression) -> Outcome<'a> {
         let left = defined!(self.evaluate(left));
         let right = defined!(self.evaluate(right));

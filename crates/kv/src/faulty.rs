@@ -12,12 +12,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::backend::{AnyBackend, AnyPoint, Backend, PlainBackend, Room, StoreMemory};
+use crate::backend::{Room, StoreMemory};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space};
 use crate::commit::{CommitMode, block_on};
 use crate::fault::{Cause, ReadFault};
 use crate::ingest;
 use crate::memory::Memory;
+use crate::rows::{AnyRows, PlainRows, RowStore, RowsPoint};
 use crate::script::{FaultKind, FaultScript, StorageCall};
 use crate::store::{Store, THREAD_STARTS};
 use crate::view::{Chunk, Direction, KeyRange, ScanLimit};
@@ -27,7 +28,7 @@ const SCRIPTED_RESERVE_BYTES: u64 = 1 << 20;
 
 /// A backend under a script.
 pub(crate) struct Faulty {
-    inner: Arc<PlainBackend>,
+    inner: Arc<PlainRows>,
     script: FaultScript,
     image: Option<Arc<DurableImage>>,
     /// Batches of a failed commit that reopening will bring to light.
@@ -50,14 +51,14 @@ struct Disk {
 
 impl Faulty {
     pub(crate) fn new(
-        inner: Arc<PlainBackend>,
+        inner: Arc<PlainRows>,
         space_count: usize,
         mode: CommitMode,
         script: FaultScript,
     ) -> Faulty {
         let image = match &*inner {
-            PlainBackend::Memory(_) => Some(Arc::new(DurableImage::of(&inner, space_count, mode))),
-            PlainBackend::Embedded(_) => None,
+            PlainRows::Memory(_) => Some(Arc::new(DurableImage::of(&inner, space_count, mode))),
+            PlainRows::Embedded(_) => None,
         };
         if let Some(image) = &image {
             script.watch(Arc::clone(image));
@@ -66,7 +67,7 @@ impl Faulty {
     }
 
     /// The backend below.
-    pub(crate) fn inner(&self) -> &Arc<PlainBackend> {
+    pub(crate) fn inner(&self) -> &Arc<PlainRows> {
         &self.inner
     }
 
@@ -116,24 +117,24 @@ impl Faulty {
     }
 }
 
-impl Backend for Faulty {
-    type Point = AnyPoint;
+impl RowStore for Faulty {
+    type Point = RowsPoint;
 
-    async fn point(&self) -> Result<AnyPoint, ReadFault> {
+    async fn point(&self) -> Result<RowsPoint, ReadFault> {
         if self.has_crashed() {
             return Err(ReadFault::Closed);
         }
         self.inner.point().await
     }
 
-    async fn get(&self, point: &AnyPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
+    async fn get(&self, point: &RowsPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
         self.strike_read(space)?;
         self.inner.get(point, space, key).await
     }
 
     async fn get_many(
         &self,
-        point: &AnyPoint,
+        point: &RowsPoint,
         space: Space,
         keys: &[Bytes],
     ) -> Result<Vec<Option<Bytes>>, ReadFault> {
@@ -143,7 +144,7 @@ impl Backend for Faulty {
 
     async fn scan(
         &self,
-        point: &AnyPoint,
+        point: &RowsPoint,
         space: Space,
         range: KeyRange,
         direction: Direction,
@@ -247,7 +248,7 @@ impl Backend for Faulty {
 
 impl DurableImage {
     /// The image of a store in memory as it is now, all of it durable.
-    fn of(backend: &PlainBackend, space_count: usize, mode: CommitMode) -> DurableImage {
+    fn of(backend: &PlainRows, space_count: usize, mode: CommitMode) -> DurableImage {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
         let rows = |space| {
             let point = block_on(backend.point()).ok()?;
@@ -283,13 +284,13 @@ impl DurableImage {
         disk.apply(unsynced.into_iter().take(kept));
         let spaces = std::mem::take(&mut disk.spaces);
         let space_count = spaces.len() - 1;
-        let memory = AnyBackend::from(PlainBackend::Memory(Memory::with_rows(spaces)));
+        let memory = AnyRows::from(PlainRows::Memory(Memory::with_rows(spaces)));
         let prepared = block_on(async {
             ingest::remove_unnamed(&memory).await?;
             ingest::last_number(&memory).await
         });
         let last_ingest = prepared.expect("memory without a script does not fail");
-        let store = Store::over(memory, space_count, last_ingest, self.mode).expect(THREAD_STARTS);
+        let store = Store::grouped(memory, space_count, last_ingest, self.mode).expect(THREAD_STARTS);
         Store::faulty(store, script.clone())
     }
 

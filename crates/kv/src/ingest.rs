@@ -2,7 +2,7 @@
 //!
 //! Before the rows come, a mark with the range they will lie in is committed to the store's own space; the naming
 //! batch deletes the mark. At every opening, what a mark is left of is removed row by row, then the mark.
-//! Stands above the backends, so it is the same for all of them.
+//! Stands above what keeps the rows, so it is the same for all of them.
 //!
 //! ```text
 //! own space   "last"            number of the last ingest, 8 bytes: numbers never repeat
@@ -11,9 +11,9 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use crate::backend::{AnyBackend, Backend};
 use crate::batch::{Durability, IngestId, OWN_SPACE, Operation, Space};
 use crate::fault::{Cause, CommitFault};
+use crate::rows::{AnyRows, RowStore};
 use crate::view::{Direction, KeyRange, ScanLimit};
 
 const LAST_KEY: &[u8] = b"last";
@@ -55,26 +55,26 @@ fn parse_mark(mut mark: Bytes) -> Option<(Space, KeyRange)> {
 }
 
 /// Number of the last ingest this store ever made.
-pub(crate) async fn last_number(backend: &AnyBackend) -> Result<u64, Cause> {
-    let point = backend.point().await.map_err(Cause::new)?;
-    let row = backend.get(&point, OWN_SPACE, LAST_KEY).await.map_err(Cause::new)?;
+pub(crate) async fn last_number(rows: &AnyRows) -> Result<u64, Cause> {
+    let point = rows.point().await.map_err(Cause::new)?;
+    let row = rows.get(&point, OWN_SPACE, LAST_KEY).await.map_err(Cause::new)?;
     Ok(row.and_then(|mut row| row.try_get_u64().ok()).unwrap_or(0))
 }
 
 /// Removes every ingest that was announced and never named.
-pub(crate) async fn remove_unnamed(backend: &AnyBackend) -> Result<(), Cause> {
+pub(crate) async fn remove_unnamed(rows: &AnyRows) -> Result<(), Cause> {
     loop {
-        let point = backend.point().await.map_err(Cause::new)?;
+        let point = rows.point().await.map_err(Cause::new)?;
         let range = KeyRange::prefix(Bytes::from_static(PENDING_PREFIX));
-        let marks = backend.scan(&point, OWN_SPACE, range, Direction::Forward, REMOVAL_LIMIT).await;
+        let marks = rows.scan(&point, OWN_SPACE, range, Direction::Forward, REMOVAL_LIMIT).await;
         let marks = marks.map_err(Cause::new)?;
         drop(point);
         for (key, mark) in marks.rows {
             let (space, range) =
                 parse_mark(mark).ok_or_else(|| Cause::new("the mark of an ingest is damaged"))?;
-            let row_count = remove_range(backend, space, range).await?;
+            let row_count = remove_range(rows, space, range).await?;
             let gone = Operation { space: OWN_SPACE, key, value: None };
-            backend.commit(vec![vec![gone]], Durability::Sync).await?;
+            rows.commit(vec![vec![gone]], Durability::Sync).await?;
             tracing::info!(row_count, "removed an ingest that was never named");
         }
         if !marks.more {
@@ -84,18 +84,18 @@ pub(crate) async fn remove_unnamed(backend: &AnyBackend) -> Result<(), Cause> {
 }
 
 /// Deletes all rows of a range and returns their number.
-async fn remove_range(backend: &AnyBackend, space: Space, range: KeyRange) -> Result<usize, Cause> {
+async fn remove_range(rows: &AnyRows, space: Space, range: KeyRange) -> Result<usize, Cause> {
     let mut row_count = 0;
     loop {
-        let point = backend.point().await.map_err(Cause::new)?;
-        let chunk = backend.scan(&point, space, range.clone(), Direction::Forward, REMOVAL_LIMIT).await;
+        let point = rows.point().await.map_err(Cause::new)?;
+        let chunk = rows.scan(&point, space, range.clone(), Direction::Forward, REMOVAL_LIMIT).await;
         let chunk = chunk.map_err(Cause::new)?;
         drop(point);
         row_count += chunk.rows.len();
         let gone = chunk.rows.into_iter().map(|(key, _)| Operation { space, key, value: None });
         let gone: Vec<_> = gone.collect();
         if !gone.is_empty() {
-            backend.commit(vec![gone], Durability::Sync).await?;
+            rows.commit(vec![gone], Durability::Sync).await?;
         }
         if !chunk.more {
             return Ok(row_count);

@@ -6,8 +6,9 @@
 //!
 //! Knows nothing of documents, partitions, LSNs or what its keys mean.
 //!
-//! Reading order: [`Store`] is the face, `commit` the one thread through which all changes go, `backend` the
-//! border behind which the engines stand: `memory`, `embedded` (on disk) and `faulty` (a wrapper for tests).
+//! Reading order: [`Store`] is the face, `backend` the border, `lane` what every backend has to do with. Behind the
+//! border stands `commit`, which judges batches and commits them in groups, over what keeps the rows (`rows`):
+//! `memory`, `embedded` (on disk) and `faulty` (a wrapper for tests). `round_trip` is a backend of its own, for tests.
 
 mod backend;
 mod batch;
@@ -16,7 +17,11 @@ mod embedded;
 mod fault;
 mod faulty;
 mod ingest;
+mod lane;
 mod memory;
+#[cfg(feature = "round-trip")]
+mod round_trip;
+mod rows;
 mod script;
 mod store;
 mod view;
@@ -25,12 +30,15 @@ pub use backend::StoreMemory;
 pub use batch::{
     BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, SPACES_MAX, Space, SpaceOptions,
 };
-pub use commit::{CommitMode, LANE_BATCHES_MAX, Lane};
+pub use commit::CommitMode;
 pub use embedded::{
     CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, JournalCut,
     MEMTABLE_BYTES_DEFAULT, OPEN_TABLES_DEFAULT, Repair, SYNC_RECORD_INTERVAL_DEFAULT, StoreCopy, repair,
 };
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
+pub use lane::{LANE_BATCHES_MAX, Lane};
+#[cfg(feature = "round-trip")]
+pub use round_trip::Link;
 pub use script::{FaultKind, FaultScript, StorageCall, Survivors};
 pub use store::Store;
 pub use view::{Chunk, Direction, KeyRange, ScanLimit, View};

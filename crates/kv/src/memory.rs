@@ -1,4 +1,4 @@
-//! The backend without a disk: every row keeps the versions that some reader can still see.
+//! Rows without a disk: every row keeps the versions that some reader can still see.
 //!
 //! Knows nothing of durability: what it holds dies with it. Every call is done when it returns, which makes it
 //! the ground of deterministic simulations.
@@ -12,9 +12,10 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::backend::{Backend, Room, StoreMemory};
+use crate::backend::{Room, StoreMemory};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space};
 use crate::fault::{Cause, ReadFault};
+use crate::rows::RowStore;
 use crate::view::{Chunk, ChunkBuilder, Direction, KeyRange, ScanLimit};
 
 /// Rough bytes of one version beside its key and value.
@@ -105,7 +106,7 @@ impl Memory {
     }
 }
 
-impl Backend for Memory {
+impl RowStore for Memory {
     type Point = MemoryPoint;
 
     async fn point(&self) -> Result<MemoryPoint, ReadFault> {

@@ -3,10 +3,14 @@
 //! Knows no backend. The same script, fed with the same calls, strikes at the same places.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::faulty::DurableImage;
 use crate::store::Store;
+
+/// Longest time that a call stands still, should nobody let it go on.
+const STALL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Kinds of calls to a backend, as scripts tell them apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,6 +64,7 @@ pub enum Survivors {
 #[derive(Clone, Default)]
 pub struct FaultScript {
     state: Arc<Mutex<ScriptState>>,
+    released: Arc<Condvar>,
 }
 
 #[derive(Default)]
@@ -70,6 +75,8 @@ struct ScriptState {
     next: Vec<(StorageCall, FaultKind)>,
     faults_per_mille: u64,
     struck_count: u64,
+    /// The kind of call that stands still.
+    stall: Option<StorageCall>,
     /// Once anything was said of the disk: whether it is full.
     disk_full: Option<bool>,
     image: Option<Arc<DurableImage>>,
@@ -98,6 +105,18 @@ impl FaultScript {
     /// Makes calls fail by chance from now on; 0 ends it.
     pub fn fail_by_chance(&self, faults_per_mille: u64) {
         self.lock().faults_per_mille = faults_per_mille;
+    }
+
+    /// Makes the next call of a kind stand still until [`FaultScript::release`], and fail then. For a store with a commit
+    /// thread: the thread that calls is the one that stands still.
+    pub fn stall_next(&self, call: StorageCall) {
+        self.lock().stall = Some(call);
+    }
+
+    /// Lets a call go on that stands still, or the one that was to.
+    pub fn release(&self) {
+        self.lock().stall = None;
+        self.released.notify_all();
     }
 
     /// Drops every plan and chance: from now on all calls go well.
@@ -143,6 +162,12 @@ impl FaultScript {
     pub(crate) fn strike(&self, call: StorageCall) -> Option<FaultKind> {
         let mut state = self.lock();
         state.call_count += 1;
+        if state.stall == Some(call) {
+            let stalls = |state: &mut ScriptState| state.stall == Some(call);
+            let released = self.released.wait_timeout_while(state, STALL_TIME_MAX, stalls);
+            released.unwrap_or_else(PoisonError::into_inner).0.struck_count += 1;
+            return Some(FaultKind::Fail);
+        }
         let number = state.call_count;
         let waiting = state.next.iter().position(|(next, _)| *next == call);
         let kind = match (state.planned.remove(&number), waiting) {

@@ -1,22 +1,24 @@
 //! The face of the crate: opens a store, takes batches, hands out views.
 //!
-//! Knows who commits, but neither how (`commit`) nor where the rows lie (`backend`).
+//! Knows no engine: what is common to all backends stands here, the rest behind the border (`backend`).
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
 
-use crate::backend::{AnyBackend, Backend, PlainBackend, Room, StoreMemory};
+use crate::backend::{AnyBackend, Backend, Room, StoreMemory};
 use crate::batch::{Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
-use crate::commit::{self, Answer, CommitMode, Committer, Lane, Queue, Status, Steps, block_on};
+use crate::commit::{CommitMode, Grouped, WORK_TIMEOUT, block_on};
 use crate::embedded::{Embedded, EmbeddedOptions};
 use crate::fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 use crate::faulty::Faulty;
 use crate::ingest;
+use crate::lane::{Lane, Lanes};
 use crate::memory::Memory;
+#[cfg(feature = "round-trip")]
+use crate::round_trip::{Link, RoundTrip};
+use crate::rows::{AnyRows, PlainRows};
 use crate::script::FaultScript;
 use crate::view::View;
 
@@ -33,19 +35,16 @@ pub struct Store {
 }
 
 struct Shared {
-    backend: Arc<AnyBackend>,
-    status: Arc<Status>,
+    backend: AnyBackend,
     space_count: usize,
-    /// Number of the last ingest. Held while an announcement is submitted, so that they come in order.
-    last_ingest: Mutex<u64>,
-    driver: Driver,
+    announcements: Mutex<Announcements>,
 }
 
-/// Who commits.
-enum Driver {
-    Thread { queue: Arc<Queue>, thread: Mutex<Option<JoinHandle<()>>> },
-    Inline(Mutex<Committer>),
-    Stepped { steps: Steps, committer: Mutex<Committer> },
+/// The ingests so far. Held while one is announced: announcements come in order, in one lane.
+struct Announcements {
+    /// Number of the last ingest.
+    last_number: u64,
+    lane: Lane,
 }
 
 impl std::fmt::Debug for Store {
@@ -57,7 +56,7 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// A new store that lives in memory only.
     pub fn memory(spaces: &[SpaceOptions], mode: CommitMode) -> Store {
-        Store::over(PlainBackend::Memory(Memory::new(spaces.len())).into(), spaces.len(), 0, mode)
+        Store::grouped(PlainRows::Memory(Memory::new(spaces.len())).into(), spaces.len(), 0, mode)
             .expect(THREAD_STARTS)
     }
 
@@ -67,53 +66,58 @@ impl Store {
     pub fn open(options: EmbeddedOptions) -> Result<Store, OpenFault> {
         let path = options.path.clone();
         let space_count = options.spaces.len();
-        let backend = AnyBackend::from(PlainBackend::Embedded(Embedded::open(options)?));
+        let rows = AnyRows::from(PlainRows::Embedded(Embedded::open(options)?));
         let prepared = block_on(async {
-            ingest::remove_unnamed(&backend).await?;
-            ingest::last_number(&backend).await
+            ingest::remove_unnamed(&rows).await?;
+            ingest::last_number(&rows).await
         });
         let last_ingest = prepared.map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
-        Store::over(backend, space_count, last_ingest, CommitMode::Thread)
+        Store::grouped(rows, space_count, last_ingest, CommitMode::Thread)
             .map_err(|source| OpenFault::Io { path, source })
     }
 
-    /// A store over the backend of `inner` that fails where the script says. `inner` itself ends here: it should
-    /// have no other clone, and its views no longer keep what they see.
+    /// A store over the rows of `inner` that fails where the script says. `inner` itself ends here: it should have no
+    /// other clone, and its views no longer keep what they see.
     pub fn faulty(inner: Store, script: FaultScript) -> Store {
         let space_count = inner.shared.space_count;
-        let mode = match inner.shared.driver {
-            Driver::Thread { .. } => CommitMode::Thread,
-            Driver::Inline(_) => CommitMode::Inline,
-            Driver::Stepped { .. } => CommitMode::Stepped,
+        let last_ingest = inner.shared.announcements().last_number;
+        let (rows, mode) = match &inner.shared.backend {
+            AnyBackend::Grouped(grouped) => (grouped.rows(), grouped.mode()),
+            #[cfg(feature = "round-trip")]
+            AnyBackend::RoundTrip(remote) => (remote.rows(), CommitMode::Thread),
         };
-        let last_ingest = *inner.shared.last_ingest.lock().unwrap_or_else(PoisonError::into_inner);
-        let backend = match &*inner.shared.backend {
-            AnyBackend::Plain(plain) => Arc::clone(plain),
-            AnyBackend::Faulty(faulty) => Arc::clone(faulty.inner()),
+        let rows = match rows {
+            AnyRows::Plain(plain) => Arc::clone(plain),
+            AnyRows::Faulty(faulty) => Arc::clone(faulty.inner()),
         };
         drop(inner);
-        let faulty = Faulty::new(backend, space_count, mode, script);
-        Store::over(AnyBackend::Faulty(faulty), space_count, last_ingest, mode).expect(THREAD_STARTS)
+        let faulty = Faulty::new(rows, space_count, mode, script);
+        Store::grouped(AnyRows::Faulty(faulty), space_count, last_ingest, mode).expect(THREAD_STARTS)
     }
 
-    pub(crate) fn over(
-        backend: AnyBackend,
+    /// A new store in memory behind a connection on which every call takes a round trip. For tests: it needs a
+    /// runtime, and does as a backend does on which lanes have nothing in common.
+    #[cfg(feature = "round-trip")]
+    pub fn round_trip(spaces: &[SpaceOptions], link: Link) -> Store {
+        let rows = AnyRows::from(PlainRows::Memory(Memory::new(spaces.len())));
+        let backend = AnyBackend::RoundTrip(RoundTrip::new(rows, spaces.len(), link));
+        Store::over(backend, spaces.len(), 0)
+    }
+
+    /// A store that commits in groups.
+    pub(crate) fn grouped(
+        rows: AnyRows,
         space_count: usize,
         last_ingest: u64,
         mode: CommitMode,
     ) -> io::Result<Store> {
-        let backend = Arc::new(backend);
-        let status = Arc::new(Status::serving());
-        let committer = Committer::new(Arc::clone(&backend), Arc::clone(&status), space_count, mode);
-        let driver = match mode {
-            CommitMode::Inline => Driver::Inline(Mutex::new(committer)),
-            CommitMode::Stepped => {
-                Driver::Stepped { steps: Steps::default(), committer: Mutex::new(committer) }
-            }
-            CommitMode::Thread => Driver::start(committer)?,
-        };
-        let last_ingest = Mutex::new(last_ingest);
-        Ok(Store { shared: Arc::new(Shared { backend, status, space_count, last_ingest, driver }) })
+        let backend = AnyBackend::Grouped(Grouped::new(rows, space_count, mode, WORK_TIMEOUT)?);
+        Ok(Store::over(backend, space_count, last_ingest))
+    }
+
+    pub(crate) fn over(backend: AnyBackend, space_count: usize, last_number: u64) -> Store {
+        let announcements = Mutex::new(Announcements { last_number, lane: Lane::default() });
+        Store { shared: Arc::new(Shared { backend, space_count, announcements }) }
     }
 
     /// A new chain of batches.
@@ -121,30 +125,51 @@ impl Store {
         Lane::default()
     }
 
-    /// Hands a batch over. Its place behind all batches submitted before, of this lane or another, is fixed by
-    /// the call; the future only waits for the verdict, so a submitter may send more batches meanwhile. Dropping
-    /// the future does not take the batch back.
+    /// Hands a batch over. Its place behind all batches submitted before in this lane is fixed by the call; the future
+    /// only waits for the verdict, so a submitter may send more batches meanwhile. Dropping the future does not take
+    /// the batch back.
     ///
-    /// The view in the answer shows this batch and no batch of a later engine commit.
+    /// The view in the answer shows this batch and everything its lane has committed before.
     pub fn submit(
         &self,
         lane: &Lane,
         batch: Batch,
         durability: Durability,
     ) -> impl Future<Output = Result<View, CommitFault>> + Send + 'static + use<> {
-        let verdict = self.shared.driver.submit(lane, batch, durability);
+        self.submit_lanes(&[lane], batch, durability)
+    }
+
+    /// Hands over a batch that belongs to several lanes: it comes behind all earlier batches of each, and before all
+    /// later ones. If a batch of any of them has failed it fails too, and if it fails all of them are broken.
+    pub fn submit_lanes(
+        &self,
+        lanes: &[&Lane],
+        batch: Batch,
+        durability: Durability,
+    ) -> impl Future<Output = Result<View, CommitFault>> + Send + 'static + use<> {
+        let verdict = self.shared.backend.submit(Lanes::of(lanes), batch, durability);
         async move {
-            // The sender is only lost if the commit thread died with the batch in its hands.
+            // The sender is only lost if whoever commits died with the batch in its hands.
             let cause = || Cause::new("the commit thread ended");
             verdict.await.unwrap_or_else(|_| Err(CommitFault::Uncertain { cause: cause() }))
         }
     }
 
+    /// Learns what has become of the batches of a lane after [`CommitFault::Uncertain`] or
+    /// [`CommitFault::Poisoned`], and returns a new lane for what comes next.
+    ///
+    /// Fails, at once or after a bounded time, as long as that is not known; it may be asked again. Once it succeeds,
+    /// views taken afterwards show what the old lane has committed, and nothing of it is applied later. Whether
+    /// acknowledged batches of it may be gone says [`Lane::is_rewound`] of either, to be asked behind such a view; a
+    /// lane for which it says so is of no further use, and neither is the new one.
+    pub async fn settle(&self, lane: &Lane) -> Result<Lane, CommitFault> {
+        self.shared.backend.settle(lane).await.map(|()| lane.successor())
+    }
+
     /// The newest committed state. Shows no commit that still waits for the sync it asked for. Asynchronous, since a
     /// remote backend needs a round trip to fix one; the embedded one answers at once.
     pub async fn view(&self) -> Result<View, ReadFault> {
-        let point = self.shared.backend.point().await?;
-        Ok(View::new(Arc::clone(&self.shared.backend), point))
+        self.shared.backend.view().await
     }
 
     /// Writes rows past the commit queue; they are durable on return and kept if a later batch names them.
@@ -196,11 +221,14 @@ impl Store {
         let first = rows.first().map(|row| row.0.clone()).unwrap_or_default();
         let last = rows.last().map(|row| row.0.clone()).unwrap_or_default();
         let (ingest, announced) = {
-            let mut last_ingest = self.shared.last_ingest.lock().unwrap_or_else(PoisonError::into_inner);
-            *last_ingest += 1;
-            let ingest = IngestId(*last_ingest);
+            let mut announcements = self.shared.announcements();
+            if announcements.lane.is_broken() {
+                announcements.lane = Lane::default();
+            }
+            announcements.last_number += 1;
+            let ingest = IngestId(announcements.last_number);
             let batch = Batch::of_store(ingest::announce(ingest, space, &first, &last));
-            (ingest, self.submit(&self.lane(), batch, Durability::Sync))
+            (ingest, self.submit(&announcements.lane, batch, Durability::Sync))
         };
         announced.await?;
         Ok(ingest)
@@ -208,56 +236,37 @@ impl Store {
 
     /// How the store is.
     pub fn health(&self) -> Health {
-        let health = self.shared.status.health();
-        // The word of the last commit. Without another one nobody may have noticed that there is room again.
-        match (&health, self.shared.backend.room()) {
-            (Health::Full { .. }, Ok(Some(room))) if room.free_bytes >= room.reserve_bytes => Health::Serving,
-            (Health::Full { .. } | Health::Serving, Err(cause)) => Health::Poisoned { cause },
-            (Health::Serving | Health::Full { .. } | Health::Poisoned { .. } | Health::Closed, _) => health,
-        }
+        self.shared.backend.health()
     }
 
     /// Commits the batches that wait, as one group. Only for [`CommitMode::Stepped`]; others do it by themselves.
     pub fn step(&self) {
-        if let Driver::Stepped { steps, committer } = &self.shared.driver {
-            steps.step(&mut lock(committer));
+        match &self.shared.backend {
+            AnyBackend::Grouped(grouped) => grouped.step(),
+            #[cfg(feature = "round-trip")]
+            AnyBackend::RoundTrip(_) => {}
         }
     }
 
     /// Waits until a batch waits for a step. Never ends for a store that commits by itself.
     pub async fn step_is_due(&self) {
-        match &self.shared.driver {
-            Driver::Stepped { steps, .. } => steps.arrival().await,
-            Driver::Thread { .. } | Driver::Inline(_) => std::future::pending().await,
+        match &self.shared.backend {
+            AnyBackend::Grouped(grouped) => grouped.step_is_due().await,
+            #[cfg(feature = "round-trip")]
+            AnyBackend::RoundTrip(_) => std::future::pending().await,
         }
     }
 
     /// Closes the engine and opens it again: heals a poisoned store. With a commit thread this is also tried
     /// without being asked, after growing waiting times. Views taken before fail with [`ReadFault::Poisoned`].
     pub async fn reopen(&self) -> Result<(), CommitFault> {
-        match &self.shared.driver {
-            Driver::Thread { queue, .. } => queue.reopen().await.unwrap_or(Err(CommitFault::Closed)),
-            Driver::Inline(committer) => lock(committer).reopen(),
-            Driver::Stepped { steps, committer } => {
-                let mut committer = lock(committer);
-                steps.step(&mut committer);
-                committer.reopen()
-            }
-        }
+        self.shared.backend.reopen().await
     }
 
     /// Commits what waits, makes it durable and lets go of the files. Other clones and views find the store
     /// closed.
     pub async fn close(self) -> Result<(), CommitFault> {
-        match &self.shared.driver {
-            Driver::Thread { queue, .. } => queue.close().await.unwrap_or(Err(CommitFault::Closed)),
-            Driver::Inline(committer) => lock(committer).close(),
-            Driver::Stepped { steps, committer } => {
-                let mut committer = lock(committer);
-                steps.step(&mut committer);
-                committer.close()
-            }
-        }
+        self.shared.backend.close().await
     }
 
     /// Bytes that the store takes in memory.
@@ -271,35 +280,8 @@ impl Store {
     }
 }
 
-fn lock(committer: &Mutex<Committer>) -> MutexGuard<'_, Committer> {
-    committer.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Driver {
-    fn start(committer: Committer) -> io::Result<Driver> {
-        let queue = Arc::new(Queue::new());
-        let queue_there = Arc::clone(&queue);
-        let thread = thread::Builder::new().name("kv-commit".to_owned());
-        let thread = thread.spawn(move || commit::run(&queue_there, committer))?;
-        Ok(Driver::Thread { queue, thread: Mutex::new(Some(thread)) })
-    }
-
-    fn submit(&self, lane: &Lane, batch: Batch, durability: Durability) -> oneshot::Receiver<Answer> {
-        match self {
-            Driver::Thread { queue, .. } => queue.submit(lane, batch, durability),
-            Driver::Inline(committer) => commit::commit_inline(&mut lock(committer), lane, batch, durability),
-            Driver::Stepped { steps, .. } => steps.submit(lane, batch, durability),
-        }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if let Driver::Thread { queue, thread } = &self.driver {
-            queue.abandon();
-            let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-            // Waited for, so that whoever dropped the store finds its folder unlocked.
-            thread.map(JoinHandle::join);
-        }
+impl Shared {
+    fn announcements(&self) -> std::sync::MutexGuard<'_, Announcements> {
+        self.announcements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::backend::{AnyBackend, AnyPoint, Backend};
 use crate::batch::Space;
 use crate::fault::ReadFault;
+#[cfg(feature = "round-trip")]
+use crate::round_trip::RemotePoint;
+use crate::rows::{AnyRows, RowStore, RowsPoint};
 
 /// A range of keys: from `start`, inclusive, up to `end`, exclusive; without `end` up to the last key.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,32 +127,53 @@ impl ChunkBuilder {
 /// see, in all spaces.
 #[derive(Clone)]
 pub struct View {
-    backend: Arc<AnyBackend>,
-    point: AnyPoint,
+    source: Source,
+}
+
+/// Where a view reads.
+#[derive(Clone)]
+enum Source {
+    Rows(Arc<AnyRows>, RowsPoint),
+    #[cfg(feature = "round-trip")]
+    Remote(RemotePoint),
 }
 
 impl View {
-    pub(crate) fn new(backend: Arc<AnyBackend>, point: AnyPoint) -> View {
-        View { backend, point }
+    pub(crate) fn of_rows(rows: Arc<AnyRows>, point: RowsPoint) -> View {
+        View { source: Source::Rows(rows, point) }
+    }
+
+    #[cfg(feature = "round-trip")]
+    pub(crate) fn remote(point: RemotePoint) -> View {
+        View { source: Source::Remote(point) }
     }
 
     /// Whether the store was neither reopened nor closed since; if not, reads fail and a new view will do.
     pub fn is_live(&self) -> bool {
-        match &self.point {
-            AnyPoint::Memory(point) => point.is_live(),
-            AnyPoint::Embedded(point) => point.is_live(),
+        match &self.source {
+            Source::Rows(_, point) => point.is_live(),
+            #[cfg(feature = "round-trip")]
+            Source::Remote(point) => point.is_live(),
         }
     }
 
     /// The value of one row. Runs on the caller, without a change of thread: most rows come from a cache, and a
     /// block from the disk takes about as long as a visit to another thread.
     pub async fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
-        self.backend.get(&self.point, space, key).await
+        match &self.source {
+            Source::Rows(rows, point) => rows.get(point, space, key).await,
+            #[cfg(feature = "round-trip")]
+            Source::Remote(point) => point.get(space, key).await,
+        }
     }
 
     /// The values of several rows, in the order of their keys in `keys`.
     pub async fn get_many(&self, space: Space, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, ReadFault> {
-        self.backend.get_many(&self.point, space, keys).await
+        match &self.source {
+            Source::Rows(rows, point) => rows.get_many(point, space, keys).await,
+            #[cfg(feature = "round-trip")]
+            Source::Remote(point) => point.get_many(space, keys).await,
+        }
     }
 
     /// One chunk of a range. Small ones run on the caller, others on a bounded pool of threads.
@@ -164,7 +187,11 @@ impl View {
         if range.is_empty() {
             return Ok(Chunk::default());
         }
-        self.backend.scan(&self.point, space, range, direction, limit).await
+        match &self.source {
+            Source::Rows(rows, point) => rows.scan(point, space, range, direction, limit).await,
+            #[cfg(feature = "round-trip")]
+            Source::Remote(point) => point.scan(space, range, direction, limit).await,
+        }
     }
 }
 

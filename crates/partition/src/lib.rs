@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP, SQL text or other partitions.
 
 mod audit;
+mod audit_history;
 mod cache;
 mod carryover;
 mod checkpoint;
@@ -11,6 +12,7 @@ mod evaluate;
 mod expiry;
 mod filter;
 mod head;
+mod history;
 pub mod index;
 mod key_cache;
 pub mod keyspace;
@@ -35,6 +37,7 @@ pub use cache::RecordCache;
 pub use carryover::Carryover;
 pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
 pub use head::highest_given;
+pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use partition::{
     Executed, IdleClose, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, Unexecuted,

@@ -9,42 +9,56 @@ use crate::faults::Refusal;
 use crate::operations::{self, Call};
 use crate::route::Operation;
 use crate::wire::headers;
-use crate::wire::names;
 use crate::wire::reply::Reply;
-use engine::{MemoryHolder, MemoryKind};
+use engine::MemoryKind;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 
 /// Bytes of the largest answer of a batch.
 const BATCH_BYTES: usize = BATCH_ANSWER_BYTES_MAX;
 
-/// Bytes of a usual document or resource with the texts of its headers.
+/// Bytes of an answer that is not counted on a connection with one request at a time: the bound of connections bounds
+/// it, as it does their buffers.
 const SMALL_BYTES: usize = 4 * 1024;
 
 /// Performs an operation within the memory that its answer may take.
-pub(crate) async fn perform(
-    call: &Call<'_>,
-    operation: Operation<'_>,
-    holder: &MemoryHolder,
-) -> Result<Reply, Refusal> {
-    let memory = call.engine.request_memory();
-    let bytes = bytes_expected(call, operation);
-    let mut reservation = memory.reserve(MemoryKind::Answer, holder, bytes).await?;
+pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply, Refusal> {
     let mut reply = operations::perform(call, operation).await?;
     let size = reply.size();
-    if !reservation.try_grow_to(size) && is_repeatable(call, operation) {
-        drop((reply, reservation));
-        reservation = memory.reserve(MemoryKind::Answer, holder, size).await?;
-        reply = operations::perform(call, operation).await?;
+    if reply.is_reserved() || size <= SMALL_BYTES && call.connection.memory.is_none() {
+        return Ok(reply);
     }
+    let (memory, holder) = (call.engine.request_memory(), call.memory_holder());
+    match memory.try_reserve(MemoryKind::Answer, &holder, size) {
+        Some(reservation) => reply.reserve(reservation),
+        None if is_repeatable(call, operation) => {
+            drop(reply);
+            return Box::pin(perform_again(call, operation, size)).await;
+        }
+        // It is made and cannot be made again: later ones wait.
+        None => reply.reserve(memory.reserve_anyway(MemoryKind::Answer, &holder, size)),
+    }
+    Ok(reply)
+}
+
+/// Performs an operation again when there is room for an answer of this size.
+async fn perform_again(call: &Call<'_>, operation: Operation<'_>, size: usize) -> Result<Reply, Refusal> {
+    let memory = call.engine.request_memory();
+    let reservation = memory.reserve(MemoryKind::Answer, &call.memory_holder(), size).await?;
+    let mut reply = operations::perform(call, operation).await?;
     reply.reserve(reservation);
     Ok(reply)
 }
 
-/// Bytes that an answer may take, as far as the request tells.
-fn bytes_expected(call: &Call<'_>, operation: Operation<'_>) -> usize {
-    let is_batch =
-        matches!(operation, Operation::PostDocuments(_)) && call.parts.headers.contains_key(&names::IS_BATCH);
-    if is_batch { BATCH_BYTES } else { SMALL_BYTES }
+/// Performs an operation that cannot be performed twice when there is room for the largest answer.
+pub(crate) async fn perform_reserved(
+    call: &Call<'_>,
+    operation: impl Future<Output = Result<Reply, Refusal>>,
+) -> Result<Reply, Refusal> {
+    let memory = call.engine.request_memory();
+    let reservation = memory.reserve(MemoryKind::Answer, &call.memory_holder(), BATCH_BYTES).await?;
+    let mut reply = operation.await?;
+    reply.reserve(reservation);
+    Ok(reply)
 }
 
 /// Whether an operation changes nothing, so that it can be performed again.

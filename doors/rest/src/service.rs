@@ -17,7 +17,7 @@ use crate::wire::body::IncomingBody;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
 use bytes::Bytes;
-use engine::{ConnectionMemory, Engine, MemoryHolder, MemoryKind, Reservation};
+use engine::{ConnectionMemory, Engine, MemoryKind, Reservation};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Request, Response, Version};
@@ -103,7 +103,7 @@ impl RestDoor {
                 reply
             }
         };
-        let mut response = reply.into_response(&activity);
+        let mut response = reply.into_response(&activity, parts.version);
         if let Some(cors) = cors {
             cors.mark(&parts.headers, response.headers_mut());
         }
@@ -134,11 +134,10 @@ impl RestDoor {
             }
         };
         headers::check_consistency(&parts.headers)?;
-        let holder = MemoryHolder::new(&principal, connection.memory.clone());
         let RestDoor { engine, options, texts } = self;
         let mut call = Call { engine, options, texts, principal, connection, parts, body: Bytes::new() };
-        let _body_memory = take_body(&mut call, body, operation, &holder).await?;
-        answers::perform(&call, operation, &holder).await
+        let _body_memory = take_body(&mut call, body, operation).await?;
+        answers::perform(&call, operation).await
     }
 }
 
@@ -148,24 +147,34 @@ async fn take_body<B>(
     call: &mut Call<'_>,
     body: &mut IncomingBody<'_, B>,
     operation: Operation<'_>,
-    holder: &MemoryHolder,
 ) -> Result<Option<Reservation>, Refusal>
 where
     B: Body<Data = Bytes>,
 {
-    let memory = call.engine.request_memory();
     if let Some(whole) = body.read_at_once().await? {
         call.body = whole;
-        let is_small = call.body.len() <= BODY_BYTES_SMALL;
-        return Ok(match is_small {
-            true => None,
-            false => Some(memory.reserve(MemoryKind::Body, holder, call.body.len()).await?),
-        });
+        if call.body.len() <= BODY_BYTES_SMALL {
+            return Ok(None);
+        }
+        let memory = call.engine.request_memory();
+        return Ok(Some(memory.reserve(MemoryKind::Body, &call.memory_holder(), call.body.len()).await?));
     }
     operations::check_sender(call, operation)?;
-    let reservation = memory.reserve(MemoryKind::Body, holder, body.bytes_expected()).await?;
+    // What large bodies need besides is set apart: the future of a request is moved about.
+    Box::pin(take_late_body(call, body)).await.map(Some)
+}
+
+async fn take_late_body<B>(
+    call: &mut Call<'_>,
+    body: &mut IncomingBody<'_, B>,
+) -> Result<Reservation, Refusal>
+where
+    B: Body<Data = Bytes>,
+{
+    let memory = call.engine.request_memory();
+    let reservation = memory.reserve(MemoryKind::Body, &call.memory_holder(), body.bytes_expected()).await?;
     call.body = body.read().await?;
-    Ok(Some(reservation))
+    Ok(reservation)
 }
 
 /// Refuses a request whose URL and headers are larger than any client's.

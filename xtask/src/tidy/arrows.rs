@@ -37,12 +37,14 @@ const ROOMS: [Room; 14] = [
 ];
 
 /// Rooms that the tests of a room see beside those below it.
-const SEEN_BY_TESTS: [(&str, &str); 3] = [
+const SEEN_BY_TESTS: [(&str, &str); 4] = [
     // The cases of the evaluator are read by the parser that users have.
     ("crates/eval", "sql"),
     // So are the queries in the tests of execution and of the engine.
     ("crates/exec", "sql"),
     ("crates/engine", "sql"),
+    // Itself, with a backend that only tests have.
+    ("crates/kv", "kv"),
 ];
 
 /// Tools that see no room and that no room sees.

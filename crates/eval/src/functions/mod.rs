@@ -23,7 +23,7 @@ mod type_check;
 mod vector;
 
 pub use self::regex::PATTERN_SIZE_MAX;
-pub(crate) use self::regex::compile as compile_regex;
+pub(crate) use self::regex::Pattern;
 pub use self::spatial::{Cap, Direction, Outline, angle_between, angle_of_metres};
 pub(crate) use self::strings::concatenate;
 
@@ -52,6 +52,7 @@ impl<'a> Call<'a> {
     }
 
     /// The n-th argument. A function looks at it once, as far as is known here; one that looks more often says so.
+    #[inline]
     fn value(self, index: usize) -> Outcome<'a> {
         let Some(argument) = self.arguments.get(index) else {
             return Ok(None);

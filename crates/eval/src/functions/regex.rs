@@ -6,11 +6,12 @@
 mod probe;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ::regex::{Regex, RegexBuilder};
 use value::Value;
 
+use self::probe::Probe;
 use super::Call;
 use super::strings::text_of;
 use crate::EvalFault;
@@ -20,8 +21,36 @@ use crate::expression::{Outcome, defined};
 /// Most bytes of a compiled pattern.
 pub const PATTERN_SIZE_MAX: usize = 1 << 20;
 
-/// A pattern made ready; nothing if it is none.
-pub(crate) fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
+/// A pattern made ready.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) regex: Regex,
+    modifiers: Box<str>,
+    /// Made when the first text comes that it is needed for.
+    probe: OnceLock<Probe>,
+}
+
+impl Pattern {
+    /// Nothing if the text is no pattern.
+    pub(crate) fn new(pattern: &str, modifiers: &str) -> Option<Pattern> {
+        let regex = compile(pattern, modifiers)?;
+        Some(Pattern { regex, modifiers: modifiers.into(), probe: OnceLock::new() })
+    }
+
+    /// Refuses a text that takes too long to compare: a comparison cannot be stopped halfway.
+    fn check_time(&self, text: &str, call: Call<'_>) -> Result<(), EvalFault> {
+        if text.len() <= UNCHECKED_BYTES_MAX {
+            return Ok(());
+        }
+        if self.probe.get().is_none() {
+            call.charge(PROBE_STEPS)?;
+        }
+        let probe = self.probe.get_or_init(|| Probe::new(self.regex.as_str(), &self.modifiers));
+        if probe.is_slow(text) { Err(EvalFault::PatternTooSlow { bytes: text.len() }) } else { Ok(()) }
+    }
+}
+
+fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
     let mut builder = RegexBuilder::new(pattern);
     builder.size_limit(PATTERN_SIZE_MAX).dfa_size_limit(PATTERN_SIZE_MAX);
     for modifier in modifiers.chars() {
@@ -37,7 +66,7 @@ pub(crate) fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
 }
 
 /// The pattern of a call, from its second and third argument.
-fn pattern(call: Call<'_>) -> Result<Option<Arc<Regex>>, EvalFault> {
+fn pattern(call: Call<'_>) -> Result<Option<Arc<Pattern>>, EvalFault> {
     let pattern = defined!(call.text(1));
     let modifiers = if call.has(2) { defined!(call.text(2)) } else { "".into() };
     call.frame.context.patterns.regex(&pattern, &modifiers, |steps| call.charge(steps))
@@ -46,41 +75,35 @@ fn pattern(call: Call<'_>) -> Result<Option<Arc<Regex>>, EvalFault> {
 /// Bytes of a text that are compared with a pattern in a step, at worst.
 const BYTES_PER_STEP: usize = 4;
 
-/// A comparison cannot be stopped halfway. On a text of this length the slowest pattern that compiles was measured at
-/// 0.6 s; a longer text is first searched by an automaton that gives up when it is slow.
-const UNCHECKED_BYTES_MAX: usize = 16 << 10;
+/// A text of this length takes a hundredth of a second with the largest pattern that compiles; for a longer one it
+/// is looked at how large the pattern is.
+const UNCHECKED_BYTES_MAX: usize = 128;
 
-/// What it takes to make that automaton ready.
+/// What it takes to make a probe ready.
 const PROBE_STEPS: usize = 20_000;
 
 /// A text and the pattern that it is compared with.
-type Comparison<'a> = (Cow<'a, str>, Arc<Regex>);
+type Comparison<'a> = (Cow<'a, str>, Arc<Pattern>);
 
 /// The text and the pattern of a call.
 fn text_and_pattern(call: Call<'_>) -> Result<Option<Comparison<'_>>, EvalFault> {
     let text = defined!(call.text(0));
     let pattern = defined!(pattern(call));
     call.charge(text.len() / BYTES_PER_STEP)?;
-    if text.len() > UNCHECKED_BYTES_MAX {
-        call.charge(PROBE_STEPS)?;
-        let modifiers = if call.has(2) { defined!(call.text(2)) } else { "".into() };
-        if probe::is_slow(pattern.as_str(), &modifiers, &text) {
-            return Err(EvalFault::PatternTooSlow { bytes: text.len() });
-        }
-    }
+    pattern.check_time(&text, call)?;
     Ok(Some((text, pattern)))
 }
 
 /// Whether the pattern matches anywhere in the text.
 pub(super) fn matches(call: Call<'_>) -> Outcome<'_> {
     let (text, pattern) = defined!(text_and_pattern(call));
-    Ok(Some(pattern.is_match(&text).into()))
+    Ok(Some(pattern.regex.is_match(&text).into()))
 }
 
 /// The first match; undefined where there is none.
 pub(super) fn extract(call: Call<'_>) -> Outcome<'_> {
     let (text, pattern) = defined!(text_and_pattern(call));
-    match pattern.find(&text) {
+    match pattern.regex.find(&text) {
         Some(found) => text_of(found.as_str().to_owned()),
         None => Ok(None),
     }
@@ -92,7 +115,7 @@ pub(super) fn extract_all(call: Call<'_>) -> Outcome<'_> {
     let mut found = Vec::new();
     let mut scale = Scale::default();
     let mut end = 0;
-    for one in pattern.find_iter(&text) {
+    for one in pattern.regex.find_iter(&text) {
         // Here the work can be stopped.
         call.charge((one.end() - end) / BYTES_PER_STEP + 1)?;
         end = one.end();

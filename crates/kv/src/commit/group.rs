@@ -1,4 +1,4 @@
-//! Commits one group of batches, answers each, and looks after the store when a commit fails.
+//! Commits one group of batches, with an answer for each, and looks after the store when a commit fails.
 //!
 //! Knows nothing of queues and threads: whoever calls it is the only one who commits.
 
@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::judge::Judge;
-use super::{CommitMode, Lane, Waiting, block_on};
-use crate::backend::{AnyBackend, Backend, Room};
+use super::{CommitMode, block_on};
+use crate::backend::Room;
 use crate::batch::{Durability, Operation};
 use crate::fault::{Cause, CommitFault, Health};
 use crate::ingest;
+use crate::lane::{Answer, Candidate, Lane};
+use crate::rows::{AnyRows, RowStore};
 use crate::view::View;
 
 /// How long buffered commits may wait for a sync when no later commit asks for one.
@@ -30,18 +32,18 @@ const ROOM_LOOK_INTERVAL: Duration = Duration::from_millis(200);
 const ROOM_PLENTY_BYTES: u64 = 1 << 30;
 
 /// How the store is, as others may ask for it.
-pub(crate) struct Status(Mutex<Health>);
+pub(super) struct Status(Mutex<Health>);
 
 impl Status {
-    pub(crate) fn serving() -> Status {
+    pub(super) fn serving() -> Status {
         Status(Mutex::new(Health::Serving))
     }
 
-    pub(crate) fn health(&self) -> Health {
+    pub(super) fn health(&self) -> Health {
         self.lock().clone()
     }
 
-    fn set(&self, health: Health) {
+    pub(super) fn set(&self, health: Health) {
         *self.lock() = health;
     }
 
@@ -51,8 +53,8 @@ impl Status {
 }
 
 /// The one who commits.
-pub(crate) struct Committer {
-    backend: Arc<AnyBackend>,
+pub(super) struct Committer {
+    rows: Arc<AnyRows>,
     status: Arc<Status>,
     space_count: usize,
     mode: CommitMode,
@@ -74,14 +76,14 @@ struct Poison {
 }
 
 impl Committer {
-    pub(crate) fn new(
-        backend: Arc<AnyBackend>,
+    pub(super) fn new(
+        rows: Arc<AnyRows>,
         status: Arc<Status>,
         space_count: usize,
         mode: CommitMode,
     ) -> Committer {
         Committer {
-            backend,
+            rows,
             status,
             space_count,
             mode,
@@ -93,44 +95,41 @@ impl Committer {
         }
     }
 
-    /// Commits what applies of a group and answers every batch of it.
+    /// Commits what applies of a group, and returns the answer to every batch of it.
     ///
     /// Also refusals are answered only after the commit: they may rest on batches of the same group.
-    pub(crate) fn commit(&mut self, mut group: Vec<Waiting>) {
+    pub(super) fn commit(&mut self, mut group: Vec<Candidate>) -> Vec<Answer> {
         if let Some(fault) = self.refusal() {
-            group.into_iter().for_each(|waiting| waiting.answer(Err(fault.clone())));
-            return;
+            return group.iter().map(|_| Err(fault.clone())).collect();
         }
         let shortage = match self.shortage() {
             Ok(shortage) => shortage,
             Err(cause) => {
                 self.poison(cause.clone(), REOPEN_DELAY_FIRST);
-                let fault = CommitFault::Poisoned { cause };
-                group.into_iter().for_each(|waiting| waiting.answer(Err(fault.clone())));
-                return;
+                return group.iter().map(|_| Err(CommitFault::Poisoned { cause: cause.clone() })).collect();
             }
         };
-        let mut judge = Judge::new(&self.backend, self.space_count, shortage, &group);
+        let mut judge = Judge::new(&self.rows, self.space_count, shortage, &group);
         let mut batches = Vec::with_capacity(group.len());
         let mut verdicts = Vec::with_capacity(group.len());
-        for waiting in &mut group {
-            let verdict = judge.admit(waiting).map(|operations| batches.push(operations));
+        for candidate in &mut group {
+            let verdict = judge.admit(candidate).map(|operations| batches.push(operations));
             if verdict.is_err() {
-                // At once, for the sake of later batches of this group in the same lane.
-                waiting.break_chain();
+                // At once, for the sake of later batches of this group in the same lanes.
+                candidate.lanes.break_chains();
             }
             verdicts.push(verdict);
         }
         let wants_sync =
-            self.is_sync_overdue() || group.iter().any(|waiting| waiting.durability == Durability::Sync);
+            self.is_sync_overdue() || group.iter().any(|candidate| candidate.durability == Durability::Sync);
         let durability = if wants_sync { Durability::Sync } else { Durability::Buffered };
         let outcome = self.write(batches, durability);
         if self.unsynced_since.is_some() && outcome.is_ok() {
             let admitted = group.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok());
-            let lanes = admitted.map(|(waiting, _)| (waiting.lane.identity(), waiting.lane.clone()));
-            self.unsynced_lanes.extend(lanes);
+            let lanes = admitted.flat_map(|(candidate, _)| candidate.lanes.all());
+            self.unsynced_lanes.extend(lanes.map(|lane| (lane.identity(), lane.clone())));
         }
-        self.answer(group, verdicts, outcome);
+        self.answers(verdicts, outcome)
     }
 
     /// Under a steady stream of buffered commits there is never the time to tend to them. A simulation must not
@@ -152,16 +151,16 @@ impl Committer {
     }
 
     /// The next time [`Committer::tend`] has something to do.
-    pub(crate) fn tend_at(&self) -> Option<Instant> {
+    pub(super) fn tend_at(&self) -> Option<Instant> {
         if let Some(poison) = &self.poison {
             return Some(poison.retry_at);
         }
         let sync_at = self.unsynced_since.map(|since| since + BUFFERED_SYNC_DELAY);
-        sync_at.into_iter().chain(self.backend.tend_at()).min()
+        sync_at.into_iter().chain(self.rows.tend_at()).min()
     }
 
     /// Does what is due: syncs buffered commits, lets the backend do its own, or tries to reopen a poisoned store.
-    pub(crate) fn tend(&mut self) {
+    pub(super) fn tend(&mut self) {
         let now = Instant::now();
         if let Some(poison) = &self.poison {
             if poison.retry_at <= now {
@@ -169,13 +168,13 @@ impl Committer {
             }
         } else if self.unsynced_since.is_some_and(|since| since + BUFFERED_SYNC_DELAY <= now) {
             self.write(Vec::new(), Durability::Sync).ok();
-        } else if self.backend.tend_at().is_some_and(|at| at <= now) {
-            self.backend.tend();
+        } else if self.rows.tend_at().is_some_and(|at| at <= now) {
+            self.rows.tend();
         }
     }
 
     /// Reopens the engine, whether the store is poisoned or not.
-    pub(crate) fn reopen(&mut self) -> Result<(), CommitFault> {
+    pub(super) fn reopen(&mut self) -> Result<(), CommitFault> {
         if self.closed {
             return Err(CommitFault::Closed);
         }
@@ -183,10 +182,12 @@ impl Committer {
             // A store that is well loses nothing. If that fails it is as doubtful as any.
             self.write(Vec::new(), Durability::Sync).ok();
         }
-        let backend = &self.backend;
+        let rows = &self.rows;
+        // Before the reopened engine can be read: who finds its lane as it was has lost nothing.
+        self.unsynced_lanes.drain().for_each(|(_, lane)| lane.rewind());
         let reopened = guarded(|| {
-            block_on(backend.reopen())?;
-            block_on(ingest::remove_unnamed(backend))
+            block_on(rows.reopen())?;
+            block_on(ingest::remove_unnamed(rows))
         });
         match reopened {
             Ok(()) => {
@@ -194,7 +195,6 @@ impl Committer {
                     tracing::warn!(cause = %poison.cause, "store reopened after a failed commit");
                 }
                 self.unsynced_since = None;
-                self.unsynced_lanes.drain().for_each(|(_, lane)| lane.rewind());
                 self.status.set(Health::Serving);
                 Ok(())
             }
@@ -208,12 +208,12 @@ impl Committer {
     }
 
     /// Makes everything durable and lets go of the engine.
-    pub(crate) fn close(&mut self) -> Result<(), CommitFault> {
+    pub(super) fn close(&mut self) -> Result<(), CommitFault> {
         if std::mem::replace(&mut self.closed, true) {
             return Err(CommitFault::Closed);
         }
         let poison = self.poison.take();
-        let closed = guarded(|| block_on(self.backend.close()));
+        let closed = guarded(|| block_on(self.rows.close()));
         self.status.set(Health::Closed);
         match (poison, closed) {
             (Some(Poison { cause, .. }), _) => Err(CommitFault::Poisoned { cause }),
@@ -225,10 +225,10 @@ impl Committer {
     /// Writes the admitted batches, if there is anything to write or to sync.
     fn write(&mut self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
         let batches: Vec<_> = batches.into_iter().filter(|operations| !operations.is_empty()).collect();
-        let backend = &self.backend;
+        let rows = &self.rows;
         let outcome = match durability {
-            _ if !batches.is_empty() => guarded(|| block_on(backend.commit(batches, durability))),
-            Durability::Sync if self.unsynced_since.is_some() => guarded(|| block_on(backend.sync())),
+            _ if !batches.is_empty() => guarded(|| block_on(rows.commit(batches, durability))),
+            Durability::Sync if self.unsynced_since.is_some() => guarded(|| block_on(rows.sync())),
             Durability::Sync | Durability::Buffered => return Ok(()),
         };
         match (&outcome, durability) {
@@ -244,30 +244,33 @@ impl Committer {
         outcome
     }
 
-    fn answer(
-        &self,
-        group: Vec<Waiting>,
-        verdicts: Vec<Result<(), CommitFault>>,
-        outcome: Result<(), Cause>,
-    ) {
+    fn answers(&self, verdicts: Vec<Result<(), CommitFault>>, outcome: Result<(), Cause>) -> Vec<Answer> {
         // The snapshot belongs to this commit: taken before the next one can be made.
         let view = outcome.map_err(|cause| CommitFault::Uncertain { cause }).and_then(|()| {
-            let point = block_on(self.backend.point())
+            let point = block_on(self.rows.point())
                 .map_err(|fault| CommitFault::Poisoned { cause: Cause::new(fault) })?;
-            Ok(View::new(Arc::clone(&self.backend), point))
+            Ok(View::of_rows(Arc::clone(&self.rows), point))
         });
-        for (waiting, verdict) in group.into_iter().zip(verdicts) {
-            let answer = match (&view, verdict) {
-                (Ok(view), Ok(())) => Ok(view.clone()),
-                (Err(fault), Ok(())) => Err(fault.clone()),
-                // What this refusal rests on may not be there: it is as void as the commit.
-                (Err(CommitFault::Uncertain { cause }), Err(CommitFault::PreconditionFailed { .. })) => {
-                    Err(CommitFault::Poisoned { cause: cause.clone() })
-                }
-                (_, Err(refusal)) => Err(refusal),
-            };
-            waiting.answer(answer);
-        }
+        let answer = |verdict: Result<(), CommitFault>| match (&view, verdict) {
+            (Ok(view), Ok(())) => Ok(view.clone()),
+            (Err(fault), Ok(())) => Err(fault.clone()),
+            // What this refusal rests on may not be there: it is as void as the commit.
+            (Err(CommitFault::Uncertain { cause }), Err(CommitFault::PreconditionFailed { .. })) => {
+                Err(CommitFault::Poisoned { cause: cause.clone() })
+            }
+            (_, Err(refusal)) => Err(refusal),
+        };
+        verdicts.into_iter().map(answer).collect()
+    }
+
+    /// Whether nothing is committed until the engine was reopened.
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.poison.is_some()
+    }
+
+    /// Others were told that the outcome of a call is unknown, which has ended since.
+    pub(super) fn doubt(&mut self, cause: Cause) {
+        self.poison(cause, REOPEN_DELAY_FIRST);
     }
 
     fn poison(&mut self, cause: Cause, delay: Duration) {
@@ -282,7 +285,7 @@ impl Committer {
         let room = match self.room {
             Some((seen_at, room)) if is_plenty(room) && seen_at.elapsed() < ROOM_LOOK_INTERVAL => room,
             Some(_) | None => {
-                let Some(room) = self.backend.room()? else { return Ok(None) };
+                let Some(room) = self.rows.room()? else { return Ok(None) };
                 self.room = Some((Instant::now(), room));
                 room
             }

@@ -6,19 +6,21 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use super::{Waiting, block_on};
-use crate::backend::{AnyBackend, AnyPoint, Backend, Room};
+use super::block_on;
+use crate::backend::Room;
 use crate::batch::{BATCH_BYTES_MAX, Batch, KEY_BYTES_MAX, OWN_SPACE, Operation, Requirement, Space};
 use crate::fault::CommitFault;
 use crate::ingest;
+use crate::lane::Candidate;
+use crate::rows::{AnyRows, RowStore, RowsPoint};
 
 /// The state a batch of the group meets: the store at `point`, changed by the batches admitted before it.
-pub(super) struct Judge<'a> {
-    backend: &'a AnyBackend,
+pub(crate) struct Judge<'a> {
+    rows: &'a AnyRows,
     space_count: usize,
     /// Room on the disk if it is short.
     shortage: Option<Room>,
-    point: Option<AnyPoint>,
+    point: Option<RowsPoint>,
     /// What admitted batches made of the rows that some batch of the group looks at. Only those are kept: most
     /// operations touch rows that nobody requires anything of.
     required: HashMap<(Space, Bytes), Option<Option<Bytes>>>,
@@ -26,33 +28,33 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(
-        backend: &'a AnyBackend,
+    pub(crate) fn new(
+        rows: &'a AnyRows,
         space_count: usize,
         shortage: Option<Room>,
-        group: &[Waiting],
+        group: &[Candidate],
     ) -> Judge<'a> {
         let mut required = HashMap::new();
         let mut required_spaces = Vec::new();
-        for batch in group.iter().map(|waiting| &waiting.batch) {
-            let rows = batch.requirements.iter().map(|wanted| (wanted.space, wanted.key.clone()));
+        for batch in group.iter().map(|candidate| &candidate.batch) {
+            let required_rows = batch.requirements.iter().map(|wanted| (wanted.space, wanted.key.clone()));
             let marks = batch.ingests.iter().map(|id| (OWN_SPACE, ingest::pending_key(*id)));
-            for row in rows.chain(marks) {
+            for row in required_rows.chain(marks) {
                 if !required_spaces.contains(&row.0) {
                     required_spaces.push(row.0);
                 }
                 required.insert(row, None);
             }
         }
-        Judge { backend, space_count, shortage, point: None, required, required_spaces }
+        Judge { rows, space_count, shortage, point: None, required, required_spaces }
     }
 
     /// Admits a batch, and hands out its operations, or says why not.
-    pub(super) fn admit(&mut self, waiting: &mut Waiting) -> Result<Vec<Operation>, CommitFault> {
-        if waiting.is_chain_broken() {
+    pub(crate) fn admit(&mut self, candidate: &mut Candidate) -> Result<Vec<Operation>, CommitFault> {
+        if candidate.lanes.is_broken() {
             return Err(CommitFault::ChainBroken);
         }
-        let batch = &mut waiting.batch;
+        let batch = &mut candidate.batch;
         self.check_shape(batch)?;
         if let Some(Room { free_bytes, reserve_bytes }) = self.shortage
             && !batch.shrinking
@@ -108,9 +110,9 @@ impl<'a> Judge<'a> {
         }
         let point = match &mut self.point {
             Some(point) => point,
-            none => none.insert(block_on(self.backend.point()).map_err(CommitFault::Unreadable)?),
+            none => none.insert(block_on(self.rows.point()).map_err(CommitFault::Unreadable)?),
         };
-        block_on(self.backend.get(point, space, key)).map_err(CommitFault::Unreadable)
+        block_on(self.rows.get(point, space, key)).map_err(CommitFault::Unreadable)
     }
 
     /// Remembers what an admitted batch makes of the rows that are looked at.

@@ -24,7 +24,7 @@ use crate::fault::{Cause, OpenFault, ReadFault};
 
 /// Bytes of journal after which all memtables are flushed and the journal is replaced. The engine replaces a
 /// journal only above 64,000,000 bytes, and only while it flushes.
-const JOURNAL_FLUSH_BYTES: u64 = 65_000_000;
+pub(super) const JOURNAL_FLUSH_BYTES: u64 = 65_000_000;
 
 /// Bound of all journals together. As a rule there are two: a full one that is being flushed, and its successor
 /// filling up. But the engine turns to the successor only when a worker gets to the flush, so on a busy machine
@@ -43,13 +43,6 @@ const MEMTABLE_BYTES: u64 = 128_000_000;
 
 const WORKER_THREADS: usize = 2;
 
-/// Memtables waiting to be flushed, and tables of the first level waiting to be merged, at which commits wait.
-/// Both stay below the figures (4 and 30) at which the engine waits itself: it would wait for ever if its workers
-/// have died, we notice.
-const SEALED_MEMTABLES_MAX: usize = 3;
-const FIRST_LEVEL_TABLES_MAX: usize = 24;
-const STALL_LOOK_INTERVAL: Duration = Duration::from_millis(2);
-
 /// How long a flush of all memtables may take before it counts as failed.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -59,12 +52,12 @@ const WORKERS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Workers of the engine, and how long they are waited for.
 #[derive(Clone, Copy)]
-struct Workers {
+pub(super) struct Workers {
     count: usize,
     /// How long they may get nothing done.
-    timeout: Duration,
+    pub(super) timeout: Duration,
     /// How long a flush of all memtables may take.
-    flush_timeout: Duration,
+    pub(super) flush_timeout: Duration,
 }
 
 impl Workers {
@@ -83,12 +76,12 @@ pub(super) struct Engine {
     spaces: Vec<EngineSpace>,
     own: EngineSpace,
     /// Bytes written to the journal since all memtables were flushed.
-    journal_bytes: AtomicU64,
+    pub(super) journal_bytes: AtomicU64,
     /// Bytes written to the memtables since they were last given to be flushed.
-    written_bytes: AtomicU64,
-    memtable_bytes_max: u64,
+    pub(super) written_bytes: AtomicU64,
+    pub(super) memtable_bytes_max: u64,
     /// Bytes of the memtables that were last given to be flushed.
-    sealed_bytes: AtomicU64,
+    pub(super) sealed_bytes: AtomicU64,
     /// Bytes written to the journal since the last sync.
     unsynced_bytes: AtomicU64,
     recorder: Mutex<SyncRecorder>,
@@ -98,7 +91,7 @@ pub(super) struct Engine {
     pub(super) journal_is_due: AtomicBool,
     /// Lowest number that the newest journal has once the engine has turned the last full one.
     pub(super) journal_awaited: AtomicU64,
-    workers: Workers,
+    pub(super) workers: Workers,
     pub(super) folder: Arc<Folder>,
     /// Behind the keyspaces, so that it is dropped last.
     pub(super) database: Database,
@@ -346,18 +339,18 @@ impl Engine {
     }
 
     /// Bytes of all memtables, those included that wait to be flushed.
-    fn bytes_in_memtables(&self) -> u64 {
+    pub(super) fn bytes_in_memtables(&self) -> u64 {
         let sealed = if self.is_flushing() { self.sealed_bytes.load(Ordering::Relaxed) } else { 0 };
         self.memtable_bytes() + sealed
     }
 
-    fn is_flushing(&self) -> bool {
+    pub(super) fn is_flushing(&self) -> bool {
         self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0)
     }
 
     /// Bytes of the memtables that are written to. The engine's own count is not used: it also keeps counting
     /// memtables that an ingest has flushed.
-    fn memtable_bytes(&self) -> u64 {
+    pub(super) fn memtable_bytes(&self) -> u64 {
         self.keyspaces().map(|keyspace| keyspace.tree.active_memtable().size()).sum()
     }
 
@@ -365,7 +358,7 @@ impl Engine {
         self.spaces.iter().chain([&self.own])
     }
 
-    fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
+    pub(super) fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
         self.all_spaces().filter_map(|space| space.keyspace.get())
     }
 
@@ -392,109 +385,6 @@ impl Engine {
                 Ok(space.keyspace.get_or_init(|| keyspace))
             }
         }
-    }
-
-    /// Has all memtables flushed if the journal is full. The engine would only flush a memtable that is full by
-    /// itself: a space with few writes would keep every journal since its first write, and many spaces with some
-    /// writes each would let one journal grow without a bound.
-    fn turn_full_journal(&self) -> Result<(), Cause> {
-        if self.journal_bytes.load(Ordering::Relaxed) < JOURNAL_FLUSH_BYTES {
-            return Ok(());
-        }
-        // The journal before this one goes when its memtables are flushed; a third would break the bound.
-        self.wait_for_flush()?;
-        let number = self.folder.format().journal.map_or(0, |journal| journal.number);
-        self.journal_awaited.store(number + 1, Ordering::Relaxed);
-        self.journal_is_due.store(true, Ordering::Relaxed);
-        self.rotate_memtables()
-    }
-
-    /// Has all memtables flushed if they use three quarters of their memory, and waits if they use all of it. The
-    /// journal stays as it is: the engine replaces only a full one.
-    ///
-    /// At three quarters a flush writes half as much again as at a half, so rows that are overwritten meet more of
-    /// their older versions in it, and fewer tables have to be merged. The last quarter is for what is committed while
-    /// a flush runs, which is several times faster than commits are.
-    fn flush_full_memtables(&self) -> Result<(), Cause> {
-        let written_bytes = self.written_bytes.load(Ordering::Relaxed);
-        let is_full = written_bytes >= self.memtable_bytes_max / 4 * 3;
-        // Of a flush that has ended, too, until somebody has looked.
-        let sealed_bytes = self.sealed_bytes.load(Ordering::Relaxed);
-        if !is_full && written_bytes + sealed_bytes < self.memtable_bytes_max {
-            return Ok(());
-        }
-        if self.is_flushing() {
-            if self.bytes_in_memtables() < self.memtable_bytes_max {
-                return Ok(());
-            }
-            self.wait_for_flush()?;
-        }
-        self.sealed_bytes.store(0, Ordering::Relaxed);
-        if is_full { self.seal_memtables() } else { Ok(()) }
-    }
-
-    fn rotate_memtables(&self) -> Result<(), Cause> {
-        self.journal_bytes.store(0, Ordering::Relaxed);
-        self.seal_memtables()
-    }
-
-    fn seal_memtables(&self) -> Result<(), Cause> {
-        self.sealed_bytes.store(self.memtable_bytes(), Ordering::Relaxed);
-        self.written_bytes.store(0, Ordering::Relaxed);
-        for keyspace in self.keyspaces() {
-            keyspace.rotate_memtable().map_err(Cause::new)?;
-        }
-        Ok(())
-    }
-
-    /// Waits until no memtable waits to be flushed.
-    fn wait_for_flush(&self) -> Result<(), Cause> {
-        let deadline = Instant::now() + self.workers.flush_timeout;
-        while self.is_flushing() {
-            self.check_workers()?;
-            if Instant::now() > deadline {
-                return Err(Cause::new("the engine did not flush its memtables in time"));
-            }
-            std::thread::sleep(STALL_LOOK_INTERVAL);
-        }
-        Ok(())
-    }
-
-    /// Waits until the engine's workers have caught up. Fails if they get nothing done for too long: whoever commits
-    /// then has the engine reopened.
-    fn wait_for_workers(&self) -> Result<(), Cause> {
-        let is_behind = |keyspace: &Keyspace| {
-            keyspace.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
-                || keyspace.l0_table_count() >= FIRST_LEVEL_TABLES_MAX
-        };
-        let mut seen = None;
-        let mut deadline = Instant::now() + self.workers.timeout;
-        while self.keyspaces().any(is_behind) {
-            self.check_workers()?;
-            let now = Instant::now();
-            let progress = self.progress();
-            if seen != Some(progress) {
-                seen = Some(progress);
-                deadline = now + self.workers.timeout;
-            }
-            if now > deadline {
-                return Err(Cause::new("the engine's workers did not catch up in time"));
-            }
-            std::thread::sleep(STALL_LOOK_INTERVAL);
-        }
-        Ok(())
-    }
-
-    /// What changes whenever a worker has done something: memtables that wait, tables of the first level, merges.
-    fn progress(&self) -> (usize, usize, usize) {
-        let memtables = self.keyspaces().map(|keyspace| keyspace.sealed_memtable_count()).sum();
-        let tables = self.keyspaces().map(|keyspace| keyspace.l0_table_count()).sum();
-        (memtables, tables, self.database.compactions_completed())
-    }
-
-    /// Fails if a worker of the engine has died, for then it takes no commit any more.
-    fn check_workers(&self) -> Result<(), Cause> {
-        self.database.persist(PersistMode::Buffer).map_err(Cause::new)
     }
 }
 
@@ -537,6 +427,7 @@ pub(super) fn read_fault(space: Space, error: fjall::Error) -> ReadFault {
 
 #[cfg(test)]
 mod tests {
+    use super::super::memtables::SEALED_MEMTABLES_MAX;
     use super::*;
     use std::path::Path;
 

@@ -17,6 +17,7 @@ mod frames;
 mod inspect;
 mod inventory;
 mod journal;
+mod memtables;
 mod quiet;
 mod repair;
 mod synced;
@@ -33,9 +34,10 @@ use bytes::Bytes;
 use fjall::Readable;
 use tokio::sync::Semaphore;
 
-use crate::backend::{Backend, Room, StoreMemory};
+use crate::backend::{Room, StoreMemory};
 use crate::batch::{Durability, Operation, SPACES_MAX, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
+use crate::rows::RowStore;
 use crate::view::{Chunk, ChunkBuilder, Direction, KeyRange, ScanLimit};
 
 pub use copy::StoreCopy;
@@ -335,7 +337,7 @@ impl EmbeddedPoint {
     }
 }
 
-impl Backend for Embedded {
+impl RowStore for Embedded {
     type Point = EmbeddedPoint;
 
     async fn point(&self) -> Result<EmbeddedPoint, ReadFault> {

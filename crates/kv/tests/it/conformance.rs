@@ -94,8 +94,9 @@ fn a_requirement_sees_earlier_batches_and_not_its_own() {
             batch.require(META, "epoch", from.map(Bytes::from));
             store.submit(&store.lane(), batch, Durability::Sync)
         };
-        let (first, late, second) = (step(None, "1"), step(None, "9"), step(Some("1"), "2"));
-        assert!(first.await.is_ok());
+        assert!(step(None, "1").await.is_ok());
+        let late = step(None, "9");
+        let second = step(Some("1"), "2");
         assert!(matches!(late.await, Err(CommitFault::PreconditionFailed { .. })));
         let view = second.await.unwrap();
         assert_eq!(get(&view, META, "epoch").await.as_deref(), Some("2"));
@@ -124,21 +125,78 @@ fn a_lane_breaks_at_its_first_fault() {
 }
 
 #[test]
-fn batches_apply_in_the_order_of_their_calls() {
+fn batches_apply_in_the_order_of_their_lane() {
     on_every_kind(async |store| {
         let lanes = [store.lane(), store.lane(), store.lane()];
         let mut verdicts = Vec::new();
         for number in 0..LANE_BATCHES_MAX / 2 {
-            let batch = put(RECORDS, "a", &number.to_string());
-            verdicts.push(store.submit(&lanes[number % 3], batch, Durability::Buffered));
+            let lane = number % 3;
+            let mut batch = put(RECORDS, &format!("lane {lane}"), &number.to_string());
+            // Only behind the batch before.
+            let before = number.checked_sub(3).map(|before| Bytes::from(before.to_string()));
+            batch.require(RECORDS, format!("lane {lane}"), before);
+            verdicts.push(store.submit(&lanes[lane], batch, Durability::Buffered));
         }
-        let mut seen = 0;
         for (number, verdict) in verdicts.into_iter().enumerate() {
-            let value: usize = get(&verdict.await.unwrap(), RECORDS, "a").await.unwrap().parse().unwrap();
-            assert!(value >= number && value >= seen, "the view of batch {number} shows {value}");
-            seen = value;
+            let key = format!("lane {}", number % 3);
+            let value: usize = get(&verdict.await.unwrap(), RECORDS, &key).await.unwrap().parse().unwrap();
+            assert!(value >= number && value % 3 == number % 3, "the view of batch {number} shows {value}");
         }
-        assert_eq!(seen, LANE_BATCHES_MAX / 2 - 1);
+        let view = store.view().await.unwrap();
+        for last in LANE_BATCHES_MAX / 2 - 3..LANE_BATCHES_MAX / 2 {
+            assert_eq!(get(&view, RECORDS, &format!("lane {}", last % 3)).await, Some(last.to_string()));
+        }
+    });
+}
+
+#[test]
+fn a_batch_of_several_lanes_comes_between_their_others() {
+    on_every_kind(async |store| {
+        let (left, right) = (store.lane(), store.lane());
+        let mut verdicts = vec![
+            store.submit_lanes(&[&left], put(RECORDS, "left", "1"), Durability::Sync),
+            store.submit_lanes(&[&right], put(RECORDS, "right", "1"), Durability::Sync),
+        ];
+        let mut both = put(RECORDS, "left", "2");
+        both.put(RECORDS, "right", "2");
+        for key in ["left", "right"] {
+            both.require(RECORDS, key, Some(Bytes::from("1")));
+        }
+        verdicts.push(store.submit_lanes(&[&left, &right], both, Durability::Sync));
+        for (lane, key) in [(&left, "left"), (&right, "right")] {
+            let mut behind = put(RECORDS, key, "3");
+            behind.require(RECORDS, key, Some(Bytes::from("2")));
+            verdicts.push(store.submit_lanes(&[lane], behind, Durability::Sync));
+        }
+        for verdict in verdicts {
+            verdict.await.unwrap();
+        }
+        // If it fails, or one of its lanes has failed before, all of its lanes are broken.
+        let mut bad = Batch::default();
+        bad.require(RECORDS, "left", None);
+        let bad = store.submit(&left, bad, Durability::Sync);
+        let both = store.submit_lanes(&[&left, &right], put(RECORDS, "both", "x"), Durability::Sync);
+        let behind = store.submit(&right, put(RECORDS, "behind", "x"), Durability::Sync);
+        assert!(matches!(bad.await, Err(CommitFault::PreconditionFailed { .. })));
+        assert_eq!(both.await.unwrap_err(), CommitFault::ChainBroken);
+        assert_eq!(behind.await.unwrap_err(), CommitFault::ChainBroken);
+        assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["left", "right"]);
+    });
+}
+
+#[test]
+fn a_lane_that_was_refused_settles_at_once() {
+    on_every_kind(async |store| {
+        let lane = store.lane();
+        store.submit(&lane, put(RECORDS, "a", "1"), Durability::Sync).await.unwrap();
+        let mut bad = put(RECORDS, "a", "2");
+        bad.require(RECORDS, "a", None);
+        store.submit(&lane, bad, Durability::Sync).await.unwrap_err();
+        let next = store.settle(&lane).await.unwrap();
+        assert!(!lane.is_rewound() && !next.is_rewound());
+        let view = store.submit(&next, put(RECORDS, "b", "1"), Durability::Sync).await.unwrap();
+        assert_eq!(get(&view, RECORDS, "a").await.as_deref(), Some("1"));
+        assert_eq!(keys(&view, RECORDS).await, ["a", "b"]);
     });
 }
 

@@ -356,6 +356,47 @@ fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
     });
 }
 
+#[test]
+fn a_lane_in_doubt_settles_when_the_outcome_is_known() {
+    on_faulty(async |store, script| {
+        let lane = store.lane();
+        script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        let fault = store.submit(&lane, put(RECORDS, "a", "1"), Durability::Sync).await.unwrap_err();
+        assert!(matches!(fault, CommitFault::Uncertain { .. }), "{fault}");
+        assert!(matches!(store.settle(&lane).await, Err(CommitFault::Poisoned { .. })));
+        while store.reopen().await.is_err() {}
+        let next = store.settle(&lane).await.unwrap();
+        assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["a"]);
+        assert!(store.submit(&next, put(RECORDS, "b", "1"), Durability::Sync).await.is_ok());
+    });
+}
+
+/// A submitter that has left a refused batch behind, and with it its lane, still learns of what it has lost.
+#[test]
+fn a_lane_is_rewound_with_the_one_it_comes_after() {
+    run(async {
+        let (store, script) = scripted(3);
+        let lane = store.lane();
+        store.submit(&lane, put(RECORDS, "acknowledged", "x"), Durability::Buffered).await.unwrap();
+        let mut bad = Batch::default();
+        bad.require(RECORDS, "acknowledged", None);
+        store.submit(&lane, bad, Durability::Buffered).await.unwrap_err();
+        let next = store.settle(&lane).await.unwrap();
+        script.fail_next(StorageCall::Commit, FaultKind::Fail);
+        script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
+        commit(&store, put(RECORDS, "of another", "x")).await.unwrap_err();
+        store.reopen().await.unwrap();
+        assert!(next.is_rewound());
+        let refused = store.submit(&next, put(RECORDS, "more", "x"), Durability::Sync).await;
+        assert_eq!(refused.unwrap_err(), CommitFault::ChainBroken);
+        let fresh = store.settle(&next).await.unwrap();
+        assert!(!fresh.is_rewound());
+        assert!(store.submit(&fresh, put(RECORDS, "more", "x"), Durability::Sync).await.is_ok());
+    });
+}
+
 /// Reopening a store that is well syncs it first.
 #[test]
 fn a_reopening_without_need_rewinds_nobody() {

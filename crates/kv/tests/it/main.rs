@@ -15,4 +15,5 @@ mod journal;
 mod model;
 mod repair;
 mod room;
+mod round_trip;
 mod stores;

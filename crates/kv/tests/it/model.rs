@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use kv::{
-    Batch, CommitFault, CommitMode, Direction, Durability, FaultScript, KeyRange, ScanLimit, Space, Store,
-    Survivors,
+    Batch, CommitFault, CommitMode, Direction, Durability, FaultScript, KeyRange, Link, ScanLimit, Space,
+    Store, Survivors,
 };
 use proptest::prelude::*;
 
@@ -151,6 +151,15 @@ proptest! {
             script.crash(Survivors::Synced).unwrap()
         };
         run(play(store, steps, restart));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_remote_store_is_as_its_model(steps in steps(), seed in 0..u64::MAX) {
+        run(async { play(Store::round_trip(&SPACES, Link::seeded(seed)), steps, |store| store).await });
     }
 }
 

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use kv::{
-    Batch, CommitFault, CommitMode, Direction, Durability, EmbeddedOptions, FaultScript, KeyRange, ScanLimit,
-    Space, SpaceOptions, Store, View,
+    Batch, CommitFault, CommitMode, Direction, Durability, EmbeddedOptions, FaultScript, KeyRange, Link,
+    ScanLimit, Space, SpaceOptions, Store, View,
 };
 use tempfile::TempDir;
 
@@ -29,15 +29,17 @@ pub(crate) enum Kind {
     FaultyMemory,
     FaultyInline,
     FaultyEmbedded,
+    RoundTrip,
 }
 
-pub(crate) const KINDS: [Kind; 6] = [
+pub(crate) const KINDS: [Kind; 7] = [
     Kind::Memory,
     Kind::MemoryInline,
     Kind::Embedded,
     Kind::FaultyMemory,
     Kind::FaultyInline,
     Kind::FaultyEmbedded,
+    Kind::RoundTrip,
 ];
 
 /// Options of a small store: the reserve is off unless a test is about it.
@@ -59,6 +61,7 @@ pub(crate) fn open(kind: Kind, folder: &TempDir) -> Store {
         Kind::FaultyMemory => Store::faulty(open(Kind::Memory, folder), script()),
         Kind::FaultyInline => Store::faulty(open(Kind::MemoryInline, folder), script()),
         Kind::FaultyEmbedded => Store::faulty(open(Kind::Embedded, folder), script()),
+        Kind::RoundTrip => Store::round_trip(&SPACES, Link::seeded(1)),
     }
 }
 

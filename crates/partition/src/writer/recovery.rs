@@ -113,20 +113,22 @@ impl Writer {
         if self.doubt == Some(Doubt::Lost) && !self.lane.is_rewound() {
             return Err(self.end());
         }
-        let view = self.store.view().await;
-        // Behind the view: the store says that it serves after it has rewound the lanes of what may be gone.
-        if let Health::Poisoned { cause } = self.store.health() {
-            // It will be reopened before the state can be read.
-            self.doubt = Some(Doubt::Unknown);
-            let cause = cause.to_string();
-            return Err(StorageFault::Unavailable { cause }.into());
-        }
-        let view = view.map_err(read_fault)?;
+        let mut lane = match self.store.settle(&self.lane).await {
+            Ok(lane) => lane,
+            Err(fault) => {
+                // What has become of the last batches is not known yet.
+                self.doubt = Some(Doubt::Unknown);
+                return Err(StorageFault::Unavailable { cause: fault.to_string() }.into());
+            }
+        };
+        let view = self.store.view().await.map_err(read_fault)?;
+        // Behind the view: the store rewinds the lanes of what may be gone before it shows what is there.
         if self.lane.is_rewound() {
             // Acknowledged batches may be gone, and with them what index and cache were told.
             self.doubt = Some(Doubt::Unknown);
             self.index_stale = true;
             self.cache.clear();
+            lane = self.store.lane();
         }
         let (head_row, head) = Head::load_row(&view, self.id).await?;
         self.head_row = head_row;
@@ -139,7 +141,7 @@ impl Writer {
                 self.first_head.clone()
             }
         };
-        self.lane = self.store.lane();
+        self.lane = lane;
         self.publish(view.clone(), &head);
         self.state = State::new(view, head);
         self.doubt = None;

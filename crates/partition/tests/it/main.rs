@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
 mod bounds;
+mod history;
 mod index;
 mod ownership;
+mod rename;
+mod round_trip;
 
 use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};
@@ -59,7 +62,10 @@ struct Fixture {
 
 impl Fixture {
     async fn new() -> Fixture {
-        let store = Store::memory(&SPACES, CommitMode::Thread);
+        Fixture::on(Store::memory(&SPACES, CommitMode::Thread)).await
+    }
+
+    async fn on(store: Store) -> Fixture {
         Fixture::create(&store).await;
         Fixture::open(&store, &Arc::default(), Durability::Sync).await.unwrap()
     }
@@ -106,7 +112,7 @@ impl Fixture {
     }
 
     fn record_key(&self, id: &str) -> Bytes {
-        document_key(ContainerNumber(1), &self.key, id).into()
+        document_key(ContainerNumber(1), &self.key, id.into()).into()
     }
 }
 

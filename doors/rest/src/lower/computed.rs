@@ -4,11 +4,15 @@ use engine::{ComputedProperty, Container};
 use model::{QueryFault, RequestFault};
 use serde_json::Value as Json;
 use sql::Parameters;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The computed properties that queries over a container see.
 pub(crate) fn computed_properties(container: &Container) -> Result<Arc<[ComputedProperty]>, QueryFault> {
+    static NONE: LazyLock<Arc<[ComputedProperty]>> = LazyLock::new(|| Arc::new([]));
     let properties = container.definition().policies.computed.iter();
+    if properties.len() == 0 {
+        return Ok(Arc::clone(&NONE));
+    }
     properties.map(|property| Ok((property.name.clone(), lowered(&property.query)?))).collect()
 }
 

@@ -72,7 +72,7 @@ use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, LARGE_TEXT_BYTES,
-    PageRequest, Place, Principal, Reach, ReadPass, Sought, WritePass,
+    MemoryHolder, PageRequest, Place, Principal, Reach, ReadPass, Sought, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -199,6 +199,11 @@ impl Call<'_> {
         reach: Reach<'_>,
     ) -> Result<WritePass<'a>, AccessFault> {
         self.engine.access().write(&self.principal, actions, container, reach)
+    }
+
+    /// Who the memory of its body and its answer is charged to.
+    pub(crate) fn memory_holder(&self) -> MemoryHolder {
+        MemoryHolder::new(&self.principal, self.connection.memory.clone())
     }
 
     /// The query in the body. A long text is read apart from other requests.

@@ -1,12 +1,14 @@
 //! `POST …/docs`: five things on one route, told apart by headers.
 
 use super::{Call, batch, bulk, create_document, query_documents, query_plan};
+use crate::answers;
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 
-/// The order of these questions is the service's.
+/// The order of these questions is the service's. All but a create are set apart: the future of a request is moved
+/// about.
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let headers = call.headers();
     if headers::flag(headers, &names::IS_QUERY_PLAN)? {
@@ -14,12 +16,12 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     }
     if headers::flag(headers, &names::IS_BATCH)? {
         return match headers::flag(headers, &names::BATCH_ATOMIC)? {
-            true => batch::perform(call, path).await,
-            false => bulk::perform(call, path).await,
+            true => Box::pin(answers::perform_reserved(call, batch::perform(call, path))).await,
+            false => Box::pin(answers::perform_reserved(call, bulk::perform(call, path))).await,
         };
     }
     if headers::is_query(headers)? {
-        return query_documents::perform(call, path).await;
+        return Box::pin(query_documents::perform(call, path)).await;
     }
     create_document::perform(call, path).await
 }

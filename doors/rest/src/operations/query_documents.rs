@@ -12,7 +12,7 @@ use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
 use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use model::{Charge, Fault, QueryFault};
 use plan::query::Query;
 use std::sync::Arc;
@@ -43,18 +43,18 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         text_bytes: call.body.len(),
     };
     if headers::flag(call.headers(), &names::EXPLAIN)? {
-        let text = call.engine.explain(pass, &request).await?;
+        let text = Box::pin(call.engine.explain(pass, &request)).await?;
         let body = serde_json::json!({ "explain": text }).to_string().into_bytes();
         return Ok(Reply::json(StatusCode::OK, Charge::MINIMUM, body));
     }
     let indexes = match index_metrics {
-        Some(form) => Some(form.text(call.engine.index_use(&pass, &request).await?)),
+        Some(form) => Some(form.text(Box::pin(call.engine.index_use(&pass, &request)).await?)),
         None => None,
     };
     let page = call.engine.query(pass, &request).await?;
     let mut reply = Reply::json(StatusCode::OK, page.charge, body(&container, &page.rows));
     reply.number(&names::ITEM_COUNT, page.rows.len());
-    reply.fixed(&names::QUERY_EXECUTION_INFO, EXECUTION_INFO);
+    reply.fixed(&names::QUERY_EXECUTION_INFO, const { HeaderValue::from_static(EXECUTION_INFO) });
     if wants_metrics {
         reply.text(&names::QUERY_METRICS, metrics(&page.metrics));
     }

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::LazyLock;
 
 /// How many headers such an answer has.
-const COUNT: usize = 12;
+const COUNT: usize = 11;
 
 /// The names of an answer with one item, and of one with a page of a query, in the order in which they are added.
 static USUAL: [[&HeaderName; COUNT]; 2] = [
@@ -23,7 +23,6 @@ static USUAL: [[&HeaderName; COUNT]; 2] = [
         &names::PARTITION_KEY_RANGE_ID,
         &names::ALT_CONTENT_PATH,
         &names::CONTENT_PATH,
-        &names::CACHE_CONTROL,
         &names::ACTIVITY_ID,
         &names::CONTENT_LENGTH,
     ],
@@ -37,24 +36,28 @@ static USUAL: [[&HeaderName; COUNT]; 2] = [
         &names::PARTITION_KEY_RANGE_ID,
         &names::ALT_CONTENT_PATH,
         &names::CONTENT_PATH,
-        &names::CACHE_CONTROL,
         &names::ACTIVITY_ID,
         &names::CONTENT_LENGTH,
     ],
 ];
 
+/// What every answer says: it holds data and is bound to a credential, so nobody between server and client may keep it.
+const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("no-store");
+
 /// The maps of such answers, without their values.
 static MAPS: LazyLock<[HeaderMap; 2]> = LazyLock::new(|| {
     USUAL.map(|names| {
-        let mut map = HeaderMap::with_capacity(COUNT);
+        let mut map = HeaderMap::with_capacity(COUNT + 1);
         for name in names {
             map.insert(name, HeaderValue::from_static(""));
         }
+        map.insert(&names::CACHE_CONTROL, CACHE_CONTROL);
         map
     })
 });
 
-/// The map of `headers` with the value that `value` makes of each; the last of a name counts.
+/// The map of `headers` with the value that `value` makes of each, and what every answer says; the last of a name
+/// counts.
 pub(crate) fn of<T>(headers: Vec<(&'static HeaderName, T)>, value: impl Fn(T) -> HeaderValue) -> HeaderMap {
     if let Some(map) = usual(&headers) {
         let mut map = map.clone();
@@ -64,10 +67,11 @@ pub(crate) fn of<T>(headers: Vec<(&'static HeaderName, T)>, value: impl Fn(T) ->
         }
         return map;
     }
-    let mut map = HeaderMap::with_capacity(headers.len());
+    let mut map = HeaderMap::with_capacity(headers.len() + 1);
     for (name, text) in headers {
         map.insert(name, value(text));
     }
+    map.insert(&names::CACHE_CONTROL, CACHE_CONTROL);
     map
 }
 
@@ -105,6 +109,6 @@ mod tests {
     fn the_last_of_a_name_counts() {
         let headers = vec![(&names::LSN, 1_u64), (&names::ETAG, 2), (&names::LSN, 3)];
         let map = of(headers, HeaderValue::from);
-        assert_eq!((map.len(), &map[&names::LSN]), (2, &HeaderValue::from(3_u64)));
+        assert_eq!((map.len(), &map[&names::LSN]), (3, &HeaderValue::from(3_u64)));
     }
 }

@@ -23,6 +23,16 @@ pub(crate) fn push_integer(number: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
+/// Appends a number of hundredths with its two decimals.
+pub(crate) fn push_hundredths(hundredths: u64, out: &mut Vec<u8>) {
+    push_integer(hundredths / 100, out);
+    out.push(b'.');
+    if hundredths % 100 < 10 {
+        out.push(b'0');
+    }
+    push_integer(hundredths % 100, out);
+}
+
 enum Escape {
     Short(u8),
     Code,
@@ -42,6 +52,15 @@ fn escape(byte: u8) -> Option<Escape> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hundredths_are_written_as_charges_are() {
+        for hundredths in [0, 5, 99, 100, 529, 1_010, 123_456] {
+            let mut text = Vec::new();
+            push_hundredths(hundredths, &mut text);
+            assert_eq!(text, model::Charge::from_hundredths(hundredths).to_string().into_bytes());
+        }
+    }
 
     #[test]
     fn what_json_cannot_hold_is_escaped() {

@@ -6,7 +6,7 @@ use super::{header_map, json, names};
 use crate::faults::{self, Refusal};
 use bytes::Bytes;
 use engine::{Container, Reservation};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode, Version};
 use model::{Charge, Etag, Fault, SessionToken};
 use std::ops::Range;
 
@@ -25,15 +25,15 @@ pub(crate) struct Reply {
     /// The body, and behind it the texts that are written for headers: one allocation for all of them.
     bytes: Vec<u8>,
     body_length: usize,
-    /// Memory of the bytes; answers that refuse are small and have none.
-    reservation: Option<Reservation>,
+    /// Memory of the bytes; small answers have none.
+    reservation: Option<Box<Reservation>>,
 }
 
 /// The text of a header.
 #[derive(Debug)]
 enum Text {
     /// Part of the program.
-    Fixed(&'static str),
+    Fixed(HeaderValue),
     /// Held by others too.
     Shared(Bytes),
     /// These of the answer's bytes.
@@ -41,14 +41,14 @@ enum Text {
 }
 
 impl Text {
-    /// What cannot stand in a header becomes empty, which says as much as none; ours always can.
-    fn value(self, texts: &Bytes, body_length: usize) -> HeaderValue {
+    /// The value, where `texts` begins at this place of the answer's bytes. What cannot stand in a header becomes empty, which says as much as none; ours always can.
+    fn value(self, texts: &Bytes, texts_at: usize) -> HeaderValue {
         let empty = || HeaderValue::from_static("");
         match self {
-            Text::Fixed(text) => HeaderValue::from_static(text),
+            Text::Fixed(text) => text,
             Text::Shared(text) => HeaderValue::from_maybe_shared(text).unwrap_or_else(|_| empty()),
             Text::Written(range) => {
-                let text = texts.slice(range.start - body_length..range.end - body_length);
+                let text = texts.slice(range.start - texts_at..range.end - texts_at);
                 HeaderValue::from_maybe_shared(text).unwrap_or_else(|_| empty())
             }
         }
@@ -67,9 +67,9 @@ impl Reply {
         let mut reply = Reply { status, headers, body_length, bytes: body, reservation: None };
         if charge == Charge::MINIMUM {
             // What nearly every read costs.
-            reply.fixed(&names::REQUEST_CHARGE, "1.00");
+            reply.fixed(&names::REQUEST_CHARGE, const { HeaderValue::from_static("1.00") });
         } else {
-            reply.text(&names::REQUEST_CHARGE, charge.to_string());
+            reply.written(&names::REQUEST_CHARGE, |text| json::push_hundredths(charge.hundredths(), text));
         }
         reply
     }
@@ -77,7 +77,7 @@ impl Reply {
     /// An answer with a JSON body.
     pub(crate) fn json(status: StatusCode, charge: Charge, body: Vec<u8>) -> Reply {
         let mut reply = Reply::with_body(status, charge, body);
-        reply.fixed(&names::CONTENT_TYPE, "application/json");
+        reply.fixed(&names::CONTENT_TYPE, const { HeaderValue::from_static("application/json") });
         reply
     }
 
@@ -102,7 +102,7 @@ impl Reply {
     }
 
     /// Adds a header that always says the same.
-    pub(crate) fn fixed(&mut self, name: &'static HeaderName, text: &'static str) {
+    pub(crate) fn fixed(&mut self, name: &'static HeaderName, text: HeaderValue) {
         self.headers.push((name, Text::Fixed(text)));
     }
 
@@ -151,7 +151,7 @@ impl Reply {
 
     /// Asks the client to open a new connection: this one holds an unread body.
     pub(crate) fn close_connection(&mut self) {
-        self.fixed(&names::CONNECTION, "close");
+        self.fixed(&names::CONNECTION, const { HeaderValue::from_static("close") });
     }
 
     /// Bytes of memory that the answer takes.
@@ -159,30 +159,45 @@ impl Reply {
         self.bytes.capacity()
     }
 
+    /// Whether the answer is counted as memory.
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.reservation.is_some()
+    }
+
     /// Has the answer counted as memory until it is sent.
     pub(crate) fn reserve(&mut self, reservation: Reservation) {
-        self.reservation = Some(reservation);
+        self.reservation = Some(Box::new(reservation));
     }
 
     /// The response. The length is always said, except where a body is impossible.
-    pub(crate) fn into_response(mut self, activity: &ActivityId) -> Response<AnswerBody> {
-        // Answers hold data and are bound to a credential: nobody between server and client may keep them.
-        self.fixed(&names::CACHE_CONTROL, "no-store");
+    pub(crate) fn into_response(mut self, activity: &ActivityId, version: Version) -> Response<AnswerBody> {
         self.written(&names::ACTIVITY_ID, |text| text.extend_from_slice(activity.as_bytes()));
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
             self.number(&names::CONTENT_LENGTH, self.body_length);
         }
-        // Texts of headers live on in the tables of an HTTP/2 connection, so they must not keep the body with them.
-        let texts = Bytes::copy_from_slice(&self.bytes[self.body_length..]);
-        self.bytes.truncate(self.body_length);
-        let body = match self.reservation {
-            Some(reservation) => reserved(self.bytes, reservation),
-            None => Bytes::from(self.bytes),
-        };
-        let mut response = Response::new(AnswerBody::new(body));
+        let (headers, body_length) = (std::mem::take(&mut self.headers), self.body_length);
+        let mut response = Response::default();
         *response.status_mut() = self.status;
-        *response.headers_mut() = header_map::of(self.headers, |text| text.value(&texts, self.body_length));
+        if version < Version::HTTP_2 {
+            let bytes = self.into_bytes();
+            *response.headers_mut() = header_map::of(headers, |text| text.value(&bytes, 0));
+            *response.body_mut() = AnswerBody::new(bytes.slice(..body_length));
+        } else {
+            // Texts of headers live on in the tables of the connection, so they must not keep the body with them.
+            let texts = Bytes::copy_from_slice(&self.bytes[body_length..]);
+            self.bytes.truncate(body_length);
+            *response.headers_mut() = header_map::of(headers, |text| text.value(&texts, body_length));
+            *response.body_mut() = AnswerBody::new(self.into_bytes());
+        }
         response
+    }
+
+    /// The bytes, counted as memory until nobody holds a part of them.
+    fn into_bytes(self) -> Bytes {
+        match self.reservation {
+            Some(reservation) => reserved(self.bytes, *reservation),
+            None => Bytes::from(self.bytes),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use engine::{AccountKey, Engine, EngineOptions};
 use hmac::{Hmac, KeyInit, Mac};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
 use kv::{CommitMode, Store};
 use model::Ambient;
@@ -126,9 +126,13 @@ impl Client {
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
-    /// Sends a request and leaves the answer unread.
+    /// Sends a request and leaves the answer unread. A connection with memory of its own is one of HTTP/2.
     pub(crate) async fn answered(&self, call: Call, connection: ConnectionInfo) -> Response<AnswerBody> {
-        self.door.handle(call.into_request(), connection).await
+        let mut request = call.into_request();
+        if connection.memory.is_some() {
+            *request.version_mut() = Version::HTTP_2;
+        }
+        self.door.handle(request, connection).await
     }
 
     /// Sends a request with a body of another kind.

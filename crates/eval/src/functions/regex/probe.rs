@@ -17,46 +17,65 @@ const STATES_BYTES: usize = 2 << 20;
 const CLEARS_MAX: usize = 3;
 const BYTES_PER_STATE_MIN: usize = 10;
 
-/// Places of a pattern times bytes of a text that the slow method goes through in about a hundred milliseconds.
+/// Places of a pattern times bytes of a text that the slow method goes through in less than a hundred milliseconds.
 const SLOW_WORK_MAX: usize = 10_000_000;
 /// The same for patterns with word boundaries, which are common: a second at worst.
 const WORDS_WORK_MAX: usize = 200_000_000;
 
-/// Whether the library would need the slow method for long.
-pub(super) fn is_slow(pattern: &str, modifiers: &str, text: &str) -> bool {
-    let has = |modifier: char| modifiers.contains(modifier);
-    let syntax = syntax::Config::new()
-        .case_insensitive(has('i'))
-        .multi_line(has('m'))
-        .dot_matches_new_line(has('s'))
-        .ignore_whitespace(has('x'));
-    let config = DFA::config()
-        .unicode_word_boundary(true)
-        .cache_capacity(STATES_BYTES)
-        .skip_cache_capacity_check(true)
-        .minimum_cache_clear_count(Some(CLEARS_MAX))
-        .minimum_bytes_per_state(Some(BYTES_PER_STATE_MIN));
-    let places = thompson::Config::new().nfa_size_limit(Some(PATTERN_SIZE_MAX));
-    let Ok(automaton) = DFA::builder().configure(config).syntax(syntax).thompson(places).build(pattern)
-    else {
+/// Tells whether one pattern is slow on a text.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// Places of the pattern; where there is no automaton, its bytes.
+    places: usize,
+    automaton: Option<DFA>,
+}
+
+impl Probe {
+    /// For a pattern that the library has taken.
+    pub(super) fn new(pattern: &str, modifiers: &str) -> Probe {
+        let has = |modifier: char| modifiers.contains(modifier);
+        let syntax = syntax::Config::new()
+            .case_insensitive(has('i'))
+            .multi_line(has('m'))
+            .dot_matches_new_line(has('s'))
+            .ignore_whitespace(has('x'));
+        let config = DFA::config()
+            .unicode_word_boundary(true)
+            .cache_capacity(STATES_BYTES)
+            .skip_cache_capacity_check(true)
+            .minimum_cache_clear_count(Some(CLEARS_MAX))
+            .minimum_bytes_per_state(Some(BYTES_PER_STATE_MIN));
+        let places = thompson::Config::new().nfa_size_limit(Some(PATTERN_SIZE_MAX));
+        let built = DFA::builder().configure(config).syntax(syntax).thompson(places).build(pattern);
         // The library has made one of it, perhaps without this automaton.
-        return text.len().saturating_mul(pattern.len()) > SLOW_WORK_MAX;
-    };
-    let work = automaton.get_nfa().states().len().saturating_mul(text.len());
-    if work <= SLOW_WORK_MAX {
-        return false;
+        let automaton = built.ok();
+        let places = automaton.as_ref().map_or(pattern.len(), |automaton| automaton.get_nfa().states().len());
+        Probe { places, automaton }
     }
-    let searched = automaton.try_search_fwd(&mut automaton.create_cache(), &Input::new(text));
-    searched.is_err_and(|error| {
-        // It cannot tell words apart in texts that are not ASCII; the library uses the slow method there too.
-        let is_about_words = matches!(error.kind(), MatchErrorKind::Quit { .. });
-        !is_about_words || work > WORDS_WORK_MAX
-    })
+
+    /// Whether the library would need the slow method for long.
+    pub(super) fn is_slow(&self, text: &str) -> bool {
+        let work = self.places.saturating_mul(text.len());
+        if work <= SLOW_WORK_MAX {
+            return false;
+        }
+        let Some(automaton) = &self.automaton else { return true };
+        let searched = automaton.try_search_fwd(&mut automaton.create_cache(), &Input::new(text));
+        searched.is_err_and(|error| {
+            // It cannot tell words apart in texts that are not ASCII; the library uses the slow method there too.
+            let is_about_words = matches!(error.kind(), MatchErrorKind::Quit { .. });
+            !is_about_words || work > WORDS_WORK_MAX
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn is_slow(pattern: &str, modifiers: &str, text: &str) -> bool {
+        Probe::new(pattern, modifiers).is_slow(text)
+    }
 
     #[test]
     fn only_patterns_that_need_many_states_are_slow() {

@@ -1,0 +1,222 @@
+//! The deadline of everything that a commit thread has in hand, or an ingest.
+//!
+//! A call of the engine or the system may never return. Whoever waits for it then gets an answer all the same: the
+//! outcome is unknown, the store takes no commit, and when the call does return the engine is reopened.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::group::Status;
+use super::queue::Queue;
+use crate::fault::{Cause, CommitFault, Health};
+use crate::lane::Owed;
+
+/// How long the work that is in hand may take: a commit of a group, a reopening, a close, an ingest. More than the sum
+/// of what the engine is given for each of its parts.
+pub(crate) const WORK_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Looks at the work in hand within one deadline.
+const LOOKS_PER_TIMEOUT: u32 = 10;
+
+/// The answers that are owed for one piece of work.
+pub(super) enum Work {
+    /// To the submitters of a group.
+    Group(Vec<Owed>),
+    /// To those who asked for a reopening or a close.
+    Errand(Vec<oneshot::Sender<Result<(), CommitFault>>>),
+    /// To the caller of an ingest.
+    Ingest(oneshot::Sender<Result<(), Cause>>),
+}
+
+/// What is in hand, with the time at which it was begun.
+pub(super) struct Watch {
+    timeout: Duration,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    last_number: u64,
+    /// With their numbers. There are a few: what the thread has in hand, and the ingests.
+    works: Vec<(u64, Instant, Work)>,
+    has_ended: bool,
+}
+
+impl State {
+    /// Takes the first work out that is wanted.
+    fn take(&mut self, is_wanted: impl FnMut(&(u64, Instant, Work)) -> bool) -> Option<Work> {
+        let position = self.works.iter().position(is_wanted)?;
+        Some(self.works.swap_remove(position).2)
+    }
+}
+
+impl Watch {
+    pub(super) fn new(timeout: Duration) -> Watch {
+        Watch { timeout, state: Mutex::default(), ended: Condvar::new() }
+    }
+
+    /// How long a piece of work may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Takes work in hand, and returns its number.
+    pub(super) fn begin(&self, work: Work) -> u64 {
+        let mut state = self.lock();
+        state.last_number += 1;
+        let number = state.last_number;
+        state.works.push((number, Instant::now(), work));
+        number
+    }
+
+    /// The answers owed for a work that is done; `None` if they were given when it was overdue.
+    pub(super) fn finish(&self, number: u64) -> Option<Work> {
+        self.lock().take(|(other, _, _)| *other == number)
+    }
+
+    /// What those are told whose work is overdue.
+    pub(super) fn cause(&self) -> Cause {
+        Cause::new(format_args!("the engine did not answer within {:?}", self.timeout))
+    }
+
+    /// Ends the thread that looks.
+    pub(super) fn end(&self) {
+        self.lock().has_ended = true;
+        self.ended.notify_all();
+    }
+
+    /// The life of the thread that looks after the work in hand.
+    pub(super) fn run(&self, queue: &Queue, status: &Arc<Status>) {
+        let mut state = self.lock();
+        while !state.has_ended {
+            if let Some(work) = state.take(|(_, begun, _)| begun.elapsed() > self.timeout) {
+                drop(state);
+                self.give_up(work, queue, status);
+                state = self.lock();
+                continue;
+            }
+            let interval = self.timeout / LOOKS_PER_TIMEOUT;
+            state = self.ended.wait_timeout(state, interval).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Tells everybody who waits for a work that is overdue.
+    fn give_up(&self, work: Work, queue: &Queue, status: &Arc<Status>) {
+        let cause = self.cause();
+        match work {
+            // Its caller has the store reopened.
+            Work::Ingest(reply) => {
+                reply.send(Err(cause)).ok();
+                return;
+            }
+            Work::Group(owed) => {
+                // First: whoever hears of the doubt must not find the store well.
+                status.set(Health::Poisoned { cause: cause.clone() });
+                queue.stick(&cause);
+                for owed in owed {
+                    owed.answer(Err(CommitFault::Uncertain { cause: cause.clone() }));
+                }
+            }
+            Work::Errand(replies) => {
+                status.set(Health::Poisoned { cause: cause.clone() });
+                queue.stick(&cause);
+                for reply in replies {
+                    drop(reply.send(Err(CommitFault::Poisoned { cause: cause.clone() })));
+                }
+            }
+        }
+        tracing::error!(%cause, "store takes no commit until it is reopened");
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{AnyBackend, Backend};
+    use crate::batch::{Batch, Durability, Space};
+    use crate::commit::{CommitMode, Grouped};
+    use crate::faulty::Faulty;
+    use crate::memory::Memory;
+    use crate::rows::{AnyRows, PlainRows};
+    use crate::script::{FaultScript, StorageCall};
+    use crate::store::Store;
+
+    /// Short for the sake of the test, and long enough for any call that does not stand still.
+    const SHORT_TIMEOUT: Duration = Duration::from_secs(1);
+
+    /// Looks for a store to heal, each a visit to another thread.
+    const LOOKS_MAX: usize = 10_000_000;
+
+    fn put(key: &'static str) -> Batch {
+        let mut batch = Batch::default();
+        batch.put(Space(0), key, "x");
+        batch
+    }
+
+    /// A call of the engine that does not return: nobody waits for it for ever, and when it returns the store heals.
+    #[test]
+    fn work_that_does_not_end_is_given_up() {
+        let script = FaultScript::seeded(1);
+        let memory = Arc::new(PlainRows::Memory(Memory::new(1)));
+        let rows = AnyRows::Faulty(Faulty::new(memory, 1, CommitMode::Thread, script.clone()));
+        let grouped = Grouped::new(rows, 1, CommitMode::Thread, SHORT_TIMEOUT).unwrap();
+        let store = Store::over(AnyBackend::Grouped(grouped), 1, 0);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            script.stall_next(StorageCall::Commit);
+            let (stalled_lane, waiting_lane) = (store.lane(), store.lane());
+            let stalled = store.submit(&stalled_lane, put("stalled"), Durability::Sync);
+            let waiting = store.submit(&waiting_lane, put("waiting"), Durability::Sync);
+            let fault = stalled.await.unwrap_err();
+            assert!(matches!(fault, CommitFault::Uncertain { .. }), "{fault}");
+            // It may have been in the same group.
+            let fault = waiting.await.unwrap_err();
+            assert!(matches!(fault, CommitFault::Poisoned { .. } | CommitFault::Uncertain { .. }), "{fault}");
+            assert!(matches!(store.health(), Health::Poisoned { .. }));
+            let later = store.submit(&store.lane(), put("later"), Durability::Sync).await.unwrap_err();
+            assert!(matches!(later, CommitFault::Poisoned { .. }), "{later}");
+            assert!(matches!(store.settle(&stalled_lane).await, Err(CommitFault::Poisoned { .. })));
+            assert!(matches!(store.reopen().await, Err(CommitFault::Poisoned { .. })));
+
+            script.release();
+            let mut is_well = false;
+            for _ in 0..LOOKS_MAX {
+                is_well = store.settle(&stalled_lane).await.is_ok() && store.reopen().await.is_ok();
+                if is_well {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+            assert!(is_well, "{:?}", store.health());
+            let view = store.submit(&store.lane(), put("after"), Durability::Sync).await.unwrap();
+            for (key, expected) in [("stalled", false), ("waiting", false), ("after", true)] {
+                let found = view.get(Space(0), key.as_bytes()).await.unwrap();
+                assert_eq!(found.is_some(), expected, "{key}");
+            }
+        });
+    }
+
+    /// A close that does not end is told so, and dropping the store does not wait for ever either.
+    #[test]
+    fn a_reopening_that_does_not_end_is_given_up() {
+        let script = FaultScript::seeded(1);
+        let memory = Arc::new(PlainRows::Memory(Memory::new(1)));
+        let rows = AnyRows::Faulty(Faulty::new(memory, 1, CommitMode::Thread, script.clone()));
+        let grouped = Grouped::new(rows, 1, CommitMode::Thread, SHORT_TIMEOUT).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            script.stall_next(StorageCall::Reopen);
+            assert!(matches!(grouped.reopen().await, Err(CommitFault::Poisoned { .. })));
+            assert!(matches!(grouped.close().await, Err(CommitFault::Poisoned { .. })));
+        });
+        drop(grouped);
+        script.release();
+    }
+}
