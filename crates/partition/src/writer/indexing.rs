@@ -20,7 +20,7 @@ use tokio::task::JoinError;
 const BUILD_PAUSE_FIRST_MS: u64 = 1_000;
 const BUILD_PAUSE_MAX_MS: u64 = 10 * 60 * 1_000;
 /// Numbers that are left free for the runs of one index in the making, less one; all bits set.
-const RUNS_PER_BUILD: u64 = u32::MAX as u64;
+pub(super) const RUNS_PER_BUILD: u64 = u32::MAX as u64;
 
 /// An index build that failed, and when it is tried again.
 #[derive(Clone, Copy, Debug)]
