@@ -11,7 +11,6 @@ use crate::keyspace::{self, META, PartitionId};
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
-use crate::storage::read_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, IndexProgress, Writer};
 use arc_swap::ArcSwap;
@@ -92,13 +91,12 @@ pub fn delete_owner_row(id: PartitionId, batch: &mut Batch) {
 }
 
 impl PhysicalPartition {
-    /// Opens a partition and starts its writer on the current runtime.
+    /// Opens a partition and starts its writer on the current runtime. Whoever had it open before can write no more.
     pub async fn open(
         surroundings: Surroundings,
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
     ) -> Result<PhysicalPartition, Fault> {
-        let view = surroundings.store.view().await.map_err(read_fault)?;
         let published =
             Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());
@@ -111,7 +109,6 @@ impl PhysicalPartition {
             Arc::clone(&published),
             Arc::clone(&progress),
             Arc::clone(&clock),
-            view,
         )
         .await?;
         tokio::spawn(writer.run(queue));

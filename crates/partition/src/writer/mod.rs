@@ -17,7 +17,7 @@ use crate::cache::RecordCache;
 use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
-use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
+use crate::index::{Build, Changes, Home, Install, Keeper, Prepared, RunNumbers};
 use crate::keyspace::{self, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
 use crate::owner::Claim;
@@ -126,8 +126,6 @@ pub(crate) struct Writer {
     build_failed: Option<FailedBuild>,
     /// Runs that wait for a moment without batches in flight.
     installing: Option<Install>,
-    /// Numbers of runs below may be in use.
-    run_next: u64,
     /// Runs that no manifest should name any more, but one may.
     discarded: Vec<u64>,
     /// The manifest on disk may not be that of the index: it must be opened again.
@@ -153,15 +151,15 @@ impl Writer {
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
         clock: Arc<PartitionClock>,
-        view: View,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
-        let claim = Claim::load(&view, id).await?;
+        let (claim, view) = Claim::take(&surroundings.store, id).await?;
         let (head_row, head) = Head::load_row(&view, id).await?;
         clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
         let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
-        let index_home = Home { store: store.clone(), partition: id, memory };
+        let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
+        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers };
         let mut writer = Writer {
             lane: store.lane(),
             store,
@@ -185,7 +183,6 @@ impl Writer {
             progress,
             build_failed: None,
             installing: None,
-            run_next: 0,
             discarded: Vec::new(),
             index_stale: false,
             consumers,
