@@ -142,7 +142,7 @@ impl Engine {
             let shared = Arc::new(request);
             let begin = |meter| exec::page(Arc::clone(&shared), Arc::clone(&self.ambient), meter);
             let page = self.isolation.run(pass.principal, asked.size, begin).await;
-            if page.is_ok() || !attempts.again(shared.parts.iter().map(|part| &part.partition)) {
+            if page.is_ok() || !attempts.again(shared.parts.iter().filter_map(|part| part.source.live())) {
                 return page;
             }
             request = PageRequest::clone(&shared);

@@ -13,7 +13,7 @@ use crate::keyspace::{self, META, PartitionId};
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
-use crate::storage::{commit_fault, read_fault};
+use crate::storage::commit_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, IndexProgress, Writer};
 use arc_swap::ArcSwap;
@@ -119,7 +119,7 @@ pub fn delete_owner_row(id: PartitionId, batch: &mut Batch) {
 }
 
 impl PhysicalPartition {
-    /// Opens a partition and starts its writer on the current runtime.
+    /// Opens a partition and starts its writer on the current runtime. Whoever had it open before can write no more.
     pub async fn open(
         surroundings: Surroundings,
         spec: PartitionSpec,
@@ -136,7 +136,6 @@ impl PhysicalPartition {
         shape: Arc<CurrentShape>,
         carryover: Arc<Carryover>,
     ) -> Result<PhysicalPartition, Fault> {
-        let view = surroundings.store.view().await.map_err(read_fault)?;
         #[cfg(feature = "planted-faults")]
         crate::planted::stall_opening().await;
         let published =
@@ -151,7 +150,6 @@ impl PhysicalPartition {
             Arc::clone(&published),
             Arc::clone(&progress),
             Arc::clone(&carryover),
-            view,
         )
         .await?;
         carryover.set_closed(false);
