@@ -14,6 +14,7 @@
 //! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
 //!          container:4 · ordinal:4 · 'o'                                   owner of the partition
 //!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
+//!          container:4 · ordinal:4 · 'e'                                   how far expiry rows were written anew
 //!          container:4 · ordinal:4 · 'i'                                   manifest of the index
 //!          container:4 · ordinal:4 · 'd' · owner:4 · run:8 · part:4        dead documents of a run of that owner
 //! catalog  'm'                                                             counters and secrets of the store
@@ -33,7 +34,7 @@ use crate::log::LogPosition;
 use bytes::Bytes;
 use kv::{KeyRange, Space, SpaceOptions};
 use model::{
-    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveRange, IdCode, Lsn, OfferNumber,
+    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveKey, EffectiveRange, IdCode, Lsn, OfferNumber,
     PartitionOrdinal, ResourceNumber,
 };
 use plan::LogicalKey;
@@ -143,6 +144,12 @@ pub fn effective_range(container: ContainerNumber, range: &EffectiveRange) -> Ke
     KeyRange { start: bound(range.min.as_bytes()), end: Some(bound(range.max.as_bytes())) }
 }
 
+/// The hashes of a range of records that [`effective_range`] made, or of an intersection of such.
+pub fn hashes_of(keys: &KeyRange) -> EffectiveRange {
+    let hash = |key: &Bytes| EffectiveKey::from_bytes(key.get(4..).unwrap_or_default());
+    EffectiveRange { min: hash(&keys.start), max: keys.end.as_ref().map_or_else(EffectiveKey::max, hash) }
+}
+
 /// From a number to its document.
 pub fn number_key(container: ContainerNumber, number: DocumentNumber) -> Bytes {
     join(&[&container.0.to_be_bytes(), &number.raw().to_be_bytes()])
@@ -244,6 +251,11 @@ pub fn consumer_range(partition: PartitionId) -> KeyRange {
 /// The name in a consumer key.
 pub fn parse_consumer_key(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.get(9..)?).ok()
+}
+
+/// How far the expiry rows of a partition were written anew.
+pub fn reschedule_key(partition: PartitionId) -> Bytes {
+    join(&[&partition_prefix(partition), b"e"])
 }
 
 /// What the index of a partition consists of.

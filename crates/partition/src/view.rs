@@ -8,6 +8,7 @@ use crate::history::HistoryEntry;
 use crate::index::IndexReader;
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
+use crate::partition::PartitionCounts;
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
@@ -38,6 +39,7 @@ pub struct PartitionView {
     pub(crate) partition: PartitionId,
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
+    pub(crate) counts: PartitionCounts,
     pub(crate) now: u64,
 }
 
@@ -96,6 +98,16 @@ impl PartitionView {
     #[must_use]
     pub fn without_index(self) -> PartitionView {
         PartitionView { index: None, ..self }
+    }
+
+    /// Which partition it is a state of.
+    pub fn id(&self) -> PartitionId {
+        self.partition
+    }
+
+    /// How much the partition holds in this state.
+    pub fn counts(&self) -> PartitionCounts {
+        self.counts
     }
 
     /// The position of this state in the partition's history.

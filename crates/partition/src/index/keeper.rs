@@ -309,6 +309,12 @@ impl Keeper {
         }
     }
 
+    /// Begins to write what is in memory to runs, however little it is.
+    pub(crate) async fn flush(&mut self) {
+        self.flush_wanted = true;
+        self.tidy().await;
+    }
+
     fn begin_flush(&mut self) {
         self.flush_wanted = false;
         self.changes = 0;
@@ -327,7 +333,8 @@ impl Keeper {
             || self.changes >= options.flush_documents.saturating_mul(2)
     }
 
-    fn documents_in_memory(&self) -> usize {
+    /// Documents that are not in a run yet.
+    pub(crate) fn documents_in_memory(&self) -> usize {
         self.segments.iter().map(|piece| piece.segment.numbers().len()).sum()
     }
 
@@ -371,7 +378,6 @@ impl Keeper {
     }
 
     /// Whether a job is under way that [`Keeper::event`] waits for.
-    #[cfg(test)]
     pub(crate) fn is_busy(&self) -> bool {
         self.job.is_some()
     }
