@@ -11,6 +11,7 @@
 use crate::index::block::{
     put_number, read_bitmap, seal, take_bytes, take_count, take_number, unseal, write_bitmap,
 };
+use crate::index::dead::{DeadSet, chunk_count};
 use crate::index::memory::IndexMemory;
 use crate::index::piece::RunPiece;
 use crate::index::run::{Run, RunMeta};
@@ -18,13 +19,10 @@ use crate::keyspace::{self, INDEX, META, PartitionId};
 use crate::storage::{damaged, read_fault};
 use kv::{Batch, Direction, KeyRange, ScanLimit, View};
 use model::{Fault, Lsn};
-use roaring::RoaringBitmap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const FORMAT: u8 = 3;
-/// Ranks of one row of a dead set.
-const CHUNK: u32 = 1 << 16;
 /// Rows of dead sets that are read together.
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
@@ -74,12 +72,14 @@ pub(crate) async fn load_piece(
     partition: PartitionId,
     meta: RunMeta,
 ) -> Result<RunPiece, Fault> {
-    let mut dead = RoaringBitmap::new();
+    let mut dead = DeadSet::default();
     let mut range = keyspace::dead_range(partition, meta.owner, meta.id);
     loop {
         let chunk = view.scan(META, range.clone(), Direction::Forward, STEP).await.map_err(read_fault)?;
         for (_, row) in &chunk.rows {
-            dead |= read_bitmap(&unseal(row.clone())?)?;
+            if !dead.add_chunk(read_bitmap(&unseal(row.clone())?)?) {
+                return Err(damaged("dead set of a run"));
+            }
         }
         match chunk.rows.last() {
             Some((key, _)) if chunk.more => range = keyspace::after(&range, key),
@@ -97,23 +97,16 @@ pub(crate) async fn load_piece(
 
 /// Writes the parts of a dead set that have grown since it was saved.
 pub(crate) fn put_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Batch) {
-    if piece.dead.len() == piece.saved.len() {
-        return;
-    }
-    for chunk in 0..piece.run.meta.documents.div_ceil(CHUNK) {
-        let ranks = chunk * CHUNK..=chunk * CHUNK + (CHUNK - 1);
-        if piece.dead.range_cardinality(ranks.clone()) != piece.saved.range_cardinality(ranks.clone()) {
-            let part: RoaringBitmap = piece.dead.range(ranks).collect();
-            let key = keyspace::dead_key(partition, piece.run.meta.owner, piece.run.meta.id, chunk);
-            batch.put(META, key, seal(&write_bitmap(&part)));
-        }
+    for (chunk, ranks) in piece.dead.changed_since(&piece.saved) {
+        let key = keyspace::dead_key(partition, piece.run.meta.owner, piece.run.meta.id, chunk);
+        batch.put(META, key, seal(&write_bitmap(ranks)));
     }
 }
 
 /// Deletes the dead set of a run that is replaced.
 pub(crate) fn delete_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Batch) {
     let meta = &piece.run.meta;
-    for chunk in 0..meta.documents.div_ceil(CHUNK) {
+    for chunk in 0..chunk_count(meta.documents) {
         batch.delete(META, keyspace::dead_key(partition, meta.owner, meta.id, chunk));
     }
 }
