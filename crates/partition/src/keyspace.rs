@@ -14,6 +14,7 @@
 //! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
 //!          container:4 · ordinal:4 · 'o'                                   owner of the partition
 //!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
+//!          container:4 · ordinal:4 · 'e'                                   how far expiry rows were written anew
 //!          container:4 · ordinal:4 · 'i'                                   manifest of the index
 //!          container:4 · ordinal:4 · 'd' · owner:4 · run:8 · part:4        dead documents of a run of that owner
 //! catalog  'm'                                                             counters and secrets of the store
@@ -256,6 +257,11 @@ pub fn consumer_range(partition: PartitionId) -> KeyRange {
 /// The name in a consumer key.
 pub fn parse_consumer_key(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.get(9..)?).ok()
+}
+
+/// How far the expiry rows of a partition were written anew.
+pub fn reschedule_key(partition: PartitionId) -> Bytes {
+    join(&[&partition_prefix(partition), b"e"])
 }
 
 /// What the index of a partition consists of.

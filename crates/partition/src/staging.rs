@@ -135,6 +135,22 @@ impl<'a> Staging<'a> {
         Ok(if expired { Found::Expired(record) } else { Found::Live(record) })
     }
 
+    /// Goes on in the logical partition of `record`: a transaction of housekeeping has documents of many.
+    pub(crate) fn enter_partition_of(&mut self, record: &Record) -> Result<(), Fault> {
+        let definition = &self.context.shape.partition_key;
+        let partition_key = definition.extract(&record.document)?;
+        let effective = definition.effective_key(&partition_key);
+        self.effective_key = Bytes::copy_from_slice(effective.as_bytes());
+        let key = LogicalKey { partition_key, effective };
+        self.logical_prefix = keyspace::logical_prefix(self.context.partition.container, &key);
+        Ok(())
+    }
+
+    /// The record key of a numbered document of any logical partition.
+    pub(crate) async fn any_key_of(&self, number: DocumentNumber) -> Result<Option<Bytes>, Fault> {
+        self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await
+    }
+
     /// The record key of an id in this logical partition.
     pub(crate) fn record_key(&self, id: IdCode<'_>) -> Result<Bytes, LimitFault> {
         let bytes = self.logical_prefix.len() + id.encoded_len();

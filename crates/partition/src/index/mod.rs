@@ -11,7 +11,7 @@
 //! | `rules`, `terms`, `computed`, `spatial`, `cells` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
 //! | `piece`, `ranks` | what pieces have in common; sets of their documents |
-//! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `unnamed`, `manifest` | pieces on disk |
+//! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `run_numbers`, `unnamed`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
 //! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `columns`, `reader` | the reader's face |
@@ -44,6 +44,7 @@ mod rules;
 mod run;
 mod run_cursor;
 mod run_merge;
+mod run_numbers;
 mod run_writer;
 mod segment;
 mod spatial;
@@ -76,5 +77,6 @@ pub(crate) use keeper::{Changes, Event, Home, InstallBatch, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
+pub(crate) use run_numbers::RunNumbers;
 pub(crate) use terms::Version;
 pub(crate) use unnamed::UnnamedRun;

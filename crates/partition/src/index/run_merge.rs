@@ -3,12 +3,11 @@
 //! Reads one block of each at a time from the newest state of the store, so that no state is held open meanwhile.
 
 use crate::index::block::Entry;
+use crate::index::keeper::Home;
 use crate::index::merge::TERMS_PER_TURN;
 use crate::index::piece::RunPiece;
 use crate::index::run_cursor::{RunCursor, Source};
 use crate::index::run_writer::{NewRun, RunWriter};
-use crate::keyspace::PartitionId;
-use kv::Store;
 use model::{DocumentNumber, Fault};
 use std::sync::Arc;
 
@@ -26,21 +25,16 @@ struct Input {
     entry: Option<Entry>,
 }
 
-/// Writes the live documents of all inputs as the run `id`.
-pub(crate) async fn merge_runs(
-    store: Store,
-    partition: PartitionId,
-    id: u64,
-    pieces: Vec<RunPiece>,
-) -> Result<NewRun, Fault> {
+/// Writes the live documents of all inputs as one run.
+pub(crate) async fn merge_runs(home: &Home, pieces: Vec<RunPiece>) -> Result<NewRun, Fault> {
     let (numbers, ranks) = merged_universe(&pieces).await;
     let mut inputs = Vec::with_capacity(pieces.len());
     for (piece, ranks) in pieces.iter().zip(ranks) {
-        let mut cursor = RunCursor::whole(Arc::clone(&piece.run), Source::Store(store.clone())).await?;
+        let mut cursor = RunCursor::whole(Arc::clone(&piece.run), Source::Store(home.store.clone())).await?;
         let entry = cursor.next().await?;
         inputs.push(Input { cursor, universe: piece.run.numbers.len(), ranks, entry });
     }
-    let mut writer = RunWriter::new(&store, partition, id, numbers).await?;
+    let mut writer = RunWriter::new(home, numbers).await?;
     let mut found = Vec::new();
     let mut terms = 0;
     while let Some(key) = inputs.iter().filter_map(|input| Some(&input.entry.as_ref()?.key)).min().cloned() {

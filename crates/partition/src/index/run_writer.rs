@@ -4,13 +4,13 @@
 //! then, and kept once the manifest that names them is committed.
 
 use crate::index::block::{BlockBuilder, StoredPosting, seal};
+use crate::index::keeper::Home;
 use crate::index::merge::TERMS_PER_TURN;
 use crate::index::run::{Fences, NUMBERS_PER_ROW, Run, RunMeta, write_numbers};
 use crate::index::segment::Segment;
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::{self, PartitionId};
 use bytes::Bytes;
-use kv::Store;
 use model::{DocumentNumber, Fault};
 
 /// Bytes of rows that are handed to the store together.
@@ -43,12 +43,8 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    pub(crate) async fn new(
-        store: &Store,
-        partition: PartitionId,
-        id: u64,
-        numbers: Vec<DocumentNumber>,
-    ) -> Result<RunWriter, Fault> {
+    pub(crate) async fn new(home: &Home, numbers: Vec<DocumentNumber>) -> Result<RunWriter, Fault> {
+        let (partition, id) = (home.partition, home.run_numbers.take());
         let mut writer = RunWriter {
             partition,
             id,
@@ -61,7 +57,7 @@ impl RunWriter {
             part: Vec::new(),
             part_bytes: 0,
             size_bytes: 0,
-            unnamed: UnnamedRun::new(store.clone(), partition, id),
+            unnamed: UnnamedRun::new(home.store.clone(), partition, id),
         };
         for chunk in numbers.chunks(NUMBERS_PER_ROW) {
             let mut payload = Vec::new();
@@ -148,13 +144,8 @@ impl RunWriter {
 }
 
 /// Writes a segment as a run.
-pub(crate) async fn write_segment(
-    store: &Store,
-    partition: PartitionId,
-    id: u64,
-    segment: &Segment,
-) -> Result<NewRun, Fault> {
-    let mut writer = RunWriter::new(store, partition, id, segment.numbers().to_vec()).await?;
+pub(crate) async fn write_segment(home: &Home, segment: &Segment) -> Result<NewRun, Fault> {
+    let mut writer = RunWriter::new(home, segment.numbers().to_vec()).await?;
     let mut key = Vec::new();
     let mut ranks = Vec::new();
     for field in 0..segment.field_count() {
