@@ -203,11 +203,17 @@ impl Rules {
             Step::Replace { aim, body, demand } => {
                 let (id, old) = self.aimed_at(logical, aim)?;
                 meets(demand, &old)?;
-                if id != id_of(body) {
-                    return Err(Refusal::Immutable);
+                let new = id_of(body);
+                if id != new && self.live(logical, &new).is_some() {
+                    return Err(Refusal::IdTaken);
                 }
-                self.store(logical, id.clone(), body.clone(), Some(&old))?;
-                Ok(Told::Replaced(id))
+                // Under its old id it is in nobody's way.
+                logical.remove(&id);
+                if let Err(refusal) = self.store(logical, new.clone(), body.clone(), Some(&old)) {
+                    logical.insert(id, old);
+                    return Err(refusal);
+                }
+                Ok(Told::Replaced(new))
             }
             Step::Patch { aim, edits, demand } => {
                 let (id, old) = self.aimed_at(logical, aim)?;

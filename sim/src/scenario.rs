@@ -325,7 +325,7 @@ impl Drawing {
             _ => DemandWish::Absent,
         };
         let body_id =
-            if kind == WishKind::Replace && self.random.chance(4) { self.random.index(IDS) } else { id };
+            if kind == WishKind::Replace && self.random.chance(40) { self.random.index(IDS) } else { id };
         Wish {
             kind,
             id,

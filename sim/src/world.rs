@@ -41,6 +41,8 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
     memory_bytes_max: 64 << 10,
     cache_bytes: 64 << 10,
 };
+/// How long the history is kept, where it is.
+const HISTORY_SECONDS: u64 = 60;
 /// Name of the one container.
 const CONTAINER: &str = "c";
 pub(crate) const DATABASE: &str = "d";
@@ -136,6 +138,7 @@ impl World {
         };
         let ranges = self.engine.ranges(pass, &container).ranges;
         self.specs = ranges.into_iter().map(spec).collect();
+        container.keep_history(history_of(container.definition().default_ttl));
         self.container = container;
         Ok(())
     }
@@ -441,6 +444,14 @@ fn computed_of(default_ttl: DefaultTtl) -> Json {
         DefaultTtl::Seconds(_) => 2,
     };
     json!([{ "name": "next", "query": format!("SELECT VALUE c.n + {step} FROM c") }])
+}
+
+/// Seconds for which the history is kept; like the index policy it comes and goes with the default.
+fn history_of(default_ttl: model::DefaultTtl) -> Option<u64> {
+    match default_ttl {
+        model::DefaultTtl::Off | model::DefaultTtl::Seconds(_) => Some(HISTORY_SECONDS),
+        model::DefaultTtl::OnDemand => None,
+    }
 }
 
 async fn create_container(

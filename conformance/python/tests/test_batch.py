@@ -58,7 +58,7 @@ def test_a_conflict_rolls_everything_back(container):
     (("patch", ("there", [{"op": "remove", "path": "/none"}])), 400),
     (("create", ({"id": "x", "pk": "b"},)), 400),
     (("create", ({"pk": "a"},)), 400),
-    (("replace", ("there", body("renamed"))), 400),
+    (("replace", ("there", body("one"))), 409),
 ], ids=lambda value: str(value)[:40])
 def test_each_kind_of_failure_rolls_back(container, operation, status):
     there = container.create_item(body("there"))

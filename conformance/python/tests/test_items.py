@@ -60,10 +60,13 @@ def test_replace_of_an_absent_item_is_404(container):
     assert status_of(container.replace_item, "1", {"id": "1", "pk": "a"}) == (404, 0)
 
 
-def test_replace_cannot_rename(container):
-    container.create_item({"id": "1", "pk": "a"})
-    assert status_of(container.replace_item, "1", {"id": "2", "pk": "a"})[0] == 400
-    assert plain(container.read_item("1", "a")) == {"id": "1", "pk": "a"}
+def test_replace_may_rename(container):
+    created = container.create_item({"id": "1", "pk": "a"})
+    container.create_item({"id": "taken", "pk": "a"})
+    assert status_of(container.replace_item, "1", {"id": "taken", "pk": "a"})[0] == 409
+    assert container.replace_item("1", {"id": "2", "pk": "a"})["_rid"] == created["_rid"]
+    assert plain(container.read_item("2", "a")) == {"id": "2", "pk": "a"}
+    assert status_of(container.read_item, "1", "a") == (404, 0)
 
 
 def test_upsert_creates_then_replaces(container):

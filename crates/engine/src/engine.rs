@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 /// The spaces that a store must have to carry an engine.
-pub const STORE_SPACES: [SpaceOptions; 8] = partition::keyspace::SPACES;
+pub const STORE_SPACES: [SpaceOptions; 9] = partition::keyspace::SPACES;
 
 /// Memory for documents that were read lately, if not set otherwise.
 const RECORD_CACHE_BYTES_DEFAULT: usize = 64 << 20;

@@ -454,6 +454,14 @@ pub enum LimitFault {
         /// The most that is allowed.
         limit: usize,
     },
+    /// Partition key and id of a document make a longer key than the store takes.
+    #[error("the key of the document has {bytes} bytes, {limit} allowed")]
+    KeyBytes {
+        /// Bytes of the key.
+        bytes: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
     /// A transaction would change too many documents.
     #[error("the transaction changes {documents} documents, {limit} allowed: no changes were made")]
     TransactionDocuments {
@@ -524,6 +532,7 @@ impl LimitFault {
             LimitFault::TooLarge { .. }
             | LimitFault::AnswerBytes { .. }
             | LimitFault::TransactionBytes { .. }
+            | LimitFault::KeyBytes { .. }
             | LimitFault::TransactionDocuments { .. }
             | LimitFault::TooManyOperations { .. }
             | LimitFault::TooManyResources { .. }

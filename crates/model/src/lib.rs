@@ -9,6 +9,7 @@ mod definition;
 mod effective;
 mod encoding;
 mod fault;
+mod id_code;
 mod ids;
 pub mod limits;
 mod link;
@@ -32,6 +33,7 @@ pub use fault::{
     AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
     QueryTextError, RequestFault, StorageFault,
 };
+pub use id_code::IdCode;
 pub use ids::{
     ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,
 };

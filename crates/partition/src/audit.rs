@@ -9,10 +9,12 @@
 //! | numbers, unique | exactly the rows that the records ask for |
 //! | expiry | every row that the records ask for; further ones only as [`ExpiryRule`] allows |
 //! | log | the last version of each record has its entry; other entries are removals of numbers that are gone, with a key of the container, or held back by a consumer; none is ahead of the head |
+//! | history | from the position on that the head names, the last version of each record and each removal in the log has its entry; none is ahead of the head or below what was trimmed |
 //! | meta | one owner and one head per partition, whose counts are a recount and whose positions no row exceeds |
 //!
 //! The derived rows are held in memory, some hundred bytes a document.
 
+use crate::audit_history::audit_history;
 use crate::expiry::expires_at;
 use crate::head::Head;
 use crate::keyspace::{self, EXPIRY, LOG, META, NUMBERS, PartitionId, RECORDS, UNIQUE};
@@ -28,6 +30,7 @@ use kv::{Direction, KeyRange, ScanLimit, Space, View};
 use model::{ContainerNumber, DocumentNumber, EffectiveKey, Fault, Lsn, Ticks};
 use plan::LogicalKey;
 use std::collections::{BTreeMap, BTreeSet};
+use value::Document;
 
 /// Rows that one step reads.
 const ROWS_AT_A_TIME: usize = 1024;
@@ -162,6 +165,16 @@ pub enum Finding {
         /// What it contradicts.
         what: &'static str,
     },
+    /// An entry of the history that is missing, or contradicts the records, the log or the head.
+    #[error("the history entry {at:?} of {id:?} contradicts {what}")]
+    HistoryBroken {
+        /// The partition.
+        id: PartitionId,
+        /// The entry.
+        at: LogPosition,
+        /// What it contradicts.
+        what: &'static str,
+    },
     /// A partition without a head.
     #[error("the partition {id:?} has no head")]
     NoHead {
@@ -219,6 +232,7 @@ pub async fn audit(view: &View, scope: &AuditScope<'_>) -> Result<AuditReport, F
     audit_expiry(view, scope, &derived, &mut report).await?;
     for spec in scope.partitions {
         if let Some(head) = heads.get(&spec.id.ordinal.0) {
+            audit_history(view, spec.id, head, &derived.versions, &mut report).await?;
             audit_log(view, scope, spec.id, head, &mut derived, &mut report).await?;
         }
     }
@@ -264,9 +278,11 @@ struct Derived {
     versions: BTreeMap<(u32, LogPosition), Version>,
 }
 
-struct Version {
-    number: DocumentNumber,
-    time: Ticks,
+pub(crate) struct Version {
+    pub(crate) number: DocumentNumber,
+    pub(crate) time: Ticks,
+    pub(crate) key: Bytes,
+    pub(crate) document: Document,
 }
 
 impl Derived {
@@ -290,7 +306,7 @@ impl Derived {
         let logical = LogicalKey { partition_key, effective };
         let prefix = keyspace::logical_prefix(scope.container, &logical);
         let id = record.id().ok_or_else(|| unreadable("it has no id".to_owned()))?;
-        let expected = keyspace::record_key(&prefix, id);
+        let expected = keyspace::record_key(&prefix, id.into());
         if key != expected {
             return Err(Finding::Misplaced { key, expected });
         }
@@ -305,7 +321,12 @@ impl Derived {
         if let Some(second) = expires_at(record.ts(), record.ttl, scope.shape.default_ttl) {
             self.expiry.insert(keyspace::expiry_key(scope.container, second, record.number), effective_key);
         }
-        let version = Version { number: record.number, time: record.time };
+        let version = Version {
+            number: record.number,
+            time: record.time,
+            key: key.clone(),
+            document: record.document.clone(),
+        };
         self.versions.insert((record.ordinal.0, record.log_position()), version);
         let number_key = keyspace::number_key(scope.container, record.number);
         if self.numbers.insert(number_key, key.clone()).is_some() {
@@ -463,7 +484,11 @@ async fn audit_log(
         let number_key = keyspace::number_key(scope.container, entry.number);
         match version {
             Some(version) if entry.is_removal() => broken_version(version, at, report),
-            Some(version) if version.number != entry.number || version.time != entry.time => {
+            Some(version)
+                if version.number != entry.number
+                    || version.time != entry.time
+                    || entry.renamed_to().is_some_and(|key| *key != version.key) =>
+            {
                 broken_version(version, at, report);
             }
             Some(_) => {}
@@ -495,7 +520,11 @@ fn keys_of(entry: &LogEntry) -> impl Iterator<Item = &Bytes> {
     keys.into_iter().flatten()
 }
 
-async fn rows(view: &View, space: Space, mut range: KeyRange) -> Result<Vec<(Bytes, Bytes)>, Fault> {
+pub(crate) async fn rows(
+    view: &View,
+    space: Space,
+    mut range: KeyRange,
+) -> Result<Vec<(Bytes, Bytes)>, Fault> {
     let mut found = Vec::new();
     loop {
         let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: BYTES_AT_A_TIME };

@@ -2,11 +2,11 @@
 //!
 //! Knows nothing of batches, commits or who waits for the answer.
 
+use crate::filter;
 use crate::log::LogKind;
 use crate::record::Record;
 use crate::staging::{Accepted, Context, Found, Staging};
 use crate::state::State;
-use crate::{filter, keyspace};
 use bytes::Bytes;
 use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
 use model::{
@@ -82,7 +82,7 @@ async fn step(
 
 /// A create is refused when the id is taken, whatever its condition: the status of the service is "conflict".
 async fn create(staging: &mut Staging<'_>, item: &Item) -> Result<(Outcome, Charge), Fault> {
-    let key = keyspace::record_key(&staging.logical_prefix, item.id());
+    let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
         Found::Live(_) => Err(ConflictFault::Id.into()),
         Found::Expired(record) => created(staging, key, item, Some(record)).await,
@@ -95,7 +95,7 @@ async fn upsert(
     item: &Item,
     condition: &Condition,
 ) -> Result<(Outcome, Charge), Fault> {
-    let key = keyspace::record_key(&staging.logical_prefix, item.id());
+    let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
         Found::Live(old) => {
             check(condition, &old)?;
@@ -117,10 +117,30 @@ async fn replace(
 ) -> Result<(Outcome, Charge), Fault> {
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
-    if old.id() != Some(item.id()) {
-        return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
+    let to = staging.record_key(item.id().into())?;
+    if to == key {
+        replaced(staging, key, &old, item).await
+    } else {
+        renamed(staging, key, to, &old, item).await
     }
-    replaced(staging, key, &old, item).await
+}
+
+/// The document gets another id: it keeps its number, and with it its RID and its place in every order.
+async fn renamed(
+    staging: &mut Staging<'_>,
+    from: Bytes,
+    to: Bytes,
+    old: &Record,
+    item: &Item,
+) -> Result<(Outcome, Charge), Fault> {
+    let expired = match staging.find(&to).await? {
+        Found::Live(_) => return Err(ConflictFault::Id.into()),
+        Found::Expired(record) => Some(record),
+        Found::Absent => None,
+    };
+    let record = staging.rename(from, to, old, item, expired).await?;
+    let charge = Charge::replace(old.document.bytes().len(), record.document.bytes().len());
+    Ok((Outcome::Replaced(record.into_stored()), charge))
 }
 
 /// The document after the patch; id, partition key and system properties must be as before.
@@ -273,7 +293,7 @@ async fn replaced(
 /// The live document that `target` names.
 async fn existing(staging: &Staging<'_>, target: &Target) -> Result<(Bytes, Record), Fault> {
     let key = match target {
-        Target::Id(id) => Some(keyspace::record_key(&staging.logical_prefix, id)),
+        Target::Id(id) => Some(staging.record_key(id.as_str().into())?),
         Target::Number(number) => staging.key_of(*number).await?,
     };
     let Some(key) = key else {

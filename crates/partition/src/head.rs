@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! format:1 = 2 · lsn:8 · lsn reserved:8 · counter:8 · counter reserved:8 · stamp:8 · stamp reserved:8 · time:8
-//! · documents:8 · bytes:8 · trimmed lsn:8 · trimmed position:8
+//! · documents:8 · bytes:8 · then LSN:8 and position:8 of: log trimmed, history trimmed, history whole
 //! ```
 //!
 //! LSNs, document counters and the stamps of ETags are taken from ranges that were made durable ahead of their use.
@@ -17,7 +17,7 @@ use kv::{Direction, KeyRange, ScanLimit, View};
 use model::{ContainerNumber, Fault, Lsn, PartitionOrdinal, Ticks};
 
 const FORMAT: u8 = 2;
-const FIELDS: usize = 11;
+const FIELDS: usize = 15;
 
 /// LSNs, counters and stamps are reserved so many at a time.
 const RESERVE: u64 = 1 << 16;
@@ -45,6 +45,10 @@ pub(crate) struct Head {
     pub(crate) bytes: u64,
     /// The log holds no entry of a deletion or of a replaced version below.
     pub(crate) trimmed: LogPosition,
+    /// There is no history below.
+    pub(crate) history_trimmed: LogPosition,
+    /// The history has every change from here on.
+    pub(crate) history_from: LogPosition,
 }
 
 impl Head {
@@ -54,7 +58,16 @@ impl Head {
     pub(crate) fn first(floor: u64) -> Head {
         let lsn = Lsn(floor).next();
         let trimmed = LogPosition::start_of(lsn);
-        Head { lsn, lsn_reserved: lsn, stamp: floor, stamp_reserved: floor, trimmed, ..Head::default() }
+        Head {
+            lsn,
+            lsn_reserved: lsn,
+            stamp: floor,
+            stamp_reserved: floor,
+            trimmed,
+            history_trimmed: trimmed,
+            history_from: trimmed,
+            ..Head::default()
+        }
     }
 
     /// No LSN or stamp above was ever given.
@@ -77,6 +90,10 @@ impl Head {
             self.bytes,
             self.trimmed.lsn.0,
             self.trimmed.position.into(),
+            self.history_trimmed.lsn.0,
+            self.history_trimmed.position.into(),
+            self.history_from.lsn.0,
+            self.history_from.position.into(),
         ] {
             bytes.put_u64(field);
         }
@@ -94,6 +111,11 @@ impl Head {
             let bytes = fields.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
             u64::from_be_bytes(bytes.unwrap_or_default())
         };
+        let position = |index: usize| {
+            let position =
+                u32::try_from(field(index + 1)).map_err(|_| damaged("position in a partition head"))?;
+            Ok::<_, Fault>(LogPosition { lsn: Lsn(field(index)), position })
+        };
         Ok(Head {
             lsn: Lsn(field(0)),
             lsn_reserved: Lsn(field(1)),
@@ -104,10 +126,9 @@ impl Head {
             time: Ticks(field(6)),
             documents: field(7),
             bytes: field(8),
-            trimmed: LogPosition {
-                lsn: Lsn(field(9)),
-                position: u32::try_from(field(10)).map_err(|_| damaged("position in a partition head"))?,
-            },
+            trimmed: position(9)?,
+            history_trimmed: position(11)?,
+            history_from: position(13)?,
         })
     }
 
@@ -209,6 +230,8 @@ mod tests {
             documents: 8,
             bytes: 9,
             trimmed: LogPosition { lsn: Lsn(10), position: 11 },
+            history_trimmed: LogPosition { lsn: Lsn(12), position: 13 },
+            history_from: LogPosition { lsn: Lsn(14), position: 15 },
         };
         let row = head.encode();
         assert_eq!(Head::decode(&row).unwrap(), head);

@@ -1,7 +1,7 @@
 //! Under which keys documents are kept, by their numbers: those asked for or written lately.
 //!
-//! A number is given to one key and never again, so nothing here is ever wrong; it may be out of date, when the
-//! document is gone or another one has its key. Whoever reads a record by such a key compares its number.
+//! What is here may be of another state than a reader's: the document is gone or has another id, and another one may
+//! have its key. Whoever reads a record by such a key compares its number, and otherwise asks the rows of its own state.
 
 use bytes::Bytes;
 use foldhash::fast::FixedState;

@@ -3,18 +3,19 @@
 //! ```text
 //! space    key                                                             value
 //! -------  --------------------------------------------------------------  ---------------------------------
-//! records  container:4 · effective key · partition key code · id           record: header + document
+//! records  container:4 · effective key · partition key code · id code      record: header + document
 //! numbers  container:4 · number:8                                          record key
 //! unique   container:4 · effective key · partition key code · constraint:1 number:8
 //!          · code of the values, or its digest when long
 //! expiry   container:4 · second:8 · number:8                               effective key
 //! log      container:4 · ordinal:4 · lsn:8 · position:4                    log entry
+//! history  container:4 · ordinal:4 · lsn:8 · position:4                    history entry
 //! index    container:4 · ordinal:4 · run:8 · row:4                         row of a run of the index
 //! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
 //!          container:4 · ordinal:4 · 'o'                                   owner of the partition
 //!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
 //!          container:4 · ordinal:4 · 'i'                                   manifest of the index
-//!          container:4 · ordinal:4 · 'd' · run:8 · part:4                  dead documents of a run
+//!          container:4 · ordinal:4 · 'd' · owner:4 · run:8 · part:4        dead documents of a run of that owner
 //! catalog  'm'                                                             counters and secrets of the store
 //!          'd' · database:4                                                database
 //!          'c' · container:4                                               container with its partition map
@@ -32,7 +33,7 @@ use crate::log::LogPosition;
 use bytes::Bytes;
 use kv::{KeyRange, Space, SpaceOptions};
 use model::{
-    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, OfferNumber,
+    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveKey, EffectiveRange, IdCode, Lsn, OfferNumber,
     PartitionOrdinal, ResourceNumber,
 };
 use plan::LogicalKey;
@@ -54,8 +55,11 @@ pub const META: Space = Space(6);
 /// Databases, containers, offers.
 pub const CATALOG: Space = Space(7);
 
+/// All versions and removals, where the container asks for them.
+pub const HISTORY: Space = Space(8);
+
 /// The spaces of a store, in the order of their numbers. The order is for ever; new ones go to the end.
-pub const SPACES: [SpaceOptions; 8] = [
+pub const SPACES: [SpaceOptions; 9] = [
     SpaceOptions { name: "records", compressed: true },
     SpaceOptions { name: "numbers", compressed: true },
     SpaceOptions { name: "unique", compressed: true },
@@ -64,10 +68,11 @@ pub const SPACES: [SpaceOptions; 8] = [
     SpaceOptions { name: "index", compressed: false },
     SpaceOptions { name: "meta", compressed: false },
     SpaceOptions { name: "catalog", compressed: false },
+    SpaceOptions { name: "history", compressed: true },
 ];
 
 /// Spaces whose keys begin with the container's number: what a dropped container leaves behind.
-pub const CONTAINER_SPACES: [Space; 7] = [RECORDS, NUMBERS, UNIQUE, EXPIRY, LOG, INDEX, META];
+pub const CONTAINER_SPACES: [Space; 8] = [RECORDS, NUMBERS, UNIQUE, EXPIRY, LOG, INDEX, META, HISTORY];
 
 /// Room for the part of a key that names its logical partition: number, hash and the code of a short text.
 const LOGICAL_BYTES_USUAL: usize = 64;
@@ -89,10 +94,10 @@ pub fn logical_prefix(container: ContainerNumber, key: &LogicalKey) -> Bytes {
 }
 
 /// The same prefix and the id behind it, in one go: what a read looks for.
-pub fn document_key(container: ContainerNumber, key: &LogicalKey, id: &str) -> Vec<u8> {
-    let mut document_key = Vec::with_capacity(LOGICAL_BYTES_USUAL + id.len());
+pub fn document_key(container: ContainerNumber, key: &LogicalKey, id: IdCode<'_>) -> Vec<u8> {
+    let mut document_key = Vec::with_capacity(LOGICAL_BYTES_USUAL + id.encoded_len());
     push_logical_prefix(container, key, &mut document_key);
-    document_key.extend_from_slice(id.as_bytes());
+    id.encode(&mut document_key);
     document_key
 }
 
@@ -108,15 +113,23 @@ pub fn logical_key(logical_prefix: &Bytes) -> Bytes {
 }
 
 /// The logical key of the record `key` of a document with this id.
-pub fn logical_of_record(key: &Bytes, id: &str) -> Option<Bytes> {
-    key.ends_with(id.as_bytes()).then_some(())?;
-    let end = key.len() - id.len();
+pub fn logical_of_record(key: &Bytes, id: IdCode<'_>) -> Option<Bytes> {
+    let end = id.strip_from(key)?.len();
     (end >= 4).then(|| key.slice(4..end))
 }
 
 /// The key of a document.
-pub fn record_key(logical_prefix: &[u8], id: &str) -> Bytes {
-    [logical_prefix, id.as_bytes()].concat().into()
+pub fn record_key(logical_prefix: &[u8], id: IdCode<'_>) -> Bytes {
+    let mut key = Vec::with_capacity(logical_prefix.len() + id.encoded_len());
+    key.extend_from_slice(logical_prefix);
+    id.encode(&mut key);
+    key.into()
+}
+
+/// The id of the record `key` in the logical partition that `logical_prefix` begins; `None` if it is of another one, or
+/// of a kind that no id has.
+pub fn parse_record_id<'a>(logical_prefix: &[u8], key: &'a [u8]) -> Option<IdCode<'a>> {
+    IdCode::decode(key.strip_prefix(logical_prefix)?)
 }
 
 /// The keys of all documents of one logical partition.
@@ -199,6 +212,21 @@ pub fn parse_log_key(key: &[u8]) -> Option<LogPosition> {
     (key.len() == LOG_KEY_BYTES).then_some(LogPosition { lsn: Lsn(lsn), position })
 }
 
+/// The change at a position, in the history.
+pub fn history_key(partition: PartitionId, at: LogPosition) -> Bytes {
+    log_key(partition, at)
+}
+
+/// The history from `first` up to but without `end`.
+pub fn history_range(partition: PartitionId, first: LogPosition, end: LogPosition) -> KeyRange {
+    KeyRange { start: history_key(partition, first), end: Some(history_key(partition, end)) }
+}
+
+/// The position of a key of the history.
+pub fn parse_history_key(key: &[u8]) -> Option<LogPosition> {
+    parse_log_key(key)
+}
+
 /// The head of a partition.
 pub fn head_key(partition: PartitionId) -> Bytes {
     join(&[&partition_prefix(partition), b"h"])
@@ -230,24 +258,20 @@ pub fn manifest_key(partition: PartitionId) -> Bytes {
 }
 
 /// A part of the dead documents of a run.
-pub fn dead_key(partition: PartitionId, run: u64, part: u32) -> Bytes {
-    join(&[&partition_prefix(partition), b"d", &run.to_be_bytes(), &part.to_be_bytes()])
+pub fn dead_key(partition: PartitionId, owner: PartitionOrdinal, run: u64, part: u32) -> Bytes {
+    let (owner, run, part) = (owner.0.to_be_bytes(), run.to_be_bytes(), part.to_be_bytes());
+    join(&[&partition_prefix(partition), b"d", &owner, &run, &part])
 }
 
-/// All parts of the dead documents of a run.
-pub fn dead_range(partition: PartitionId, run: u64) -> KeyRange {
-    KeyRange::prefix(join(&[&partition_prefix(partition), b"d", &run.to_be_bytes()]))
+/// All parts of the dead documents of a run that `owner` wrote.
+pub fn dead_range(partition: PartitionId, owner: PartitionOrdinal, run: u64) -> KeyRange {
+    let (owner, run) = (owner.0.to_be_bytes(), run.to_be_bytes());
+    KeyRange::prefix(join(&[&partition_prefix(partition), b"d", &owner, &run]))
 }
 
 /// The dead documents of all runs.
 pub fn all_dead_range(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(join(&[&partition_prefix(partition), b"d"]))
-}
-
-/// The run of a key of dead documents.
-pub fn parse_dead_run(key: &[u8]) -> Option<u64> {
-    let run = u64::from_be_bytes(key.get(9..17)?.try_into().ok()?);
-    (key.len() == 21).then_some(run)
 }
 
 /// A row of a run.
@@ -427,14 +451,20 @@ mod tests {
         assert!(range.start <= number_key(container, number));
         assert!(range.end.unwrap() > number_key(container, last));
         assert_eq!(parse_run(&run_row_key(partition, 8, 9)), Some(8));
-        assert_eq!(parse_dead_run(&dead_key(partition, 8, 9)), Some(8));
+        let dead = dead_key(partition, PartitionOrdinal(3), 8, 9);
+        assert!(dead_range(partition, PartitionOrdinal(3), 8).contains(&dead));
+        assert!(all_dead_range(partition).contains(&dead));
+        assert_eq!(parse_history_key(&history_key(partition, at)), Some(at));
         let logical = LogicalKey {
             partition_key: PartitionKey { components: vec![KeyComponent::String("p".to_owned())] },
             effective: EffectiveKey::from_bytes(&[1; 16]),
         };
-        let apart = record_key(&logical_prefix(container, &logical), "id");
-        assert_eq!(document_key(container, &logical, "id"), apart);
-        let key = record_key(b"logical", "id");
-        assert_eq!(logical_of_record(&key, "id").unwrap(), logical_key(&Bytes::from_static(b"logical")));
+        let id = IdCode::from("id");
+        let apart = record_key(&logical_prefix(container, &logical), id);
+        assert_eq!(document_key(container, &logical, id), apart);
+        assert_eq!(parse_record_id(&logical_prefix(container, &logical), &apart), Some(id));
+        let key = record_key(b"logical", id);
+        assert_eq!(logical_of_record(&key, id).unwrap(), logical_key(&Bytes::from_static(b"logical")));
+        assert_eq!(parse_record_id(b"other", &key), None);
     }
 }

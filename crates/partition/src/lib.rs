@@ -3,12 +3,14 @@
 //! Knows nothing of HTTP, SQL text or other partitions.
 
 mod audit;
+mod audit_history;
 mod cache;
 mod clock;
 mod evaluate;
 mod expiry;
 mod filter;
 mod head;
+mod history;
 pub mod index;
 mod key_cache;
 pub mod keyspace;
@@ -31,6 +33,7 @@ mod writer;
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
 pub use cache::RecordCache;
 pub use head::highest_given;
+pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use partition::{
     Executed, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, delete_owner_row,

@@ -77,6 +77,28 @@ impl LogKind {
         }
     }
 
+    /// What this change comes to together with one of the same document `before` it in the transaction, which has no
+    /// entry of its own: what was there before the transaction counts.
+    pub(crate) fn behind(self, before: Option<LogKind>) -> LogKind {
+        match (before, self) {
+            (Some(LogKind::Create), LogKind::Replace | LogKind::Rename { .. }) => LogKind::Create,
+            (Some(LogKind::Rename { from, to }), LogKind::Replace) => LogKind::Rename { from, to },
+            (Some(LogKind::Rename { from, .. }), LogKind::Rename { to, .. }) if from == to => {
+                LogKind::Replace
+            }
+            (Some(LogKind::Rename { from, .. }), LogKind::Rename { to, .. }) => LogKind::Rename { from, to },
+            (Some(LogKind::Rename { from: key, .. }), LogKind::Delete { .. }) => LogKind::Delete { key },
+            (Some(LogKind::Rename { from: key, .. }), LogKind::Expire { .. }) => LogKind::Expire { key },
+            // The rest tells nothing of what was there before, or cannot follow on the other.
+            (None | Some(LogKind::Replace | LogKind::Delete { .. } | LogKind::Expire { .. }), kind)
+            | (
+                Some(LogKind::Create),
+                kind @ (LogKind::Create | LogKind::Delete { .. } | LogKind::Expire { .. }),
+            )
+            | (Some(LogKind::Rename { .. }), kind @ LogKind::Create) => kind,
+        }
+    }
+
     /// Bytes of the keys in an entry.
     fn keys_len(&self) -> usize {
         match self {
@@ -142,6 +164,14 @@ impl LogEntry {
         Ok(LogEntry { kind, number, time: Ticks(field(time)?) })
     }
 
+    /// The key that the document got with another id, if it did.
+    pub(crate) fn renamed_to(&self) -> Option<&Bytes> {
+        match &self.kind {
+            LogKind::Rename { to, .. } => Some(to),
+            LogKind::Create | LogKind::Replace | LogKind::Delete { .. } | LogKind::Expire { .. } => None,
+        }
+    }
+
     /// Whether the entry tells of a document that is no more.
     pub fn is_removal(&self) -> bool {
         match self.kind {
@@ -175,6 +205,22 @@ pub(crate) async fn load_consumers(view: &View, id: PartitionId) -> Result<BTree
 mod tests {
     use super::*;
     use model::PartitionOrdinal;
+
+    #[test]
+    fn changes_of_one_transaction_come_to_one() {
+        let key = |name: &'static str| Bytes::from_static(name.as_bytes());
+        let rename = |from, to| LogKind::Rename { from: key(from), to: key(to) };
+        let delete = |name| LogKind::Delete { key: key(name) };
+        assert_eq!(LogKind::Replace.behind(None), LogKind::Replace);
+        assert_eq!(LogKind::Replace.behind(Some(LogKind::Create)), LogKind::Create);
+        assert_eq!(rename("a", "b").behind(Some(LogKind::Create)), LogKind::Create);
+        assert_eq!(rename("a", "b").behind(Some(LogKind::Replace)), rename("a", "b"));
+        assert_eq!(LogKind::Replace.behind(Some(rename("a", "b"))), rename("a", "b"));
+        assert_eq!(rename("b", "c").behind(Some(rename("a", "b"))), rename("a", "c"));
+        assert_eq!(rename("b", "a").behind(Some(rename("a", "b"))), LogKind::Replace);
+        assert_eq!(delete("b").behind(Some(rename("a", "b"))), delete("a"));
+        assert_eq!(delete("a").behind(Some(LogKind::Create)), delete("a"));
+    }
 
     #[test]
     fn an_entry_round_trips_and_damage_is_told() {

@@ -165,7 +165,7 @@ impl PhysicalPartition {
             let (outcome, charge) = view.read(key, target, condition).await?;
             return Ok((outcome, charge, view.lsn()));
         };
-        let record_key = keyspace::document_key(self.spec.id.container, key, id);
+        let record_key = keyspace::document_key(self.spec.id.container, key, id.as_str().into());
         let cache = &self.surroundings.cache;
         let (record, lsn) = match cache.probe(&record_key) {
             Probe::Hit(record) => {

@@ -18,6 +18,8 @@ pub struct ContainerShape {
     pub is_expiry_pending: bool,
     /// Which values may occur once only.
     pub unique_keys: UniqueKeyPolicy,
+    /// How long the history of all versions is kept, in seconds; nothing is noted there without it.
+    pub history_seconds: Option<u64>,
     /// Which values are indexed.
     pub(crate) rules: Arc<Rules>,
 }
@@ -32,6 +34,7 @@ impl ContainerShape {
             default_ttl: definition.default_ttl,
             is_expiry_pending: false,
             unique_keys: definition.unique_keys.clone(),
+            history_seconds: None,
             rules: Arc::new(Rules::new(&definition.policies.indexing, computed)),
         }
     }
@@ -77,12 +80,25 @@ impl CurrentShape {
         self.shape.load().version() < (change, !is_expiry_pending)
     }
 
+    /// Changes how long the history is kept. It stays so when other definitions are put in force.
+    pub fn keep_history(&self, seconds: Option<u64>) {
+        self.shape.rcu(|current| {
+            let mut shape = ContainerShape::clone(current);
+            shape.history_seconds = seconds;
+            shape
+        });
+    }
+
     /// Puts `shape` in force unless the one in force is as new or newer; returns whether it did.
     pub fn adopt(&self, shape: ContainerShape) -> bool {
-        let shape = Arc::new(shape);
         let before = self.shape.rcu(|current| {
-            let newer = if shape.version() > current.version() { &shape } else { current };
-            Arc::clone(newer)
+            if shape.version() > current.version() {
+                let mut shape = shape.clone();
+                shape.history_seconds = current.history_seconds;
+                Arc::new(shape)
+            } else {
+                Arc::clone(current)
+            }
         });
         shape.version() > before.version()
     }

@@ -4,17 +4,18 @@
 
 use crate::expiry::expires_at;
 use crate::head::Head;
+use crate::history::HistoryEntry;
 use crate::index::{Changes, Version};
-use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
+use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
 use crate::log::{LogEntry, LogKind, LogPosition};
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::state::{Rows, State};
 use crate::storage::damaged;
-use crate::unique;
+use crate::unique::{self, UNIQUE_CODE_BYTES_MAX};
 use bytes::Bytes;
 use kv::Space;
-use model::{Ambient, ConflictFault, DocumentNumber, Fault, LimitFault, Lsn, Ticks};
+use model::{Ambient, ConflictFault, DocumentNumber, Fault, IdCode, LimitFault, Lsn, Ticks};
 use plan::{Item, LogicalKey};
 use value::Document;
 
@@ -22,6 +23,9 @@ use value::Document;
 pub const TRANSACTION_BYTES_MAX: usize = 32 << 20;
 /// Documents that one transaction may change.
 pub const TRANSACTION_DOCUMENTS_MAX: usize = 65_535;
+
+/// Longest key of a record. A unique key of the same logical partition may take more than the id does.
+pub(crate) const RECORD_KEY_BYTES_MAX: usize = kv::KEY_BYTES_MAX - UNIQUE_CODE_BYTES_MAX;
 
 /// What is fixed while a transaction is decided.
 #[derive(Clone, Copy)]
@@ -94,6 +98,9 @@ impl<'a> Staging<'a> {
     pub(crate) fn accept(mut self) -> Accepted {
         if !self.log.is_empty() {
             self.head.lsn = self.lsn;
+            if self.context.shape.history_seconds.is_none() {
+                self.head.history_from = LogPosition::start_of(self.lsn.next());
+            }
         }
         for (position, entry) in (0..).zip(std::mem::take(&mut self.log)) {
             if let Some(entry) = entry {
@@ -127,6 +134,16 @@ impl<'a> Staging<'a> {
         Ok(if expired { Found::Expired(record) } else { Found::Live(record) })
     }
 
+    /// The record key of an id in this logical partition.
+    pub(crate) fn record_key(&self, id: IdCode<'_>) -> Result<Bytes, LimitFault> {
+        let bytes = self.logical_prefix.len() + id.encoded_len();
+        // Other rows of the document have shorter keys, but for those of unique keys.
+        if bytes > RECORD_KEY_BYTES_MAX {
+            return Err(LimitFault::KeyBytes { bytes, limit: RECORD_KEY_BYTES_MAX });
+        }
+        Ok(keyspace::record_key(&self.logical_prefix, id))
+    }
+
     /// The record key of a numbered document, if it is in this logical partition.
     pub(crate) async fn key_of(&self, number: DocumentNumber) -> Result<Option<Bytes>, Fault> {
         let key = self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await?;
@@ -151,27 +168,56 @@ impl<'a> Staging<'a> {
         let record = self.stamp(number, item);
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
         self.head.documents += 1;
-        self.write(key, LogKind::Create, &record);
+        self.write(key, LogKind::Create, &record, None);
         Ok(record)
     }
 
     /// Stores a new version of `old`.
     pub(crate) async fn replace(&mut self, key: Bytes, old: &Record, item: &Item) -> Result<Record, Fault> {
+        self.exchange_unique(old, item).await?;
+        let record = self.stamp(old.number, item);
+        let before = self.forget(&key, old);
+        self.write(key, LogKind::Replace, &record, Some((old.lsn, before)));
+        Ok(record)
+    }
+
+    /// Stores a new version of `old`, which is under `from`, under the key `to`: its number stays. An expired document
+    /// there goes first.
+    pub(crate) async fn rename(
+        &mut self,
+        from: Bytes,
+        to: Bytes,
+        old: &Record,
+        item: &Item,
+        expired: Option<Record>,
+    ) -> Result<Record, Fault> {
+        if let Some(expired) = expired {
+            self.remove(&to, &expired, LogKind::Expire { key: to.clone() })?;
+        }
+        self.exchange_unique(old, item).await?;
+        let record = self.stamp(old.number, item);
+        let before = self.forget(&from, old);
+        self.delete(RECORDS, from.clone());
+        self.put(NUMBERS, keyspace::number_key(self.context.partition.container, old.number), to.clone());
+        let kind = LogKind::Rename { from, to: to.clone() };
+        self.write(to, kind, &record, Some((old.lsn, before)));
+        Ok(record)
+    }
+
+    /// Takes the unique rows of a new version of `old`, and gives back those that only the old one had.
+    async fn exchange_unique(&mut self, old: &Record, item: &Item) -> Result<(), Fault> {
         let held = self.unique_rows(&old.document);
         let kept = self.claim_unique(old.number, item.document(), &held).await?;
         for row in held.into_iter().filter(|row| !kept.contains(row)) {
             self.delete(UNIQUE, row);
         }
-        let record = self.stamp(old.number, item);
-        self.forget(&key, old);
-        self.write(key, LogKind::Replace, &record);
-        Ok(record)
+        Ok(())
     }
 
     /// Removes a document with all its rows.
     pub(crate) fn remove(&mut self, key: &Bytes, old: &Record, kind: LogKind) -> Result<(), Fault> {
         let container = self.context.partition.container;
-        self.forget(key, old);
+        let before = self.forget(key, old);
         for row in self.unique_rows(&old.document) {
             self.delete(UNIQUE, row);
         }
@@ -181,7 +227,10 @@ impl<'a> Staging<'a> {
         self.head.documents =
             self.head.documents.checked_sub(1).ok_or_else(|| damaged("count of documents"))?;
         let time = self.next_time();
-        self.note(LogEntry { kind, number: old.number, time });
+        if self.context.shape.history_seconds.is_some() {
+            self.put_history(&HistoryEntry::removal(&kind, key.clone(), old, time));
+        }
+        self.note(LogEntry { kind: kind.behind(before), number: old.number, time });
         Ok(())
     }
 
@@ -227,7 +276,18 @@ impl<'a> Staging<'a> {
         self.head.time
     }
 
-    fn write(&mut self, key: Bytes, kind: LogKind, record: &Record) {
+    /// `previous` is where the version before was written, and its entry of the log if that was in this transaction.
+    fn write(
+        &mut self,
+        key: Bytes,
+        kind: LogKind,
+        record: &Record,
+        previous: Option<(Lsn, Option<LogKind>)>,
+    ) {
+        let (previous, before) = previous.map_or((None, None), |(lsn, before)| (Some(lsn), before));
+        if self.context.shape.history_seconds.is_some() {
+            self.put_history(&HistoryEntry::version(&kind, key.clone(), record, previous));
+        }
         let row = record.encode();
         self.head.bytes += (key.len() + row.len()) as u64;
         self.put(RECORDS, key, row);
@@ -239,11 +299,12 @@ impl<'a> Staging<'a> {
         };
         self.changes.insert(record.number, Some(version));
         self.reschedule(record);
-        self.note(LogEntry { kind, number: record.number, time: record.time });
+        self.note(LogEntry { kind: kind.behind(before), number: record.number, time: record.time });
     }
 
-    /// Takes back what only the old version had: its size, its expiry row, its place in the log.
-    fn forget(&mut self, key: &Bytes, old: &Record) {
+    /// Takes back what only the old version had: its size, its expiry row, its place in the log. Returns what the log
+    /// would have said of it, if it is of this transaction.
+    fn forget(&mut self, key: &Bytes, old: &Record) -> Option<LogKind> {
         let size = key.len() + old.encoded_len();
         self.head.bytes = self.head.bytes.saturating_sub(size as u64);
         if let Some(second) = self.expires_at(old) {
@@ -251,13 +312,21 @@ impl<'a> Staging<'a> {
         }
         if old.ordinal == self.context.partition.ordinal && old.lsn == self.lsn {
             // A version of this transaction.
-            if let Some(entry) = self.log.get_mut(old.position as usize).and_then(Option::take) {
-                self.log_bytes -= entry.row_len();
-            }
-        } else if old.lsn <= self.context.lsn_consumed {
+            let entry = self.log.get_mut(old.position as usize).and_then(Option::take)?;
+            self.log_bytes -= entry.row_len();
+            return Some(entry.kind);
+        }
+        if old.lsn <= self.context.lsn_consumed {
             let writer = PartitionId { ordinal: old.ordinal, ..self.context.partition };
             self.delete(LOG, keyspace::log_key(writer, old.log_position()));
         }
+        None
+    }
+
+    /// Adds the next change to the history.
+    fn put_history(&mut self, entry: &HistoryEntry) {
+        let at = LogPosition { lsn: self.lsn, position: self.next_position() };
+        self.put(HISTORY, keyspace::history_key(self.context.partition, at), entry.encode());
     }
 
     fn note(&mut self, entry: LogEntry) {

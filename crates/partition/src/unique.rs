@@ -6,6 +6,9 @@ use model::UniqueKeyPolicy;
 use sha2::{Digest, Sha256};
 use value::{Document, Value};
 
+/// Bytes that follow the logical partition in a unique key, at most: the constraint and the code.
+pub(crate) const UNIQUE_CODE_BYTES_MAX: usize = 1 + CODE_BYTES_MAX;
+
 /// Codes longer than this are replaced by their digest: keys of the store are bounded, values are not.
 const CODE_BYTES_MAX: usize = 512;
 /// Begins a digest; no value's code begins with it.

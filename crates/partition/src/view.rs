@@ -4,8 +4,9 @@
 
 use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
+use crate::history::HistoryEntry;
 use crate::index::IndexReader;
-use crate::keyspace::{self, EXPIRY, LOG, NUMBERS, PartitionId, RECORDS};
+use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
 use crate::partition::PartitionCounts;
 use crate::record::Record;
@@ -172,7 +173,7 @@ impl PartitionView {
     ) -> Result<(Outcome, Charge), Fault> {
         let prefix = keyspace::logical_prefix(self.partition.container, key);
         let key = match target {
-            Target::Id(id) => Some(keyspace::record_key(&prefix, id)),
+            Target::Id(id) => Some(keyspace::record_key(&prefix, id.as_str().into())),
             Target::Number(number) => {
                 let number_key = keyspace::number_key(self.partition.container, *number);
                 let key = self.view.get(NUMBERS, &number_key).await.map_err(read_fault)?;
@@ -263,16 +264,23 @@ impl PartitionView {
                 return Ok(documents);
             }
             let (some, behind) = left.split_at(left.len().min(FETCH_AT_A_TIME));
+            // A document that gets another id stays in its logical partition, and so among the keys or not.
             let found = self.keys_of(some).await?;
             let found: Vec<_> = found.into_iter().filter(|(_, key)| keys.contains(key)).collect();
             for (record, (number, _)) in self.records(&found).await?.into_iter().zip(&found) {
-                documents.extend(record.and_then(|record| self.document(record, *number)));
+                let record = match record.filter(|record| record.number == *number) {
+                    Some(record) => Some(record),
+                    // The key is of another state.
+                    None => self.numbered_record(*number).await?,
+                };
+                documents.extend(record.and_then(|record| self.document(record)));
             }
             left = behind;
         }
     }
 
-    /// Takes documents as long as the caches have them; tells how many numbers were looked at.
+    /// Takes documents as long as the caches have them; tells how many numbers were looked at. A key of the cache may be
+    /// of another state than this one.
     fn take_cached(
         &self,
         numbers: &[DocumentNumber],
@@ -284,18 +292,31 @@ impl PartitionView {
                 return looked_at;
             };
             if keys.contains(&key) {
-                let Some(record) = self.cache.current(&key, self.lsn) else {
+                let record = self.cache.current(&key, self.lsn).filter(|record| record.number == *number);
+                let Some(record) = record else {
                     return looked_at;
                 };
-                documents.extend(self.document(record, *number));
+                documents.extend(self.document(record));
             }
         }
         numbers.len()
     }
 
-    /// The document of a number, by the record under its key: another one may have the key by now.
-    fn document(&self, record: Record, number: DocumentNumber) -> Option<StoredDocument> {
-        (record.number == number && !self.is_expired(&record)).then(|| record.into_stored())
+    fn document(&self, record: Record) -> Option<StoredDocument> {
+        (!self.is_expired(&record)).then(|| record.into_stored())
+    }
+
+    /// The record of a number by the rows of this state, past the cache of keys.
+    async fn numbered_record(&self, number: DocumentNumber) -> Result<Option<Record>, Fault> {
+        let container = self.partition.container;
+        let number_key = keyspace::number_key(container, number);
+        let Some(key) = self.view.get(NUMBERS, &number_key).await.map_err(read_fault)? else {
+            return Ok(None);
+        };
+        self.cache.keys.keep(container, number, Bytes::copy_from_slice(&key));
+        let row = self.view.get(RECORDS, &key).await.map_err(read_fault)?;
+        let record = Record::decode(&row.ok_or_else(|| damaged("document number without its record"))?)?;
+        if record.number == number { Ok(Some(record)) } else { Err(damaged("number of a record")) }
     }
 
     /// The keys of documents, in the order of their numbers; those that are not there are passed over.
@@ -373,6 +394,19 @@ impl PartitionView {
         let entry = |(key, row): &(Bytes, Bytes)| {
             let at = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
             Ok((at, LogEntry::decode(row)?))
+        };
+        chunk.rows.iter().map(entry).collect()
+    }
+
+    /// Reads the history from `first` on, at most a bounded number of entries; empty at the end.
+    pub async fn history(&self, first: LogPosition) -> Result<Vec<(LogPosition, HistoryEntry)>, Fault> {
+        let end = LogPosition::start_of(Lsn(u64::MAX));
+        let range = keyspace::history_range(self.partition, first, end);
+        let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
+        let chunk = self.view.scan(HISTORY, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let entry = |(key, row): &(Bytes, Bytes)| {
+            let at = keyspace::parse_history_key(key).ok_or_else(|| damaged("key of the history"))?;
+            Ok((at, HistoryEntry::decode(row)?))
         };
         chunk.rows.iter().map(entry).collect()
     }

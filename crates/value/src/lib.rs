@@ -8,6 +8,7 @@
 //! | `value` | [`Value`], the owned tree, and [`Kind`] |
 //! | `decimal` | [`Decimal128`], its parts and its text |
 //! | `format` | the bytes of an encoded value, drawn, and how to find an entry in them |
+//! | `reserved` | bytes that are kept free for kinds of values of other APIs |
 //! | `encode` | the one writer of those bytes |
 //! | `reference` | [`ValueRef`], one read interface over encoded bytes and trees |
 //! | `decoded` | [`Decoded`], a value opened one level |
@@ -33,6 +34,7 @@ mod patch_parse;
 mod path;
 mod pointer;
 mod reference;
+mod reserved;
 mod value;
 
 pub use binary_json::BINARY_JSON_MARK;

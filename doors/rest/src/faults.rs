@@ -157,7 +157,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         | LimitFault::TransactionDocuments { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
         // Unverified: the substatus that bulk clients are believed to send again in another request.
         LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
-        LimitFault::TooManyOperations { .. } => (StatusCode::BAD_REQUEST, 0),
+        LimitFault::TooManyOperations { .. } | LimitFault::KeyBytes { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
         LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
         LimitFault::Overloaded { .. } | LimitFault::Stopping { .. } => (StatusCode::SERVICE_UNAVAILABLE, 0),
@@ -290,6 +290,7 @@ mod tests {
         check(PreconditionFault::Exists, 412, 0, "PreconditionFailed");
         check(LimitFault::TransactionBytes { bytes: 2, limit: 1 }, 413, 0, "RequestEntityTooLarge");
         check(LimitFault::AnswerBytes { bytes: 2, limit: 1 }, 413, 3402, "RequestEntityTooLarge");
+        check(LimitFault::KeyBytes { bytes: 2, limit: 1 }, 400, 0, "BadRequest");
         check(LimitFault::TransactionDocuments { documents: 2, limit: 1 }, 413, 0, "RequestEntityTooLarge");
         check(LimitFault::Busy { retry_after_ms: 5 }, 429, 3200, "TooManyRequests");
         check(LimitFault::Overloaded { retry_after_ms: 5 }, 503, 0, "ServiceUnavailable");

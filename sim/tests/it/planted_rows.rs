@@ -4,7 +4,7 @@ use bytes::Bytes;
 use engine::FeedPage;
 use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space, Survivors};
 use model::Charge;
-use partition::keyspace::{EXPIRY, LOG, META, NUMBERS, RECORDS, UNIQUE};
+use partition::keyspace::{EXPIRY, HISTORY, LOG, META, NUMBERS, RECORDS, UNIQUE};
 use serde_json::json;
 use sim::feeds::Feed;
 use sim::history::{Moment, Stored, version_of};
@@ -175,6 +175,28 @@ fn a_log_entry_of_another_time() {
         let mut row = row.to_vec();
         *row.last_mut().unwrap() ^= 1;
         commit(world, |batch| batch.put(LOG, key, row));
+    });
+}
+
+#[test]
+fn a_lost_history_entry() {
+    noticed("the history entry", lose_first(HISTORY));
+}
+
+#[test]
+fn a_history_entry_of_another_document() {
+    noticed("the history entry", |world| {
+        let history = rows(world, HISTORY);
+        commit(world, |batch| batch.put(HISTORY, history[0].0.clone(), history[1].1.clone()));
+    });
+}
+
+#[test]
+fn a_partition_without_its_owner() {
+    noticed("has no owner", |world| {
+        let (head, _) = rows(world, META).remove(0);
+        let owner = [&head[..8], b"o"].concat();
+        commit(world, |batch| batch.delete(META, owner));
     });
 }
 

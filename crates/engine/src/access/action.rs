@@ -9,10 +9,12 @@ use plan::{Mutation, Operation, Target};
 pub enum Action {
     /// Read the account's own entry, as every client does first.
     ReadAccount,
-    /// Read databases, containers, ranges, offers, users, and definitions of scripts and keys.
+    /// Read databases, containers, ranges, offers, and definitions of scripts and keys.
     ReadMetadata,
     /// Create, replace and delete what [`Action::ReadMetadata`] reads.
     ChangeMetadata,
+    /// Read users. No role gives it: users belong to those who have a key.
+    ReadUsers,
     /// Read permissions: they carry tokens.
     ReadPermissions,
     /// Create, replace and delete users and permissions.
@@ -47,6 +49,7 @@ impl Action {
         match self {
             Action::ReadAccount
             | Action::ReadMetadata
+            | Action::ReadUsers
             | Action::ReadPermissions
             | Action::ReadDocument
             | Action::ListDocuments
@@ -85,6 +88,7 @@ impl Action {
             Action::ReadAccount => "reading the account",
             Action::ReadMetadata => "reading databases, containers and their settings",
             Action::ChangeMetadata => "changing databases, containers and their settings",
+            Action::ReadUsers => "reading users",
             Action::ReadPermissions => "reading permissions",
             Action::ChangePermissions => "changing users and permissions",
             Action::ReadDocument => "reading an item",

@@ -229,6 +229,8 @@ fn need(action: Action) -> Need {
         | Action::DeleteDocument
         | Action::DeleteConflicts => Need::ChangeItems,
         Action::ExecuteProcedure => Need::Execute,
-        Action::ChangeMetadata | Action::ReadPermissions | Action::ChangePermissions => Need::Never,
+        Action::ChangeMetadata | Action::ReadUsers | Action::ReadPermissions | Action::ChangePermissions => {
+            Need::Never
+        }
     }
 }

@@ -281,7 +281,9 @@ fn data_action(action: Action) -> Option<&'static str> {
         Action::DeleteDocument => Some(DELETE_ITEM),
         Action::ExecuteProcedure => Some(EXECUTE_PROCEDURE),
         Action::ReadConflicts | Action::DeleteConflicts => Some(MANAGE_CONFLICTS),
-        Action::ChangeMetadata | Action::ReadPermissions | Action::ChangePermissions => None,
+        Action::ChangeMetadata | Action::ReadUsers | Action::ReadPermissions | Action::ChangePermissions => {
+            None
+        }
     }
 }
 

@@ -186,6 +186,12 @@ impl Container {
         }
     }
 
+    /// Has its partitions keep the history of all versions for so long, until the container is loaded again. No
+    /// definition asks for that yet, since no request can read it.
+    pub fn keep_history(&self, seconds: Option<u64>) {
+        self.shape.keep_history(seconds);
+    }
+
     /// Makes the partitions work by this definition, however old it is.
     #[cfg(feature = "planted-faults")]
     pub(crate) fn force_shape(&self) {

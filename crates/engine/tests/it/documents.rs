@@ -57,12 +57,47 @@ async fn replace_checks_version_and_id() {
     let stale = harness.write(&container, replace("1", r#"{"id":"1","pk":"a","v":3}"#, matching)).await;
     let current = second.etag;
     assert_eq!(stale.unwrap_err(), Fault::Precondition(PreconditionFault::EtagMismatch { current }));
-    let renamed = harness.write(&container, replace("1", r#"{"id":"2","pk":"a"}"#, Condition::None)).await;
-    assert!(matches!(renamed.unwrap_err(), Fault::Request(RequestFault::ImmutableProperty { .. })));
     let absent = harness.write(&container, replace("9", r#"{"id":"9","pk":"a"}"#, Condition::None)).await;
     assert_eq!(absent.unwrap_err(), Fault::Missing(MissingFault::Resource));
     let moved = harness.write(&container, replace("1", r#"{"id":"1","pk":"b"}"#, Condition::None)).await;
     assert_eq!(moved.unwrap_err(), Fault::Request(RequestFault::PartitionKeyMismatch));
+}
+
+#[tokio::test]
+async fn replace_may_change_the_id() {
+    let harness = Harness::new().await;
+    let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
+    let container = harness.container(json!({ "defaultTtl": -1, "uniqueKeyPolicy": unique }), 400).await;
+    let replace = |id: &str, json: &str, condition: Condition| Mutation::Replace {
+        target: Target::Id(id.to_owned()),
+        item: item(json),
+        condition,
+    };
+    let first = harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
+    harness.create(&container, r#"{"id":"taken","pk":"a","mail":"y"}"#).await.unwrap();
+    let stale = Condition::IfMatch("\"none\"".to_owned());
+    let refused = harness.write(&container, replace("1", r#"{"id":"2","pk":"a","mail":"x"}"#, stale)).await;
+    assert!(matches!(refused.unwrap_err(), Fault::Precondition(PreconditionFault::EtagMismatch { .. })));
+    let taken = replace("1", r#"{"id":"taken","pk":"a","mail":"x"}"#, Condition::None);
+    assert_eq!(harness.write(&container, taken).await.unwrap_err(), Fault::Conflict(ConflictFault::Id));
+    let violating = replace("1", r#"{"id":"2","pk":"a","mail":"y"}"#, Condition::None);
+    let violated = harness.write(&container, violating).await.unwrap_err();
+    assert_eq!(violated, Fault::Conflict(ConflictFault::UniqueKey { constraint: 0 }));
+    let matching = Condition::IfMatch(first.etag.to_string());
+    let renamed =
+        harness.write(&container, replace("1", r#"{"id":"2","pk":"a","mail":"x"}"#, matching)).await;
+    let renamed = stored(renamed.unwrap().outcome);
+    assert_eq!(renamed.number, first.number, "the RID stays");
+    let gone = harness.read(&container, r#"["a"]"#, "1").await;
+    assert_eq!(gone.unwrap_err(), Fault::Missing(MissingFault::Resource));
+    assert_eq!(harness.read(&container, r#"["a"]"#, "2").await.unwrap().etag, renamed.etag);
+    // An expired document is in nobody's way.
+    harness.create(&container, r#"{"id":"old","pk":"a","mail":"z","ttl":1}"#).await.unwrap();
+    harness.ambient.advance_seconds(2);
+    let over =
+        harness.write(&container, replace("2", r#"{"id":"old","pk":"a","mail":"z"}"#, Condition::None));
+    assert_eq!(stored(over.await.unwrap().outcome).number, first.number);
+    assert_eq!(harness.read(&container, r#"["a"]"#, "old").await.unwrap().number, first.number);
 }
 
 #[tokio::test]

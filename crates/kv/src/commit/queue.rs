@@ -188,6 +188,7 @@ fn take_group(batches: &mut VecDeque<Submission>) -> Vec<Submission> {
 
 /// The life of a commit thread: commits what waits until the queue ends.
 pub(super) fn run(queue: &Queue, watch: &Watch, mut committer: Committer) {
+    let mut is_stuck = false;
     loop {
         let was_in_time = match queue.next(committer.tend_at()) {
             Errand::Commit(group) => commit_group(watch, &mut committer, group),
@@ -213,9 +214,11 @@ pub(super) fn run(queue: &Queue, watch: &Watch, mut committer: Committer) {
         };
         if !was_in_time {
             committer.doubt(watch.cause());
+            is_stuck = true;
         }
-        if !committer.is_poisoned() {
+        if is_stuck && !committer.is_poisoned() {
             queue.unstick();
+            is_stuck = false;
         }
     }
 }

@@ -3,7 +3,6 @@
 //! A call of the engine or the system may never return. Whoever waits for it then gets an answer all the same: the
 //! outcome is unknown, the store takes no commit, and when the call does return the engine is reopened.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,8 +40,17 @@ pub(super) struct Watch {
 #[derive(Default)]
 struct State {
     last_number: u64,
-    works: BTreeMap<u64, (Instant, Work)>,
+    /// With their numbers. There are a few: what the thread has in hand, and the ingests.
+    works: Vec<(u64, Instant, Work)>,
     has_ended: bool,
+}
+
+impl State {
+    /// Takes the first work out that is wanted.
+    fn take(&mut self, is_wanted: impl FnMut(&(u64, Instant, Work)) -> bool) -> Option<Work> {
+        let position = self.works.iter().position(is_wanted)?;
+        Some(self.works.swap_remove(position).2)
+    }
 }
 
 impl Watch {
@@ -60,13 +68,13 @@ impl Watch {
         let mut state = self.lock();
         state.last_number += 1;
         let number = state.last_number;
-        state.works.insert(number, (Instant::now(), work));
+        state.works.push((number, Instant::now(), work));
         number
     }
 
     /// The answers owed for a work that is done; `None` if they were given when it was overdue.
     pub(super) fn finish(&self, number: u64) -> Option<Work> {
-        self.lock().works.remove(&number).map(|(_, work)| work)
+        self.lock().take(|(other, _, _)| *other == number)
     }
 
     /// What those are told whose work is overdue.
@@ -84,10 +92,7 @@ impl Watch {
     pub(super) fn run(&self, queue: &Queue, status: &Arc<Status>) {
         let mut state = self.lock();
         while !state.has_ended {
-            let is_overdue = |begun: &Instant| begun.elapsed() > self.timeout;
-            let overdue = state.works.iter().find(|(_, (begun, _))| is_overdue(begun));
-            let number = overdue.map(|(number, _)| *number);
-            if let Some((_, work)) = number.and_then(|number| state.works.remove(&number)) {
+            if let Some(work) = state.take(|(_, begun, _)| begun.elapsed() > self.timeout) {
                 drop(state);
                 self.give_up(work, queue, status);
                 state = self.lock();

@@ -57,7 +57,7 @@ type Terms = BTreeMap<(Bytes, Bytes), BTreeSet<DocumentNumber>>;
 pub async fn unnamed_runs(view: &View, partition: PartitionId) -> Result<Vec<u64>, Fault> {
     let mut runs = stored_runs(view, partition).await?;
     if let Some(manifest) = Manifest::load(view, partition).await? {
-        manifest.runs.iter().for_each(|run| {
+        manifest.runs.iter().filter(|run| run.owner == partition.ordinal).for_each(|run| {
             runs.remove(&run.id);
         });
     }

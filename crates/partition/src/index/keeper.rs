@@ -175,6 +175,7 @@ impl Keeper {
         self.home.partition
     }
 
+    #[cfg(test)]
     pub(crate) fn runs(&self) -> &[RunPiece] {
         &self.runs
     }
@@ -206,7 +207,7 @@ impl Keeper {
     /// Writes the manifest and what has changed of the dead sets.
     fn put_manifest(&mut self, lsn: Lsn, batch: &mut Batch) {
         for piece in &mut self.runs {
-            put_dead(piece, batch);
+            put_dead(self.home.partition, piece, batch);
             piece.saved = Arc::clone(&piece.dead);
         }
         manifest(self, lsn, &self.runs).put(self.home.partition, batch);
@@ -483,8 +484,8 @@ impl Keeper {
                     let now = runs.remove(place);
                     let ranks = &*now.dead - &*input.dead;
                     died.extend(ranks.iter().filter_map(|rank| now.run.numbers.get(rank as usize)));
-                    delete_dead(&now, &mut batch);
-                    replaced.push(now.run.meta.id);
+                    delete_dead(self.home.partition, &now, &mut batch);
+                    replaced.extend(self.own_run(&now));
                 }
             }
         }
@@ -499,13 +500,13 @@ impl Keeper {
         }
         runs.retain(|piece| {
             if piece.live_count() == 0 {
-                delete_dead(piece, &mut batch);
-                replaced.push(piece.run.meta.id);
+                delete_dead(self.home.partition, piece, &mut batch);
+                replaced.extend(self.own_run(piece));
             }
             piece.live_count() > 0
         });
         for piece in &mut runs {
-            put_dead(piece, &mut batch);
+            put_dead(self.home.partition, piece, &mut batch);
             piece.saved = Arc::clone(&piece.dead);
         }
         let lsn = match (&install.inputs, self.lsn_saved) {
@@ -515,6 +516,17 @@ impl Keeper {
         };
         manifest(self, lsn, &runs).put(self.home.partition, &mut batch);
         InstallBatch { batch, named, installed: Installed { runs, lsn, replaced } }
+    }
+
+    /// The number of a run that this partition wrote; others may use those that it did not.
+    fn own_run(&self, piece: &RunPiece) -> Option<u64> {
+        let meta = &piece.run.meta;
+        (meta.owner == self.home.partition.ordinal).then_some(meta.id)
+    }
+
+    /// The numbers of the runs that this partition wrote.
+    pub(crate) fn own_runs(&self) -> impl Iterator<Item = u64> {
+        self.runs.iter().filter_map(|piece| self.own_run(piece))
     }
 
     /// The batch of an install is durable. Tells the runs whose rows may go.

@@ -1,7 +1,7 @@
 //! What the index of a partition consists of on disk: its runs, their dead documents, and the position reached.
 //!
 //! ```text
-//! manifest   format:1 = 1 · fingerprint of the policy:16 · lsn · next run · count of runs · for each: see `run`
+//! manifest   format:1 = 2 · fingerprint of the policy:16 · lsn · next run · count of runs · for each: see `run`
 //! dead set   roaring bitmap of dead ranks of a run, 65,536 ranks a row
 //! ```
 //!
@@ -21,7 +21,7 @@ use roaring::RoaringBitmap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 /// Ranks of one row of a dead set.
 const CHUNK: u32 = 1 << 16;
 /// Rows of dead sets that are read together.
@@ -75,7 +75,7 @@ pub(crate) async fn load_piece(
     meta: RunMeta,
 ) -> Result<RunPiece, Fault> {
     let mut dead = RoaringBitmap::new();
-    let mut range = keyspace::dead_range(partition, meta.id);
+    let mut range = keyspace::dead_range(partition, meta.owner, meta.id);
     loop {
         let chunk = view.scan(META, range.clone(), Direction::Forward, STEP).await.map_err(read_fault)?;
         for (_, row) in &chunk.rows {
@@ -89,13 +89,14 @@ pub(crate) async fn load_piece(
     if dead.max().is_some_and(|last| last >= meta.documents) {
         return Err(damaged("dead set of a run"));
     }
-    let run = Run::load(view, partition, meta).await?;
+    let owner = PartitionId { ordinal: meta.owner, ..partition };
+    let run = Run::load(view, owner, meta).await?;
     let dead = Arc::new(dead);
     Ok(RunPiece { run: Arc::new(run), saved: Arc::clone(&dead), dead })
 }
 
 /// Writes the parts of a dead set that have grown since it was saved.
-pub(crate) fn put_dead(piece: &RunPiece, batch: &mut Batch) {
+pub(crate) fn put_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Batch) {
     if piece.dead.len() == piece.saved.len() {
         return;
     }
@@ -103,16 +104,17 @@ pub(crate) fn put_dead(piece: &RunPiece, batch: &mut Batch) {
         let ranks = chunk * CHUNK..=chunk * CHUNK + (CHUNK - 1);
         if piece.dead.range_cardinality(ranks.clone()) != piece.saved.range_cardinality(ranks.clone()) {
             let part: RoaringBitmap = piece.dead.range(ranks).collect();
-            let key = keyspace::dead_key(piece.run.partition, piece.run.meta.id, chunk);
+            let key = keyspace::dead_key(partition, piece.run.meta.owner, piece.run.meta.id, chunk);
             batch.put(META, key, seal(&write_bitmap(&part)));
         }
     }
 }
 
 /// Deletes the dead set of a run that is replaced.
-pub(crate) fn delete_dead(piece: &RunPiece, batch: &mut Batch) {
-    for chunk in 0..piece.run.meta.documents.div_ceil(CHUNK) {
-        batch.delete(META, keyspace::dead_key(piece.run.partition, piece.run.meta.id, chunk));
+pub(crate) fn delete_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Batch) {
+    let meta = &piece.run.meta;
+    for chunk in 0..meta.documents.div_ceil(CHUNK) {
+        batch.delete(META, keyspace::dead_key(partition, meta.owner, meta.id, chunk));
     }
 }
 

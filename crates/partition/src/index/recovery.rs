@@ -71,8 +71,8 @@ pub(crate) async fn open(
     let mut strays = stored;
     if let Some(keeper) = &mut keeper {
         keeper.reserve_runs(run_next);
-        keeper.runs().iter().for_each(|piece| {
-            strays.remove(&piece.run.meta.id);
+        keeper.own_runs().for_each(|run| {
+            strays.remove(&run);
         });
     }
     Ok(Opened { keeper, strays, run_next, is_manifest_stale })
@@ -193,6 +193,6 @@ pub(crate) async fn next_records(view: &View, range: &mut KeyRange) -> Result<Op
 fn version(key: &Bytes, row: &Bytes) -> Result<Version, Fault> {
     let record = Record::decode(row)?;
     let id = record.id().ok_or_else(|| damaged("record without an id"))?;
-    let logical = keyspace::logical_of_record(key, id).ok_or_else(|| damaged("key of a record"))?;
+    let logical = keyspace::logical_of_record(key, id.into()).ok_or_else(|| damaged("key of a record"))?;
     Ok(Version { number: record.number, logical, ts: record.ts(), document: record.document })
 }

@@ -15,7 +15,7 @@ use crate::keyspace::{self, INDEX, PartitionId};
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
 use kv::View;
-use model::{DocumentNumber, Fault};
+use model::{DocumentNumber, Fault, PartitionOrdinal};
 
 /// Numbers in one row of the universe.
 pub(crate) const NUMBERS_PER_ROW: usize = 4096;
@@ -23,6 +23,8 @@ pub(crate) const NUMBERS_PER_ROW: usize = 4096;
 /// What the manifest knows of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunMeta {
+    /// The partition that wrote the run, under whose prefix its rows are.
+    pub(crate) owner: PartitionOrdinal,
     pub(crate) id: u64,
     /// Documents in it, the dead ones included.
     pub(crate) documents: u32,
@@ -34,15 +36,23 @@ pub(crate) struct RunMeta {
 
 impl RunMeta {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let fields =
-            [self.id, self.documents.into(), self.fence_first.into(), self.rows.into(), self.size_bytes];
+        let fields = [
+            self.owner.0.into(),
+            self.id,
+            self.documents.into(),
+            self.fence_first.into(),
+            self.rows.into(),
+            self.size_bytes,
+        ];
         fields.into_iter().for_each(|field| put_number(field, out));
     }
 
     pub(crate) fn read(bytes: &mut &[u8]) -> Result<RunMeta, Fault> {
         let small =
             |bytes: &mut &[u8]| u32::try_from(take_number(bytes)?).map_err(|_| damaged("size of a run"));
+        let owner = PartitionOrdinal::from_raw(small(bytes)?).ok_or_else(|| damaged("owner of a run"))?;
         Ok(RunMeta {
+            owner,
             id: take_number(bytes)?,
             documents: small(bytes)?,
             fence_first: small(bytes)?,

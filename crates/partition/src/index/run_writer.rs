@@ -135,6 +135,7 @@ impl RunWriter {
             self.end_part().await?;
         }
         let meta = RunMeta {
+            owner: self.partition.ordinal,
             id: self.id,
             documents: u32::try_from(self.numbers.len()).unwrap_or(u32::MAX),
             fence_first,

@@ -1,7 +1,8 @@
 //! What the writer does for consumers of the log: knows how far each has read, and drops what all have.
 
 use super::{BATCH_BYTES_MAX, Writer};
-use crate::keyspace::{self, LOG, META, NUMBERS, PartitionId, RECORDS};
+use crate::history::HistoryEntry;
+use crate::keyspace::{self, HISTORY, LOG, META, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
 use crate::record::Record;
 use crate::storage::{commit_fault, damaged, read_fault};
@@ -37,8 +38,9 @@ impl Writer {
         // Also where nobody writes, an index build that failed is tried again.
         self.check_policy();
         let view = self.store.view().await.map_err(read_fault)?;
+        let more_history = self.trim_history(&view).await?;
         // Without an index there may still be one on disk that needs the log.
-        let Some(keeper) = &self.index else { return Ok(false) };
+        let Some(keeper) = &self.index else { return Ok(more_history) };
         let built = self.build.as_ref().map(|build| build.lsn);
         let built = built.into_iter().chain(self.built.as_ref().map(|keeper| keeper.lsn));
         let needed = keeper.lsn_needed().into_iter().chain(built).min().unwrap_or(self.state.head.lsn);
@@ -58,7 +60,44 @@ impl Writer {
             let head = self.state.head.clone();
             self.commit_alone(batch, Some(head)).await.map_err(commit_fault)?;
         }
-        Ok(chunk.more)
+        Ok(chunk.more || more_history)
+    }
+
+    /// Drops the history that is older than the container asks for, a bounded number of entries; returns whether there
+    /// may be more.
+    async fn trim_history(&mut self, view: &View) -> Result<bool, Fault> {
+        let retention = self.shape.load().history_seconds;
+        let now = self.clock.now();
+        let head = &self.state.head;
+        // Without a retention everything goes; what is below a gap is of no use to anybody.
+        let end = LogPosition::start_of(head.lsn.next());
+        let range = keyspace::history_range(self.id, head.history_trimmed, end);
+        let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
+        let chunk = view.scan(HISTORY, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let mut batch = Batch::default();
+        let mut trimmed = if chunk.more { head.history_trimmed } else { end };
+        let mut more = chunk.more;
+        for (key, row) in &chunk.rows {
+            let at = keyspace::parse_history_key(key).ok_or_else(|| damaged("key of the history"))?;
+            let written = HistoryEntry::decode(row)?.time.seconds();
+            let is_kept = retention.is_some_and(|seconds| written.saturating_add(seconds) > now);
+            if is_kept && at >= head.history_from {
+                (trimmed, more) = (at, false);
+                break;
+            }
+            batch.delete(HISTORY, key.clone());
+            if chunk.more {
+                trimmed = LogPosition { position: at.position.saturating_add(1), ..at };
+            }
+        }
+        self.state.head.history_trimmed = trimmed;
+        self.state.head.history_from = self.state.head.history_from.max(trimmed);
+        if !batch.is_empty() {
+            batch.mark_shrinking();
+            let head = self.state.head.clone();
+            self.commit_alone(batch, Some(head)).await.map_err(commit_fault)?;
+        }
+        Ok(more)
     }
 
     /// Log entries at or below are read by every consumer; without any, all are.

@@ -162,7 +162,7 @@ impl Writer {
                 let rules = Arc::clone(&self.shape.load().rules);
                 self.begin_build(rules, self.published.load().lsn);
                 if let Some(damaged) = self.index.take() {
-                    self.discarded.extend(damaged.runs().iter().map(|piece| piece.run.meta.id));
+                    self.discarded.extend(damaged.own_runs());
                 }
                 self.republish();
             }
@@ -231,7 +231,7 @@ impl Writer {
         built.complete().await;
         if let Some(old) = self.index.replace(built) {
             self.run_next = self.run_next.max(old.run_next());
-            self.discarded.extend(old.runs().iter().map(|piece| piece.run.meta.id));
+            self.discarded.extend(old.own_runs());
         }
         self.republish();
         for run in std::mem::take(&mut self.discarded) {

@@ -69,14 +69,15 @@ async fn a_transaction_with_too_many_documents_is_refused_alone() {
     assert_eq!(fixture.partition.audit_index().await.unwrap(), []);
 }
 
-/// The store refuses a batch as a whole; only the transaction with the key that is too long is to blame.
+/// The store would refuse the batch as a whole.
 #[tokio::test]
-async fn a_batch_that_the_store_refuses_is_taken_apart() {
+async fn a_transaction_with_a_key_that_is_too_long_is_refused_alone() {
     let fixture = Fixture::new().await;
     let partition_key = PartitionKey { components: vec![KeyComponent::String("x".repeat(70_000))] };
     let key = LogicalKey { partition_key, effective: fixture.key.effective.clone() };
     let refused = between_bystanders(&fixture, &key, vec![upsert("1")]).await.unwrap_err();
-    assert!(matches!(refused.fault, Fault::Internal(_)), "{refused:?}");
+    let Fault::Limit(LimitFault::KeyBytes { bytes, limit }) = refused.fault else { panic!("{refused:?}") };
+    assert!(bytes > 70_000 && limit < kv::KEY_BYTES_MAX);
     assert_eq!(fixture.partition.counts().documents, 2);
     fixture.run(vec![upsert("1")]).await;
 }

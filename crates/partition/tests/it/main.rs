@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
 mod bounds;
+mod history;
 mod index;
 mod ownership;
+mod rename;
 mod round_trip;
 
 use bytes::Bytes;
@@ -110,7 +112,7 @@ impl Fixture {
     }
 
     fn record_key(&self, id: &str) -> Bytes {
-        document_key(ContainerNumber(1), &self.key, id).into()
+        document_key(ContainerNumber(1), &self.key, id.into()).into()
     }
 }
 

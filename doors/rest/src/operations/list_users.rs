@@ -9,8 +9,8 @@ use engine::{Action, Place};
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     let asked = call.asked().await?;
-    let database = call.owner_database(database, Action::ReadMetadata)?;
-    let pass = call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
+    let database = call.owner_database(database, Action::ReadUsers)?;
+    let pass = call.read_catalog(Action::ReadUsers, Place::Database(&database))?;
     let page = call.engine.list_users(pass, &database, &asked.page())?;
     let rid = database.rid().text();
     let list = List { parent_rid: rid.as_str(), envelope: "Users" };

@@ -9,8 +9,8 @@ use engine::{Action, Place};
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
-    let database = call.owner_database(path.database, Action::ReadMetadata)?;
-    call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
+    let database = call.owner_database(path.database, Action::ReadUsers)?;
+    call.read_catalog(Action::ReadUsers, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user)?.resource;
     let resource = small_resources::user(&database, &user);
     Ok(resource_reply(StatusCode::OK, CATALOG_READ, &resource, user.etag()))

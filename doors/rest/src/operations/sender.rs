@@ -37,7 +37,7 @@ fn needed<'a>(call: &Call<'_>, operation: Operation<'a>) -> Option<(Option<Conta
         | Operation::CreateEncryptionKey(_)
         | Operation::ReplaceEncryptionKey(_) => resources(Action::ReadMetadata, Action::ChangeMetadata),
         Operation::CreateUser(_) | Operation::ReplaceUser(_) => {
-            resources(Action::ReadMetadata, Action::ChangePermissions)
+            resources(Action::ReadUsers, Action::ChangePermissions)
         }
         Operation::CreatePermission(_) | Operation::ReplacePermission(_) => {
             resources(Action::ReadPermissions, Action::ChangePermissions)

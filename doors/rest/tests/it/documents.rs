@@ -212,11 +212,20 @@ async fn patches_apply_in_order_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn an_item_cannot_be_renamed_or_moved() {
+async fn an_item_can_be_renamed_and_not_moved() {
     let client = Client::with_container().await;
     client.put_item("1", "a").await;
-    let renamed = Call::put(&item("1")).key(&key()).json(&json!({ "id": "2", "pk": "a" }));
-    assert_eq!(client.send(renamed).await.code(), (400, 0));
+    client.put_item("taken", "a").await;
+    let rid = client.send(Call::get(&item("1")).key(&key())).await.json()["_rid"].clone();
+    let rename = |id: &str| Call::put(&item("1")).key(&key()).json(&json!({ "id": id, "pk": "a" }));
+    assert_eq!(client.send(rename("taken")).await.code(), (409, 0));
+    let renamed = client.send(rename("2")).await;
+    assert_eq!((renamed.status, &renamed.json()["id"]), (StatusCode::OK, &json!("2")));
+    assert_eq!(renamed.json()["_rid"], rid);
+    assert_eq!(client.send(Call::get(&item("1")).key(&key())).await.code(), (404, 0));
+    assert_eq!(client.send(Call::get(&item("2")).key(&key())).await.json()["_rid"], rid);
+    assert_eq!(client.send(rename("3")).await.code(), (404, 0));
+    client.put_item("1", "a").await;
     let moved = Call::put(&item("1")).key(&key()).json(&json!({ "id": "1", "pk": "b" }));
     assert_eq!(client.send(moved).await.code(), (400, 1001));
 }

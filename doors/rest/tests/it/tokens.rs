@@ -41,6 +41,11 @@ fn put(id: &str, key: &str) -> Call {
     call.json(&json!({ "id": id, "pk": key, "n": 2 }))
 }
 
+fn renaming(id: &str, new_id: &str, key: &str) -> Call {
+    let call = Call::put(&format!("{DOCS}/{id}")).key(&json!([key]));
+    call.json(&json!({ "id": new_id, "pk": key }))
+}
+
 fn create(id: &str, key: &str) -> Call {
     Call::post(DOCS).key(&json!([key])).json(&json!({ "id": id, "pk": key }))
 }
@@ -82,6 +87,7 @@ async fn a_key_bounds_a_grant() {
         (item("1", "a"), 200),
         (put("1", "a"), 200),
         (create("3", "a"), 201),
+        (renaming("3", "4", "a"), 200),
         (list(Some("a")), 200),
         (item("1", "b"), 403),
         (put("1", "b"), 403),
@@ -140,6 +146,7 @@ async fn an_item_grant_reaches_that_item() {
         (item("2", "a"), 403),
         (item("1", "b"), 403),
         (create("3", "a"), 403),
+        (renaming("1", "3", "a"), 403),
         (list(Some("a")), 403),
         (list(None), 403),
     ] {

@@ -73,9 +73,13 @@ class ItemsTest extends Fixture {
     }
 
     @Test
-    void aReplaceCannotRenameAnItem() {
+    void aReplaceMayRenameAnItem() {
         container.createItem(json("{'id':'1','pk':'a'}"));
-        refused(400, 0, () -> container.replaceItem(json("{'id':'2','pk':'a'}"), "1", A, PLAIN));
+        container.createItem(json("{'id':'taken','pk':'a'}"));
+        refused(409, 0, () -> container.replaceItem(json("{'id':'taken','pk':'a'}"), "1", A, PLAIN));
+        container.replaceItem(json("{'id':'2','pk':'a'}"), "1", A, PLAIN);
+        container.readItem("2", A, ObjectNode.class);
+        refused(404, 0, () -> container.readItem("1", A, ObjectNode.class));
     }
 
     @Test

@@ -1,0 +1,84 @@
+//! What an audit says of the history of a partition: it has every change from the position on that the head names.
+
+use crate::audit::{AuditReport, Finding, Version, rows};
+use crate::head::Head;
+use crate::history::{HistoryEntry, HistoryKind};
+use crate::keyspace::{self, HISTORY, LOG, PartitionId};
+use crate::log::{LogEntry, LogPosition};
+use crate::storage::damaged;
+use kv::View;
+use model::{Fault, Lsn};
+use std::collections::BTreeMap;
+use value::Document;
+
+/// Compares the history of a partition with the versions that it wrote last, and with the removals in its log.
+pub(crate) async fn audit_history(
+    view: &View,
+    id: PartitionId,
+    head: &Head,
+    versions: &BTreeMap<(u32, LogPosition), Version>,
+    report: &mut AuditReport,
+) -> Result<(), Fault> {
+    let mut found = BTreeMap::new();
+    for (key, row) in rows(view, HISTORY, keyspace::partition_rows(id)).await? {
+        let at = keyspace::parse_history_key(&key).ok_or_else(|| damaged("key of the history"))?;
+        match HistoryEntry::decode(&row) {
+            Ok(entry) => {
+                if let Some(what) = contradiction(id, head, at, &entry) {
+                    report.findings.push(Finding::HistoryBroken { id, at, what });
+                }
+                found.insert(at, entry);
+            }
+            Err(fault) => {
+                let reason = fault.to_string();
+                report.findings.push(Finding::Unreadable { space: HISTORY, key, reason });
+            }
+        }
+    }
+    let first = (id.ordinal.0, head.history_from);
+    let written = versions.range(first..).take_while(|((ordinal, _), _)| *ordinal == id.ordinal.0);
+    for ((_, at), version) in written {
+        if !found.get(at).is_some_and(|entry| tells_of(entry, version)) {
+            report.findings.push(Finding::HistoryBroken { id, at: *at, what: "the last version" });
+        }
+    }
+    let log = keyspace::log_range(id, head.history_from, Lsn(u64::MAX));
+    for (key, row) in rows(view, LOG, log).await? {
+        let at = keyspace::parse_log_key(&key).ok_or_else(|| damaged("log key"))?;
+        // What cannot be read is found elsewhere.
+        let Ok(entry) = LogEntry::decode(&row) else { continue };
+        let is_told = |told: &HistoryEntry| told.number == entry.number && told.time == entry.time;
+        if entry.is_removal() && !found.get(&at).is_some_and(is_told) {
+            report.findings.push(Finding::HistoryBroken { id, at, what: "a removal" });
+        }
+    }
+    Ok(())
+}
+
+/// What an entry contradicts by itself.
+fn contradiction(
+    id: PartitionId,
+    head: &Head,
+    at: LogPosition,
+    entry: &HistoryEntry,
+) -> Option<&'static str> {
+    let is_new = entry.kind == HistoryKind::Create;
+    let is_document = entry.image.is_empty() || Document::from_stored(entry.image.clone()).is_ok();
+    let is_of_container = keyspace::parse_container(&entry.key) == Some(id.container);
+    if at.lsn > head.lsn || at < head.history_trimmed {
+        Some("the head")
+    } else if entry.previous.is_some_and(|previous| previous > at.lsn) || entry.previous.is_some() == is_new {
+        Some("the version before")
+    } else if !is_of_container {
+        Some("the container")
+    } else if !is_document {
+        Some("its document")
+    } else {
+        None
+    }
+}
+
+fn tells_of(entry: &HistoryEntry, version: &Version) -> bool {
+    let is_same = (entry.number, entry.time) == (version.number, version.time);
+    is_same && entry.key == version.key && entry.image == *version.document.bytes()
+}
