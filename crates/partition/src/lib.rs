@@ -6,6 +6,7 @@ mod audit;
 mod audit_history;
 mod cache;
 mod clock;
+mod draft;
 mod evaluate;
 mod expiry;
 mod filter;
@@ -15,6 +16,7 @@ pub mod index;
 mod key_cache;
 pub mod keyspace;
 mod log;
+mod overlay;
 mod owner;
 mod partition;
 #[cfg(feature = "planted-faults")]
@@ -32,6 +34,7 @@ mod writer;
 
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
 pub use cache::RecordCache;
+pub use draft::Draft;
 pub use head::highest_given;
 pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};
