@@ -14,6 +14,7 @@ use crate::index::rules::Rules;
 use crate::index::run_numbers::RunNumbers;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::Version;
+use crate::index::universe::Universe;
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::PartitionId;
 use kv::{Batch, Store};
@@ -468,7 +469,7 @@ impl Keeper {
                     let Some(place) = runs.iter().position(same) else { continue };
                     let now = runs.remove(place);
                     let ranks = &*now.dead - &*input.dead;
-                    died.extend(ranks.iter().filter_map(|rank| now.run.numbers.get(rank as usize)));
+                    died.extend(ranks.iter().filter_map(|rank| Universe::Packed(&now.run.numbers).get(rank)));
                     delete_dead(self.home.partition, &now, &mut batch);
                     replaced.extend(self.own_run(&now));
                 }

@@ -11,6 +11,7 @@
 use crate::index::block::{
     put_number, read_bitmap, seal, take_bytes, take_count, take_number, unseal, write_bitmap,
 };
+use crate::index::memory::IndexMemory;
 use crate::index::piece::RunPiece;
 use crate::index::run::{Run, RunMeta};
 use crate::keyspace::{self, INDEX, META, PartitionId};
@@ -68,6 +69,7 @@ impl Manifest {
 
 /// Reads a run with its dead documents.
 pub(crate) async fn load_piece(
+    memory: &Arc<IndexMemory>,
     view: &View,
     partition: PartitionId,
     meta: RunMeta,
@@ -88,7 +90,7 @@ pub(crate) async fn load_piece(
         return Err(damaged("dead set of a run"));
     }
     let owner = PartitionId { ordinal: meta.owner, ..partition };
-    let run = Run::load(view, owner, meta).await?;
+    let run = Run::load(memory, view, owner, meta).await?;
     let dead = Arc::new(dead);
     Ok(RunPiece { run: Arc::new(run), saved: Arc::clone(&dead), dead })
 }

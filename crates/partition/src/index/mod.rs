@@ -10,7 +10,7 @@
 //! | `path`, `code` | the bytes of a term |
 //! | `rules`, `terms`, `computed`, `spatial`, `cells` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
-//! | `piece`, `ranks` | what pieces have in common; sets of their documents |
+//! | `piece`, `universe`, `packed`, `ranks` | what pieces have in common; their documents, and sets of them |
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `run_numbers`, `unnamed`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
@@ -36,6 +36,7 @@ mod memory;
 mod merge;
 mod options;
 mod overlay;
+mod packed;
 mod path;
 mod piece;
 mod ranks;
@@ -52,6 +53,7 @@ mod spatial;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod universe;
 mod unnamed;
 mod walk;
 

@@ -88,7 +88,7 @@ async fn open_saved(home: &Home, rules: &Arc<Rules>, view: &View) -> Result<Save
     }
     let mut runs = Vec::with_capacity(manifest.runs.len());
     for meta in &manifest.runs {
-        runs.push(load_piece(view, home.partition, meta.clone()).await?);
+        runs.push(load_piece(&home.memory, view, home.partition, meta.clone()).await?);
     }
     let mut keeper = Keeper::saved(home.clone(), Arc::clone(rules), &manifest, runs);
     catch_up(&mut keeper, view, home.partition).await?;
