@@ -6,6 +6,7 @@ use crate::cache::{Probe, RecordCache};
 use crate::carryover::Carryover;
 use crate::checkpoint::RescheduleCheckpoint;
 use crate::clock::PartitionClock;
+use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{IndexFinding, IndexMemory, audit_index};
@@ -229,7 +230,7 @@ impl PhysicalPartition {
         }
         let view = published.view.clone().ok_or_else(writer_stopped)?;
         Ok(PartitionView {
-            view,
+            view: view.into(),
             cache: Arc::clone(&self.surroundings.cache),
             index: published.index.clone(),
             partition: self.spec.id,
@@ -238,6 +239,12 @@ impl PhysicalPartition {
             counts: published.counts,
             now: self.clock.now(),
         })
+    }
+
+    /// Begins changes on the latest durable state that are not committed.
+    pub async fn draft(&self) -> Result<Draft, Fault> {
+        let ambient = Arc::clone(&self.surroundings.ambient);
+        Draft::begin(self.view().await?, Arc::clone(&self.clock), ambient).await
     }
 
     /// Reads one document from the latest durable state; tells that state's position too.

@@ -14,7 +14,7 @@
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `run_numbers`, `unnamed`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
-//! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `columns`, `reader` | the reader's face |
+//! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `columns`, `reader`, `overlay` | the reader's face |
 //! | `audit` | whether the index says what the records say |
 
 mod audit;
@@ -36,6 +36,7 @@ mod manifest;
 mod memory;
 mod merge;
 mod options;
+mod overlay;
 mod packed;
 mod path;
 mod piece;
