@@ -555,7 +555,8 @@ fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
 
 fn manifest(keeper: &Keeper, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
     let runs = runs.iter().map(|piece| piece.run.meta.clone()).collect();
-    Manifest { fingerprint: keeper.rules.fingerprint(), lsn, runs }
+    let rules = &keeper.rules;
+    Manifest { fingerprint: rules.fingerprint(), definition: rules.definition().clone(), lsn, runs }
 }
 
 /// Waits for the job under way; for ever without one.

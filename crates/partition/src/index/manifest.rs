@@ -1,7 +1,7 @@
 //! What the index of a partition consists of on disk: its runs, their dead documents, and the position reached.
 //!
 //! ```text
-//! manifest   format:1 = 3 · fingerprint of the policy:16 · lsn · count of runs · for each: see `run`
+//! manifest   format:1 = 4 · fingerprint of the policy:16 · length of its definition · definition · lsn · count of runs · for each: see `run`
 //! dead set   roaring bitmap of dead ranks of a run, 65,536 ranks a row
 //! ```
 //!
@@ -17,12 +17,13 @@ use crate::index::piece::RunPiece;
 use crate::index::run::{Run, RunMeta};
 use crate::keyspace::{self, INDEX, META, PartitionId};
 use crate::storage::{damaged, read_fault};
+use bytes::Bytes;
 use kv::{Batch, Direction, KeyRange, ScanLimit, View};
 use model::{Fault, Lsn};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
 /// Rows of dead sets that are read together.
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
@@ -33,6 +34,8 @@ pub(crate) type Fingerprint = [u8; 16];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) fingerprint: Fingerprint,
+    /// See `Rules::definition`.
+    pub(crate) definition: Bytes,
     pub(crate) lsn: Lsn,
     pub(crate) runs: Vec<RunMeta>,
 }
@@ -41,6 +44,8 @@ impl Manifest {
     pub(crate) fn put(&self, partition: PartitionId, batch: &mut Batch) {
         let mut bytes = vec![FORMAT];
         bytes.extend_from_slice(&self.fingerprint);
+        put_number(self.definition.len() as u64, &mut bytes);
+        bytes.extend_from_slice(&self.definition);
         for number in [self.lsn.0, self.runs.len() as u64] {
             put_number(number, &mut bytes);
         }
@@ -58,10 +63,12 @@ impl Manifest {
         }
         let fingerprint = take_bytes(&mut bytes, 16)?;
         let fingerprint = fingerprint.try_into().map_err(|_| damaged("fingerprint of the index"))?;
+        let length = take_count(&mut bytes)?;
+        let definition = Bytes::copy_from_slice(take_bytes(&mut bytes, length)?);
         let lsn = Lsn(take_number(&mut bytes)?);
         let count = take_count(&mut bytes)?;
         let runs = (0..count).map(|_| RunMeta::read(&mut bytes)).collect::<Result<_, _>>()?;
-        Ok(Some(Manifest { fingerprint, lsn, runs }))
+        Ok(Some(Manifest { fingerprint, definition, lsn, runs }))
     }
 }
 

@@ -75,7 +75,6 @@ pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
 pub(crate) use build::{Build, Plan};
-pub(crate) use computed::indexable;
 pub(crate) use jobs::{Install, drop_run};
 pub(crate) use keeper::{Changes, Event, Home, InstallBatch, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;
