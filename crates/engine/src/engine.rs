@@ -110,6 +110,8 @@ pub struct MemoryUse {
     pub memtables: u64,
     /// Index entries that are not on disk yet.
     pub index_segments: u64,
+    /// What index runs keep in memory: their documents, and where their blocks begin.
+    pub index_runs: u64,
     /// Values that queries hold.
     pub queries: u64,
     /// Answers that clients have not taken yet.
@@ -120,13 +122,14 @@ pub struct MemoryUse {
 
 impl MemoryUse {
     /// Every figure with its name.
-    pub fn named(self) -> [(&'static str, u64); 8] {
+    pub fn named(self) -> [(&'static str, u64); 9] {
         [
             ("records", self.records),
             ("blocks", self.blocks),
             ("index_blocks", self.index_blocks),
             ("memtables", self.memtables),
             ("index_segments", self.index_segments),
+            ("index_runs", self.index_runs),
             ("queries", self.queries),
             ("answers", self.answers),
             ("bodies", self.bodies),
@@ -252,6 +255,7 @@ impl Engine {
             index_blocks: self.index_memory.block_bytes(),
             memtables: store.memtable_bytes,
             index_segments: self.index_memory.held_bytes() as u64,
+            index_runs: self.index_memory.run_bytes() as u64,
             queries: self.query_memory.bytes_drawn() as u64,
             answers: self.request_memory.reserved_bytes(MemoryKind::Answer) as u64,
             bodies: self.request_memory.reserved_bytes(MemoryKind::Body) as u64,

@@ -10,8 +10,8 @@ use crate::isolation::Size;
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
 use exec::{
-    ComputedProperty, IndexUse, Page, PageRequest, Part, PartScope, Program, QueryMetrics, QueryRow, Resume,
-    rank,
+    ComputedProperty, IndexUse, Page, PageRequest, Part, PartScope, PartSource, Program, QueryMetrics,
+    QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
 use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken};
@@ -142,7 +142,7 @@ impl Engine {
             let shared = Arc::new(request);
             let begin = |meter| exec::page(Arc::clone(&shared), Arc::clone(&self.ambient), meter);
             let page = self.isolation.run(pass.principal, asked.size, begin).await;
-            if page.is_ok() || !attempts.again(shared.parts.iter().map(|part| &part.partition)) {
+            if page.is_ok() || !attempts.again(shared.parts.iter().filter_map(|part| part.source.live())) {
                 return page;
             }
             request = PageRequest::clone(&shared);
@@ -286,7 +286,7 @@ impl Engine {
         let routed = self.routed_all(container, &slots, asked.session).await?;
         let parts = routed.into_iter().zip(scopes).zip(&slots);
         let part = |((routed, (keys, scope)), slot): ((Routed, _), &Arc<PartitionSlot>)| Part {
-            partition: routed.partition,
+            source: PartSource::Live(routed.partition),
             keys,
             scope,
             ancestors: slot.parents.clone(),

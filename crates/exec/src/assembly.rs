@@ -1,6 +1,10 @@
 //! A page as it is put together: what is left out, what is given, where the next page goes on.
 
+use kv::KeyRange;
+use model::EffectiveRange;
+
 use crate::found::{FoundRow, QueryRow};
+use crate::ranges::{self, Range};
 use crate::resume::{ANCHORS_MAX, After, POSITION_BYTES_MAX, Resume};
 
 /// Rows that room is made for at once.
@@ -14,6 +18,8 @@ pub(crate) struct Assembly {
     items_max: usize,
     bytes_max: usize,
     resume: Resume,
+    /// The keys of the range that is read, if that is not the one in which the page before ended.
+    keys: Option<KeyRange>,
     /// The last position that was given or left out, and before it the last others if it is too long to be kept.
     last: Vec<Vec<u8>>,
     has_more: bool,
@@ -24,7 +30,24 @@ impl Assembly {
         // A page without room would never end.
         let items_max = items_max.max(1);
         let rows = Vec::with_capacity(items_max.min(ROWS_EXPECTED));
-        Assembly { rows, size: 0, items_max, bytes_max, resume, last: Vec::new(), has_more: true }
+        Assembly { rows, size: 0, items_max, bytes_max, resume, keys: None, last: Vec::new(), has_more: true }
+    }
+
+    /// The range in which the page before ended.
+    pub(crate) fn range(&self) -> Option<&EffectiveRange> {
+        self.resume.range.as_ref()
+    }
+
+    /// All ranges before this one are exhausted; positions are those of rows in it from now on.
+    pub(crate) fn enter(&mut self, range: &Range) {
+        if !range.is_resumed {
+            self.last.clear();
+            self.resume.after = After::Position(Vec::new());
+            self.resume.range = None;
+        }
+        if self.resume.range.is_none() {
+            self.keys = range.keys().cloned();
+        }
     }
 
     /// Results still to be left out.
@@ -98,6 +121,10 @@ impl Assembly {
     pub(crate) fn finish(self) -> (Vec<QueryRow>, Option<Resume>) {
         let is_done = !self.has_more || self.resume.limit == Some(0);
         let after = if self.last.is_empty() { self.resume.after } else { After::last_of(&self.last) };
-        (self.rows, (!is_done).then_some(Resume { after, ..self.resume }))
+        if is_done {
+            return (self.rows, None);
+        }
+        let range = self.keys.as_ref().map(ranges::bounds).or(self.resume.range);
+        (self.rows, Some(Resume { after, range, ..self.resume }))
     }
 }

@@ -13,7 +13,7 @@ use crate::task::{OpenPart, Part, PartScope};
 /// How a query is carried out over parts of partitions, as the index of the first of them stands.
 pub async fn explain(program: &Program, parts: &[Part], meter: Arc<Meter>) -> Result<String, Fault> {
     let open = match parts.first() {
-        Some(part) => Some(OpenPart { part: part.clone(), view: part.partition.view().await?, meter }),
+        Some(part) => Some(OpenPart { part: part.clone(), view: part.source.view().await?, meter }),
         None => None,
     };
     let mut text = String::new();
@@ -41,7 +41,7 @@ pub async fn explain(program: &Program, parts: &[Part], meter: Arc<Meter>) -> Re
             }
         }
         if layer.input == Input::Documents {
-            line(&mut text, merge(layer));
+            line(&mut text, merge(layer, index + 1 == count));
         }
     }
     Ok(text)
@@ -80,8 +80,9 @@ fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
 }
 
 /// How the answers of partitions become one.
-fn merge(layer: &Layer) -> &'static str {
+fn merge(layer: &Layer, is_last: bool) -> &'static str {
     match (layer.shape, &layer.query.order) {
+        (Shape::Rows, Order::None) if is_last => "append ranges, rows by number",
         (Shape::Rows, Order::None) => "merge rows by number",
         (Shape::Rows, Order::Keys(_) | Order::Rank(_)) => "merge the first rows by keys, then number",
         (Shape::Distinct, _) => "merge the first different results by hash",

@@ -11,9 +11,11 @@
 //! | `position` | where a result stands |
 //! | `program` | a query made ready: layers, shapes, what it needs of documents (`needs`, `computed`) |
 //! | `access` | ways to a partition's documents, and the choice between them |
+//! | `source` | where a part is read: a live partition or one state of it |
 //! | `stream` | rows in the order of numbers, no further than they are wanted |
 //! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
 //! | `page`, `assembly` | a page; offset, limit and size |
+//! | `ranges` | the order of rows without ORDER BY over several ranges |
 //! | `rank` | ranked queries made ordered ones |
 //! | `vectors` | what near means, by the container's policy |
 //! | `resume` | what a continuation says |
@@ -32,9 +34,11 @@ mod needs;
 mod page;
 mod position;
 mod program;
+mod ranges;
 pub mod rank;
 mod resume;
 mod select;
+mod source;
 mod stream;
 mod task;
 mod vectors;
@@ -47,5 +51,6 @@ pub use index_use::{Impact, IndexUse, Indexes, SingleIndex, index_use};
 pub use page::{Page, PageRequest, page};
 pub use program::{Program, digest};
 pub use resume::Resume;
+pub use source::PartSource;
 pub use task::{Part, PartScope, QueryBounds};
 pub use vectors::with_policy;

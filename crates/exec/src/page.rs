@@ -15,6 +15,7 @@ use crate::fault::query_fault;
 use crate::found::{Found, QueryMetrics, QueryRow};
 use crate::position::{self, Item};
 use crate::program::{Check, Input, Layer, Program, Shape};
+use crate::ranges;
 use crate::resume::{After, Anchor, Resume};
 use crate::select::{self, LayerRow};
 use crate::stream::{Stream, Wanted};
@@ -88,6 +89,7 @@ async fn attempt(
         now_static_ms: ambient.now_ms(),
         offset: query.offset,
         limit: query.limit,
+        range: None,
         after: After::Position(Vec::new()),
     });
     let memory = (request.bounds, Arc::clone(&request.memory));
@@ -128,10 +130,7 @@ impl Work {
             return Ok(());
         };
         if inner.is_empty() && access::comes_by_number(last) {
-            // Positions of unordered rows are short, so they are never cut.
-            let after = self.assembly.after().settled(|_| None);
-            let streams = parts.iter().map(|part| Stream::new(&self.task, part.clone(), &after)).collect();
-            return self.stream(last, streams).await;
+            return self.ranges(last, parts).await;
         }
         let mut open = Vec::new();
         if program.layers.first().is_some_and(|layer| layer.input == Input::Documents) {
@@ -166,7 +165,10 @@ impl Work {
                 Stream::ordered(&self.task, open.clone(), request, &after)
             };
             let streams = parts.iter().zip(requests).map(ordered).collect();
-            return self.stream(last, streams).await;
+            if self.stream(last, streams).await? {
+                self.assembly.end();
+            }
+            return Ok(());
         }
         self.select(last, &feed).await
     }
@@ -236,18 +238,32 @@ impl Work {
         }
     }
 
-    /// Fills the page from streams, always from the one whose next row comes first.
-    async fn stream(&mut self, layer: &Layer, mut streams: Vec<Stream>) -> Result<(), Fault> {
+    /// Fills the page from one range after the other.
+    async fn ranges(&mut self, layer: &Layer, parts: &[Part]) -> Result<(), Fault> {
+        for range in ranges::in_order(parts, self.assembly.range()) {
+            self.assembly.enter(&range);
+            // Positions of unordered rows are short, so they are never cut.
+            let after = self.assembly.after().settled(|_| None);
+            let streams = range.parts.into_iter().map(|part| Stream::new(&self.task, part, &after)).collect();
+            if !self.stream(layer, streams).await? {
+                return Ok(());
+            }
+        }
+        self.assembly.end();
+        Ok(())
+    }
+
+    /// Fills the page from streams, always from the one whose next row comes first. Returns whether they are exhausted.
+    async fn stream(&mut self, layer: &Layer, mut streams: Vec<Stream>) -> Result<bool, Fault> {
         let begun_at = self.assembly.after().settled(|_| None);
         loop {
             let first = streams.iter_mut().filter(|stream| stream.next_place().is_some());
             let first = first.min_by(|left, right| left.next_place().cmp(&right.next_place()));
             let Some(stream) = first else {
-                self.assembly.end();
-                return Ok(());
+                return Ok(true);
             };
             if self.assembly.is_full() {
-                return Ok(());
+                return Ok(false);
             }
             if let Some(row) = stream.pop() {
                 self.assembly.push(row);
@@ -259,7 +275,7 @@ impl Work {
                 && self.task.is_late()
             {
                 self.assembly.reach(place.to_vec());
-                return Ok(());
+                return Ok(false);
             }
             let offset = self.assembly.offset().min(OFFSET_HELD_MAX);
             let wanted = Wanted {

@@ -1,14 +1,15 @@
 //! Where a query goes on: what a continuation says.
 //!
 //! ```text
-//! version:1 = 1 · fixed time:8 · results to leave out:8 · results to give:8 (all bits set for no limit)
+//! version:1 = 2 · fixed time:8 · results to leave out:8 · results to give:8 (all bits set for no limit)
+//!   · length:1 · lower bound of hashes · length:1 · upper bound (both empty: positions are not of one range)
 //!   · kind:1 · position                       kind 0: rows behind this position
 //!   · kind:1 · anchors:1 · anchor:20 … · cut  kind 1: the position was too long; `cut` is its beginning
 //! anchor = end of a position:12 · digest of the position:8
 //! ```
 //!
 //! The fixed time is that of the `…Static` functions, the same for all pages of a query. Positions are drawn in
-//! `position`; they name no access path, no partition and no state of one, so a continuation survives restarts,
+//! `position` and `ranges`; they name no access path, no partition and no state of one, so a continuation survives restarts,
 //! splits and writes.
 //!
 //! A position holds sort keys, which can be as large as a document, and a continuation must be small. So a long one is
@@ -18,10 +19,10 @@
 //! the page are those that have changed, so no other comes again. Only when all of them have changed does the query go
 //! on at the beginning of what shares the cut: then still no row is lost, but some may come again.
 
-use model::RequestFault;
+use model::{EffectiveKey, EffectiveRange, RequestFault};
 use sha2::{Digest, Sha256};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Longest position that is kept whole. A continuation has 1 KB of text, which is 760 bytes before its encoding.
 pub(crate) const POSITION_BYTES_MAX: usize = 400;
 /// Most rows that are named beside a cut position.
@@ -39,6 +40,9 @@ pub struct Resume {
     pub(crate) offset: u64,
     /// Results still to be given.
     pub(crate) limit: Option<u64>,
+    /// The range of hashes whose documents the position belongs to: all of those before it were given, none of those
+    /// behind it. Nothing where positions are compared over all ranges.
+    pub(crate) range: Option<EffectiveRange>,
     pub(crate) after: After,
 }
 
@@ -112,6 +116,12 @@ impl Resume {
         out.extend_from_slice(&self.now_static_ms.to_be_bytes());
         out.extend_from_slice(&self.offset.to_be_bytes());
         out.extend_from_slice(&self.limit.unwrap_or(NO_LIMIT).to_be_bytes());
+        let none = [&[][..], &[]];
+        let bounds = self.range.as_ref().map_or(none, |range| [range.min.as_bytes(), range.max.as_bytes()]);
+        for bound in bounds {
+            out.push(u8::try_from(bound.len()).unwrap_or(u8::MAX));
+            out.extend(bound.iter().take(usize::from(u8::MAX)));
+        }
         match &self.after {
             After::Position(position) => {
                 out.push(0);
@@ -150,6 +160,10 @@ fn read(bytes: &[u8]) -> Option<Resume> {
     let (now_static_ms, bytes) = read_number(bytes)?;
     let (offset, bytes) = read_number(bytes)?;
     let (limit, bytes) = read_number(bytes)?;
+    let (min, bytes) = read_bound(bytes)?;
+    let (max, bytes) = read_bound(bytes)?;
+    // An upper bound is never empty.
+    let range = (!max.as_bytes().is_empty()).then_some(EffectiveRange { min, max });
     let (kind, bytes) = bytes.split_first()?;
     let after = match kind {
         0 => After::Position(bytes.to_vec()),
@@ -166,7 +180,13 @@ fn read(bytes: &[u8]) -> Option<Resume> {
         }
         _ => return None,
     };
-    Some(Resume { now_static_ms, offset, limit: (limit != NO_LIMIT).then_some(limit), after })
+    Some(Resume { now_static_ms, offset, limit: (limit != NO_LIMIT).then_some(limit), range, after })
+}
+
+fn read_bound(bytes: &[u8]) -> Option<(EffectiveKey, &[u8])> {
+    let (length, bytes) = bytes.split_first()?;
+    let (bound, rest) = bytes.split_at_checked(usize::from(*length))?;
+    Some((EffectiveKey::from_bytes(bound), rest))
 }
 
 fn read_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
@@ -179,7 +199,8 @@ mod tests {
     use super::*;
 
     fn resume(after: After, limit: Option<u64>) -> Resume {
-        Resume { now_static_ms: 7, offset: 3, limit, after }
+        let range = limit.map(|_| EffectiveRange::point(EffectiveKey::from_bytes(&[7; 30])));
+        Resume { now_static_ms: 7, offset: 3, limit, range, after }
     }
 
     #[test]
@@ -194,8 +215,9 @@ mod tests {
                 assert_eq!(Resume::decode(&bytes).unwrap(), resume);
             }
         }
-        for length in 0..26 {
-            assert!(Resume::decode(&resume(After::last_of(&[]), None).encode()[..length.min(25)]).is_err());
+        let whole = resume(After::last_of(&[]), Some(1)).encode();
+        for length in 0..whole.len() {
+            assert!(Resume::decode(&whole[..length]).is_err());
         }
     }
 

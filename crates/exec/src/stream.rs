@@ -67,7 +67,7 @@ impl Stream {
         let first = part.ordinals().min().map_or(0, |ordinal| u64::from(ordinal.0) << 40);
         let reached = after.max(&first.to_be_bytes()[..]).to_vec();
         // Nothing was ever written to it, or all is gone.
-        let is_empty = part.partition.counts().documents == 0;
+        let is_empty = part.source.documents() == 0;
         let state = if is_empty { State::Done } else { State::Waiting };
         Stream {
             part,
@@ -308,7 +308,7 @@ impl Stream {
     }
 
     fn should_scan(&self, layer: &Layer, wanted: Wanted) -> bool {
-        let total = self.part.partition.counts().documents;
+        let total = self.part.source.documents();
         self.part.scope == PartScope::Whole
             && self.seen >= SEEN_BEFORE_DECISION
             && is_scan_cheaper(layer, self.seen, self.found, wanted.rows as u64, total)

@@ -4,12 +4,13 @@ use bytes::Bytes;
 use eval::{Budget, Context, Deadline, Meter, NoUserFunctions, Patterns, QueryMemory, Steps};
 use kv::KeyRange;
 use model::{Ambient, EffectiveRange, Fault, Lsn, PartitionOrdinal};
+use partition::PartitionView;
 use partition::index::{Documents, IndexReader, Lookup};
-use partition::{PartitionView, PhysicalPartition};
 use std::sync::Arc;
 
 use crate::fault::query_fault;
 use crate::program::Program;
+use crate::source::PartSource;
 
 /// Bounds of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +31,11 @@ impl Default for QueryBounds {
     }
 }
 
-/// A partition and the part of it that is asked.
+/// The part of a partition that is asked.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The partition.
-    pub partition: Arc<PhysicalPartition>,
+    /// Where they are read.
+    pub source: PartSource,
     /// The keys of the documents that are asked for.
     pub keys: KeyRange,
     /// The same for an index.
@@ -68,7 +69,7 @@ impl PartScope {
 impl Part {
     /// The partitions whose numbers its documents have.
     pub(crate) fn ordinals(&self) -> impl Iterator<Item = PartitionOrdinal> {
-        self.ancestors.iter().copied().chain([self.partition.spec().id.ordinal])
+        self.ancestors.iter().copied().chain([self.source.ordinal()])
     }
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct OpenPart {
 impl OpenPart {
     /// What the client has seen when it has seen this.
     pub(crate) fn seen(&self) -> (PartitionOrdinal, Lsn) {
-        (self.part.partition.spec().id.ordinal, self.view.lsn())
+        (self.part.source.ordinal(), self.view.lsn())
     }
 
     /// The documents that a lookup finds. One that goes through many terms does so on another thread.
@@ -200,7 +201,7 @@ impl Task {
 
     /// The latest state of a part, at the time of the page.
     pub(crate) async fn open(&self, part: Part) -> Result<OpenPart, Fault> {
-        let view = part.partition.view().await?.at_seconds(self.now_seconds);
+        let view = part.source.view().await?.at_seconds(self.now_seconds);
         let view = if self.asks_indexes { view } else { view.without_index() };
         Ok(OpenPart { part, view, meter: Arc::clone(&self.meter) })
     }

@@ -1,23 +1,20 @@
 //! State that passes from one opening of a partition to the next in the same process.
 //!
-//! A partition is closed when it is idle and reopened at its next use, or reopened after its writer panicked. Jobs of
-//! the old index may still delete or write rows of their runs, so their run numbers are not used again. A writer that
-//! panicked leaves keys shut in the record cache; they stay shut until the outcome of its batches is known.
+//! A partition is closed when it is idle and reopened at its next use, or reopened after its writer panicked. A writer
+//! that panicked leaves keys shut in the record cache; they stay shut until the outcome of its batches is known.
 
 use crate::cache::RecordCache;
 use crate::clock::PartitionClock;
 use crate::keyspace::PartitionId;
 use bytes::Bytes;
 use model::Ambient;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// See the file's head.
 #[derive(Debug)]
 pub struct Carryover {
     pub(crate) clock: Arc<PartitionClock>,
-    /// Run numbers below may be in use by jobs of an earlier opening.
-    runs_from: AtomicU64,
     /// Keys that an earlier writer has shut in the record cache.
     left_shut: Mutex<Vec<Bytes>>,
     /// Whether the last writer closed in order, so that none of its batches is under way.
@@ -29,7 +26,6 @@ impl Carryover {
     pub fn new(partition: PartitionId, ambient: Arc<dyn Ambient>) -> Carryover {
         Carryover {
             clock: Arc::new(PartitionClock::new(partition, ambient)),
-            runs_from: AtomicU64::new(0),
             left_shut: Mutex::default(),
             is_closed: AtomicBool::new(true),
         }
@@ -41,16 +37,6 @@ impl Carryover {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
-    }
-
-    /// The first run number that no earlier opening has used.
-    pub(crate) fn runs_from(&self) -> u64 {
-        self.runs_from.load(Ordering::Acquire)
-    }
-
-    /// Run numbers below `run` may be in use after this opening.
-    pub(crate) fn reserve_runs(&self, run: u64) {
-        self.runs_from.fetch_max(run, Ordering::AcqRel);
     }
 
     /// The writer ends while these keys are shut.

@@ -34,7 +34,7 @@ use crate::log::LogPosition;
 use bytes::Bytes;
 use kv::{KeyRange, Space, SpaceOptions};
 use model::{
-    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveRange, IdCode, Lsn, OfferNumber,
+    ContainerNumber, DatabaseNumber, DocumentNumber, EffectiveKey, EffectiveRange, IdCode, Lsn, OfferNumber,
     PartitionOrdinal, ResourceNumber,
 };
 use plan::LogicalKey;
@@ -113,6 +113,12 @@ pub fn logical_key(logical_prefix: &Bytes) -> Bytes {
     logical_prefix.slice(4.min(logical_prefix.len())..)
 }
 
+/// The effective key inside the logical prefix of `key`, in the same memory.
+pub(crate) fn effective_key(logical_prefix: &Bytes, key: &LogicalKey) -> Bytes {
+    let end = (4 + key.effective.as_bytes().len()).min(logical_prefix.len());
+    logical_prefix.slice(4.min(end)..end)
+}
+
 /// The logical key of the record `key` of a document with this id.
 pub fn logical_of_record(key: &Bytes, id: IdCode<'_>) -> Option<Bytes> {
     let end = id.strip_from(key)?.len();
@@ -142,6 +148,12 @@ pub fn logical_range(logical_prefix: &Bytes) -> KeyRange {
 pub fn effective_range(container: ContainerNumber, range: &EffectiveRange) -> KeyRange {
     let bound = |bytes: &[u8]| -> Bytes { [&container.0.to_be_bytes(), bytes].concat().into() };
     KeyRange { start: bound(range.min.as_bytes()), end: Some(bound(range.max.as_bytes())) }
+}
+
+/// The hashes of a range of records that [`effective_range`] made, or of an intersection of such.
+pub fn hashes_of(keys: &KeyRange) -> EffectiveRange {
+    let hash = |key: &Bytes| EffectiveKey::from_bytes(key.get(4..).unwrap_or_default());
+    EffectiveRange { min: hash(&keys.start), max: keys.end.as_ref().map_or_else(EffectiveKey::max, hash) }
 }
 
 /// From a number to its document.
@@ -463,6 +475,8 @@ mod tests {
         let apart = record_key(&logical_prefix(container, &logical), id);
         assert_eq!(document_key(container, &logical, id), apart);
         assert_eq!(parse_record_id(&logical_prefix(container, &logical), &apart), Some(id));
+        let effective = effective_key(&logical_prefix(container, &logical), &logical);
+        assert_eq!(effective, logical.effective.as_bytes());
         let key = record_key(b"logical", id);
         assert_eq!(logical_of_record(&key, id).unwrap(), logical_key(&Bytes::from_static(b"logical")));
         assert_eq!(parse_record_id(b"other", &key), None);

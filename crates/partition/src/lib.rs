@@ -8,6 +8,7 @@ mod cache;
 mod carryover;
 mod checkpoint;
 mod clock;
+mod draft;
 mod evaluate;
 mod expiry;
 mod filter;
@@ -17,6 +18,7 @@ pub mod index;
 mod key_cache;
 pub mod keyspace;
 mod log;
+mod overlay;
 mod owner;
 mod partition;
 #[cfg(feature = "planted-faults")]
@@ -36,6 +38,7 @@ pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, 
 pub use cache::RecordCache;
 pub use carryover::Carryover;
 pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
+pub use draft::Draft;
 pub use head::highest_given;
 pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};

@@ -6,6 +6,7 @@ use crate::cache::{Probe, RecordCache};
 use crate::carryover::Carryover;
 use crate::checkpoint::RescheduleCheckpoint;
 use crate::clock::PartitionClock;
+use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{IndexFinding, IndexMemory, audit_index};
@@ -13,7 +14,7 @@ use crate::keyspace::{self, META, PartitionId};
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
-use crate::storage::{commit_fault, read_fault};
+use crate::storage::commit_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, IndexProgress, Writer};
 use arc_swap::ArcSwap;
@@ -119,7 +120,7 @@ pub fn delete_owner_row(id: PartitionId, batch: &mut Batch) {
 }
 
 impl PhysicalPartition {
-    /// Opens a partition and starts its writer on the current runtime.
+    /// Opens a partition and starts its writer on the current runtime. Whoever had it open before can write no more.
     pub async fn open(
         surroundings: Surroundings,
         spec: PartitionSpec,
@@ -136,7 +137,6 @@ impl PhysicalPartition {
         shape: Arc<CurrentShape>,
         carryover: Arc<Carryover>,
     ) -> Result<PhysicalPartition, Fault> {
-        let view = surroundings.store.view().await.map_err(read_fault)?;
         #[cfg(feature = "planted-faults")]
         crate::planted::stall_opening().await;
         let published =
@@ -151,7 +151,6 @@ impl PhysicalPartition {
             Arc::clone(&published),
             Arc::clone(&progress),
             Arc::clone(&carryover),
-            view,
         )
         .await?;
         carryover.set_closed(false);
@@ -231,14 +230,21 @@ impl PhysicalPartition {
         }
         let view = published.view.clone().ok_or_else(writer_stopped)?;
         Ok(PartitionView {
-            view,
+            view: view.into(),
             cache: Arc::clone(&self.surroundings.cache),
             index: published.index.clone(),
             partition: self.spec.id,
             shape,
             lsn: published.lsn,
+            counts: published.counts,
             now: self.clock.now(),
         })
+    }
+
+    /// Begins changes on the latest durable state that are not committed.
+    pub async fn draft(&self) -> Result<Draft, Fault> {
+        let ambient = Arc::clone(&self.surroundings.ambient);
+        Draft::begin(self.view().await?, Arc::clone(&self.clock), ambient).await
     }
 
     /// Reads one document from the latest durable state; tells that state's position too.

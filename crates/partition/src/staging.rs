@@ -79,11 +79,12 @@ pub(crate) struct Accepted {
 impl<'a> Staging<'a> {
     pub(crate) fn new(context: Context<'a>, state: &'a State, key: &LogicalKey) -> Staging<'a> {
         let head = state.head.clone();
+        let logical_prefix = keyspace::logical_prefix(context.partition.container, key);
         Staging {
             context,
             state,
-            logical_prefix: keyspace::logical_prefix(context.partition.container, key),
-            effective_key: Bytes::copy_from_slice(key.effective.as_bytes()),
+            effective_key: keyspace::effective_key(&logical_prefix, key),
+            logical_prefix,
             rows: Rows::new(),
             bytes: 0,
             lsn: head.lsn.next(),

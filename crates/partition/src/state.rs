@@ -16,6 +16,7 @@ pub(crate) type BatchNumber = u64;
 pub(crate) type Rows = BTreeMap<(Space, Bytes), Option<Bytes>>;
 
 /// The committed view with the uncommitted rows over it.
+#[derive(Debug)]
 pub(crate) struct State {
     /// `None` while the writer rests: an open view stops version cleanup of the whole store.
     base: Option<View>,

@@ -8,11 +8,13 @@ use crate::history::HistoryEntry;
 use crate::index::IndexReader;
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
+use crate::overlay::RowsView;
+use crate::partition::PartitionCounts;
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
-use kv::{Direction, KeyRange, ScanLimit, View};
+use kv::{KeyRange, ScanLimit};
 use model::{Charge, DefaultTtl, DocumentNumber, Fault, Lsn, MissingFault};
 use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
 use std::collections::BTreeSet;
@@ -32,12 +34,13 @@ const FETCH_AT_A_TIME: usize = 16;
 /// One consistent state of a partition.
 #[derive(Clone, Debug)]
 pub struct PartitionView {
-    pub(crate) view: View,
+    pub(crate) view: RowsView,
     pub(crate) cache: Arc<RecordCache>,
     pub(crate) index: Option<Arc<IndexReader>>,
     pub(crate) partition: PartitionId,
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
+    pub(crate) counts: PartitionCounts,
     pub(crate) now: u64,
 }
 
@@ -98,6 +101,16 @@ impl PartitionView {
         PartitionView { index: None, ..self }
     }
 
+    /// Which partition it is a state of.
+    pub fn id(&self) -> PartitionId {
+        self.partition
+    }
+
+    /// How much the partition holds in this state.
+    pub fn counts(&self) -> PartitionCounts {
+        self.counts
+    }
+
     /// The position of this state in the partition's history.
     pub fn lsn(&self) -> Lsn {
         self.lsn
@@ -124,8 +137,7 @@ impl PartitionView {
         let mut range = keyspace::expiry_range(self.partition.container, self.now);
         loop {
             let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
-            let chunk =
-                self.view.scan(EXPIRY, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
+            let chunk = self.view.scan(EXPIRY, range.clone(), limit).await.map_err(read_fault)?;
             looked_at += chunk.rows.len();
             if looked_at > EXPIRED_MAX {
                 return Ok(None);
@@ -190,11 +202,7 @@ impl PartitionView {
     /// Reads a page of documents in key order; expired ones are passed over.
     pub async fn page(&self, scan: &RecordScan) -> Result<RecordPage, Fault> {
         let limit = ScanLimit { rows: scan.items_max, bytes: scan.bytes_max };
-        let chunk = self
-            .view
-            .scan(RECORDS, scan.range.clone(), Direction::Forward, limit)
-            .await
-            .map_err(read_fault)?;
+        let chunk = self.view.scan(RECORDS, scan.range.clone(), limit).await.map_err(read_fault)?;
         let resume_after = chunk.rows.last().filter(|_| chunk.more).map(|(key, _)| key.clone());
         let mut documents = Vec::with_capacity(chunk.rows.len());
         for (_, row) in &chunk.rows {
@@ -210,7 +218,7 @@ impl PartitionView {
     pub async fn numbered(&self, scan: &NumberScan) -> Result<NumberPage, Fault> {
         let range = keyspace::number_range(self.partition.container, scan.first, scan.last);
         let limit = ScanLimit { rows: scan.items_max, bytes: usize::MAX };
-        let chunk = self.view.scan(NUMBERS, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let chunk = self.view.scan(NUMBERS, range, limit).await.map_err(read_fault)?;
         let mut documents = Vec::new();
         let mut bytes = 0;
         let mut looked_at = 0;
@@ -276,11 +284,11 @@ impl PartitionView {
         documents: &mut Vec<StoredDocument>,
     ) -> usize {
         for (looked_at, number) in numbers.iter().enumerate() {
-            let Some(key) = self.cache.keys.get(self.partition.container, *number) else {
+            let Some(key) = self.cached_key(*number) else {
                 return looked_at;
             };
             if keys.contains(&key) {
-                let record = self.cache.current(&key, self.lsn).filter(|record| record.number == *number);
+                let record = self.cached(&key).filter(|record| record.number == *number);
                 let Some(record) = record else {
                     return looked_at;
                 };
@@ -301,7 +309,7 @@ impl PartitionView {
         let Some(key) = self.view.get(NUMBERS, &number_key).await.map_err(read_fault)? else {
             return Ok(None);
         };
-        self.cache.keys.keep(container, number, Bytes::copy_from_slice(&key));
+        self.keep_key(number, &key);
         let row = self.view.get(RECORDS, &key).await.map_err(read_fault)?;
         let record = Record::decode(&row.ok_or_else(|| damaged("document number without its record"))?)?;
         if record.number == number { Ok(Some(record)) } else { Err(damaged("number of a record")) }
@@ -310,7 +318,7 @@ impl PartitionView {
     /// The keys of documents, in the order of their numbers; those that are not there are passed over.
     async fn keys_of(&self, numbers: &[DocumentNumber]) -> Result<Vec<(DocumentNumber, Bytes)>, Fault> {
         let container = self.partition.container;
-        let known = numbers.iter().map(|number| (*number, self.cache.keys.get(container, *number)));
+        let known = numbers.iter().map(|number| (*number, self.cached_key(*number)));
         let mut found: Vec<(DocumentNumber, Option<Bytes>)> = known.collect();
         let wanted: Vec<DocumentNumber> =
             found.iter().filter(|(_, key)| key.is_none()).map(|(number, _)| *number).collect();
@@ -321,8 +329,7 @@ impl PartitionView {
             let places = found.iter_mut().filter(|(_, key)| key.is_none());
             for ((number, place), key) in places.zip(keys) {
                 if let Some(key) = &key {
-                    // The key at hand shares the memory of a whole block of the store.
-                    self.cache.keys.keep(container, *number, Bytes::copy_from_slice(key));
+                    self.keep_key(*number, key);
                 }
                 *place = key;
             }
@@ -332,8 +339,7 @@ impl PartitionView {
 
     /// The records under keys, in the order of these.
     async fn records(&self, keys: &[(DocumentNumber, Bytes)]) -> Result<Vec<Option<Record>>, Fault> {
-        let mut records: Vec<Option<Record>> =
-            keys.iter().map(|(_, key)| self.cache.current(key, self.lsn)).collect();
+        let mut records: Vec<Option<Record>> = keys.iter().map(|(_, key)| self.cached(key)).collect();
         let wanted: Vec<Bytes> = keys
             .iter()
             .zip(&records)
@@ -348,6 +354,32 @@ impl PartitionView {
             }
         }
         Ok(records)
+    }
+
+    /// The record under a key, if the cache has it as this state has it.
+    fn cached(&self, key: &Bytes) -> Option<Record> {
+        if self.view.is_uncommitted(RECORDS, || key.clone()) {
+            return None;
+        }
+        self.cache.current(key, self.lsn)
+    }
+
+    /// The key of a document, if it is cached; it may be of another state than this one.
+    fn cached_key(&self, number: DocumentNumber) -> Option<Bytes> {
+        let container = self.partition.container;
+        if self.view.is_uncommitted(NUMBERS, || keyspace::number_key(container, number)) {
+            return None;
+        }
+        self.cache.keys.get(container, number)
+    }
+
+    /// Keeps the key of a document, if it is committed.
+    fn keep_key(&self, number: DocumentNumber, key: &Bytes) {
+        let container = self.partition.container;
+        if !self.view.is_uncommitted(NUMBERS, || keyspace::number_key(container, number)) {
+            // The key at hand may share the memory of a whole block of the store.
+            self.cache.keys.keep(container, number, Bytes::copy_from_slice(key));
+        }
     }
 
     /// Whether no document of the container ever expires, as things stand.
@@ -378,7 +410,7 @@ impl PartitionView {
     pub async fn log(&self, first: LogPosition) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
         let range = keyspace::log_range(self.partition, first, Lsn(u64::MAX));
         let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
-        let chunk = self.view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let chunk = self.view.scan(LOG, range, limit).await.map_err(read_fault)?;
         let entry = |(key, row): &(Bytes, Bytes)| {
             let at = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
             Ok((at, LogEntry::decode(row)?))
@@ -391,7 +423,7 @@ impl PartitionView {
         let end = LogPosition::start_of(Lsn(u64::MAX));
         let range = keyspace::history_range(self.partition, first, end);
         let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
-        let chunk = self.view.scan(HISTORY, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let chunk = self.view.scan(HISTORY, range, limit).await.map_err(read_fault)?;
         let entry = |(key, row): &(Bytes, Bytes)| {
             let at = keyspace::parse_history_key(key).ok_or_else(|| damaged("key of the history"))?;
             Ok((at, HistoryEntry::decode(row)?))

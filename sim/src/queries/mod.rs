@@ -7,8 +7,10 @@
 //! | `draw`, `places` | documents, geometries, wishes and changes of a seed |
 //! | `rules` | what a wish comes to: full scans over JSON trees, sorting, folding |
 //! | `duel` | both sides over one container of one to eight partitions |
+//! | `drafts` | uncommitted changes of a partition against the same changes committed |
 
 mod definition;
+mod drafts;
 mod draw;
 mod duel;
 mod places;
@@ -16,4 +18,5 @@ mod rules;
 mod wish;
 
 pub(crate) use definition::lowered;
+pub use drafts::drafts;
 pub use duel::{Tally, duel};

@@ -3,6 +3,21 @@
 const PAIRS: u64 = 20_000;
 const THREADS: u64 = 4;
 
+/// Partitions whose drafts are compared with what they commit.
+const DRAFTS: u64 = 200;
+
+#[test]
+fn a_draft_shows_what_its_writes_leave_when_they_are_committed() {
+    let mut pairs = 0;
+    for seed in 0..DRAFTS {
+        match sim::queries::drafts(seed) {
+            Ok(tally) => pairs += tally.pairs,
+            Err(complaint) => panic!("{complaint}"),
+        }
+    }
+    assert!(pairs >= DRAFTS * 30, "only {pairs} pairs");
+}
+
 #[test]
 fn no_query_gives_other_rows_than_the_rules() {
     let seeds = PAIRS / 50;

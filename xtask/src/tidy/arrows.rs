@@ -30,7 +30,7 @@ const ROOMS: [Room; 14] = [
     room("crates/engine", "engine", &["value", "model", "plan", "eval", "kv", "partition", "exec"]),
     room("doors/rest", "rest", &["value", "model", "plan", "sql", "engine"]),
     room("server", "perihelion", &["model", "engine", "rest", "kv"]),
-    room("sim", "sim", &["value", "model", "plan", "sql", "eval", "kv", "partition", "engine"]),
+    room("sim", "sim", &["value", "model", "plan", "sql", "eval", "kv", "partition", "exec", "engine"]),
     room("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "rest", "sql"]),
     // Tools look at the server from outside.
     room("bench", "bench", &[]),

@@ -206,7 +206,7 @@ async fn an_explanation_names_the_way() {
     assert_eq!(
         text,
         "read documents that the index names by /n = 1 by number, until the page is full\nevaluate on documents as stored\nfrom container\n\
-         where ($0.n = 1)\nselect row $0\nmerge rows by number\n"
+         where ($0.n = 1)\nselect row $0\nappend ranges, rows by number\n"
     );
     let text = explain("SELECT * FROM c", Scope::Key(key(&container, r#"["3"]"#))).await;
     assert!(

@@ -87,7 +87,7 @@ pub async fn index_use(
     let (Some(layer), Some(part)) = (program.layers.first(), parts.first()) else {
         return Ok(IndexUse::default());
     };
-    let open = OpenPart { part: part.clone(), view: part.partition.view().await?, meter };
+    let open = OpenPart { part: part.clone(), view: part.source.view().await?, meter };
     let Some(index) = open.view.index().filter(|_| layer.input == Input::Documents) else {
         return Ok(IndexUse::default());
     };

@@ -2,15 +2,19 @@
 //! queries over it are compared with: the same query over all its documents at once.
 
 use eval::{Budget, Context, DocumentRow, QueryMemory};
-use exec::{ComputedProperty, Page, PageRequest, Part, PartScope, Program, QueryBounds, QueryRow, Resume};
+use exec::{
+    ComputedProperty, Page, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow, Resume,
+};
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
 use model::policy::ComputedProperty as ComputedDefinition;
-use model::{Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, Fault, PartitionOrdinal};
+use model::{
+    Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, Fault, PartitionOrdinal,
+};
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, RecordScan, Surroundings,
-    new_partition_rows,
+    ContainerShape, CurrentShape, PartitionSpec, PartitionView, PhysicalPartition, RecordCache, RecordScan,
+    Surroundings, new_partition_rows,
 };
 use plan::query::Query;
 use plan::{
@@ -49,6 +53,8 @@ impl Clock {
 pub(crate) struct House {
     pub(crate) store: Store,
     pub(crate) clock: Arc<Clock>,
+    pub(crate) partitions: Vec<Arc<PhysicalPartition>>,
+    /// All of each partition.
     pub(crate) parts: Vec<Part>,
     pub(crate) computed: Vec<ComputedProperty>,
     pub(crate) bounds: QueryBounds,
@@ -73,7 +79,21 @@ impl House {
         House::made(partitions, further, IndexOptions::default()).await
     }
 
+    /// The same with ordinals that descend where lower bounds ascend, as splits may leave them.
+    pub(crate) async fn with_turned_ordinals(partitions: u32, further: &Json) -> House {
+        House::numbered(partitions, further, IndexOptions::default(), |at| partitions - 1 - at).await
+    }
+
     async fn made(partitions: u32, further: &Json, options: IndexOptions) -> House {
+        House::numbered(partitions, further, options, |at| at).await
+    }
+
+    async fn numbered(
+        partitions: u32,
+        further: &Json,
+        options: IndexOptions,
+        ordinal: impl Fn(u32) -> u32,
+    ) -> House {
         let mut definition = json!({
             "id": "c", "defaultTtl": -1,
             "partitionKey": { "paths": ["/id"], "kind": "Hash", "version": 2 },
@@ -92,9 +112,9 @@ impl House {
             index: IndexMemory::new(options),
         };
         let shape = Arc::new(CurrentShape::new(ContainerShape::new(&definition, |text| Some(query(text)))));
-        let mut parts = Vec::new();
-        for (ordinal, range) in (0..).zip(definition.partition_key.initial_ranges(partitions)) {
-            let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(ordinal) };
+        let (mut parts, mut opened_all) = (Vec::new(), Vec::new());
+        for (at, range) in (0..).zip(definition.partition_key.initial_ranges(partitions)) {
+            let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(ordinal(at)) };
             let mut batch = Batch::default();
             new_partition_rows(id, 0, &mut batch);
             store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
@@ -102,8 +122,10 @@ impl House {
             let spec = PartitionSpec { id, range };
             let opened =
                 PhysicalPartition::open(surroundings.clone(), spec, Arc::clone(&shape)).await.unwrap();
+            let opened = Arc::new(opened);
+            opened_all.push(Arc::clone(&opened));
             parts.push(Part {
-                partition: Arc::new(opened),
+                source: PartSource::Live(opened),
                 keys,
                 scope: PartScope::Whole,
                 ancestors: Vec::new(),
@@ -114,6 +136,7 @@ impl House {
         House {
             store,
             clock,
+            partitions: opened_all,
             parts,
             computed,
             bounds: QueryBounds::default(),
@@ -135,38 +158,64 @@ impl House {
     }
 
     /// The logical key of an id, and the partition that has it.
-    fn route(&self, id: &str) -> (LogicalKey, &Part) {
+    fn route(&self, id: &str) -> (LogicalKey, &PhysicalPartition) {
         let key = &self.definition.partition_key;
         let partition_key = key.parse_header(&json!([id]).to_string()).unwrap();
         let effective = key.effective_key(&partition_key);
-        let owns = |part: &&Part| part.partition.spec().range.contains(&effective);
-        let part = self.parts.iter().find(owns).unwrap();
-        (LogicalKey { partition_key, effective }, part)
+        let owns = |partition: &&Arc<PhysicalPartition>| partition.spec().range.contains(&effective);
+        let partition = self.partitions.iter().find(owns).unwrap();
+        (LogicalKey { partition_key, effective }, partition)
     }
 
     pub(crate) async fn put(&self, json: &str) {
         let item = Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap();
-        let (key, part) = self.route(item.id());
+        let (key, partition) = self.route(item.id());
         let operation = Operation::Write(Mutation::Upsert { item, condition: Condition::None });
-        part.partition
+        partition
             .execute(Transaction { key, operations: vec![operation], returned: Returned::All })
             .await
             .unwrap();
     }
 
     pub(crate) async fn delete(&self, id: &str) {
-        let (key, part) = self.route(id);
+        let (key, partition) = self.route(id);
         let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
         let operations = vec![Operation::Write(mutation)];
-        part.partition.execute(Transaction { key, operations, returned: Returned::All }).await.unwrap();
+        partition.execute(Transaction { key, operations, returned: Returned::All }).await.unwrap();
+    }
+
+    /// Deletes a document that may be gone already.
+    pub(crate) async fn delete_if_there(&self, id: &str) {
+        let (key, partition) = self.route(id);
+        let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
+        let operations = vec![Operation::Write(mutation)];
+        let done = partition.execute(Transaction { key, operations, returned: Returned::All }).await;
+        assert!(done.is_ok() || matches!(done.unwrap_err().fault, Fault::Missing(_)));
+    }
+
+    /// The hash of an id.
+    pub(crate) fn hash(&self, id: &str) -> EffectiveKey {
+        self.route(id).0.effective
     }
 
     /// The part that holds one logical partition alone.
     pub(crate) fn logical(&self, id: &str) -> Part {
-        let (key, part) = self.route(id);
+        let (key, partition) = self.route(id);
+        let part = self.parts.iter().zip(&self.partitions).find(|(_, one)| std::ptr::eq(&***one, partition));
+        let (part, _) = part.unwrap();
         let prefix = keyspace::logical_prefix(SYSTEM.container, &key);
         let scope = PartScope::Logical(keyspace::logical_key(&prefix));
         Part { keys: keyspace::logical_range(&prefix), scope, ..part.clone() }
+    }
+
+    /// All of each partition in its present state, or in what `change` makes of it.
+    pub(crate) async fn fixed(&self, change: impl Fn(PartitionView) -> PartitionView) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (part, partition) in self.parts.iter().zip(&self.partitions) {
+            let view = change(partition.view().await.unwrap());
+            parts.push(Part { source: PartSource::Fixed(Arc::new(view)), ..part.clone() });
+        }
+        parts
     }
 
     /// All documents that are there now.
@@ -175,7 +224,11 @@ impl House {
         for part in parts {
             let range: KeyRange = part.keys.clone();
             let scan = RecordScan { range, items_max: usize::MAX, bytes_max: usize::MAX };
-            documents.extend(part.partition.page(&scan).await.unwrap().documents);
+            let view = match &part.source {
+                PartSource::Live(partition) => partition.view().await.unwrap(),
+                PartSource::Fixed(view) => PartitionView::clone(view),
+            };
+            documents.extend(view.page(&scan).await.unwrap().documents);
         }
         documents
     }

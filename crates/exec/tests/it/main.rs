@@ -8,6 +8,7 @@ mod covered;
 mod damage;
 mod house;
 mod memory;
+mod order;
 mod paging;
 mod shapes;
 mod suites;

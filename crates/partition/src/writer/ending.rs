@@ -1,6 +1,5 @@
 //! How a writer ends: closed in order, or dropped in the middle of its work because it panicked.
 
-use super::indexing::RUNS_PER_BUILD;
 use super::{Command, Writer};
 use crate::index::Keeper;
 use crate::partition::{IdleClose, Unexecuted};
@@ -96,9 +95,6 @@ impl Drop for Writer {
         }
         let in_flight = self.in_flight.drain(..).flat_map(|batch| batch.records).map(|(key, _)| key);
         self.carryover.leave_shut(in_flight.chain(self.unsettled.drain(..)));
-        // Jobs of the index and of a build may go on for a moment.
-        let used = self.index.as_ref().map_or(self.run_next, Keeper::run_next).max(self.run_next);
-        self.carryover.reserve_runs((used | RUNS_PER_BUILD) + 1);
         // An open view would stop version cleanup of the whole store.
         self.has_ended = true;
         self.rest_published();

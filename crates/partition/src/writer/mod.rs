@@ -19,7 +19,7 @@ use crate::carryover::Carryover;
 use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
-use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
+use crate::index::{Build, Changes, Home, Install, Keeper, Prepared, RunNumbers};
 use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
 use crate::owner::Claim;
@@ -142,8 +142,6 @@ pub(crate) struct Writer {
     build_failed: Option<FailedBuild>,
     /// Runs that wait for a moment without batches in flight.
     installing: Option<Install>,
-    /// Numbers of runs below may be in use.
-    run_next: u64,
     /// Runs that no manifest should name any more, but one may.
     discarded: Vec<u64>,
     /// The manifest on disk may not be that of the index: it must be opened again.
@@ -169,16 +167,16 @@ impl Writer {
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
         carryover: Arc<Carryover>,
-        view: View,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
-        let claim = Claim::load(&view, id).await?;
+        let (claim, view) = Claim::take(&surroundings.store, id).await?;
         let (head_row, head) = Head::load_row(&view, id).await?;
         let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
         let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
-        let index_home = Home { store: store.clone(), partition: id, memory };
+        let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
+        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers };
         let mut writer = Writer {
             lane: store.lane(),
             store,
@@ -189,7 +187,6 @@ impl Writer {
             durability,
             ambient,
             clock,
-            run_next: carryover.runs_from(),
             carryover,
             published,
             state: State::new(view.clone(), head.clone().reopened()),
@@ -347,7 +344,7 @@ impl Writer {
         let now = self.clock.now_ticks();
         if self.state.head.time.seconds() > now.seconds() {
             // The partition was written under a wrong clock and has returned to the right one.
-            self.state.head.time = Ticks(now.0.saturating_sub(1));
+            self.state.head.time = Ticks::from_seconds(now.seconds());
         }
         let full = full_fault(&self.store);
         let mut batch_rows = Rows::new();

@@ -1,0 +1,56 @@
+//! Where the documents of a part are read: a partition in its latest state, or one state of it.
+//!
+//! The only file that knows the difference: the rest of this crate reads [`PartitionView`]s. A part on another node
+//! would be one more source, which answers "the first rows behind a position" by itself.
+
+use model::{Fault, PartitionOrdinal};
+use partition::keyspace::PartitionId;
+use partition::{PartitionView, PhysicalPartition};
+use std::sync::Arc;
+
+/// Where the documents of a part are read.
+#[derive(Clone, Debug)]
+pub enum PartSource {
+    /// A partition, in the latest state when the part is first read for a page.
+    Live(Arc<PhysicalPartition>),
+    /// One state of a partition, for all pages.
+    Fixed(Arc<PartitionView>),
+}
+
+impl PartSource {
+    /// Which partition it is.
+    pub(crate) fn id(&self) -> PartitionId {
+        match self {
+            PartSource::Live(partition) => partition.spec().id,
+            PartSource::Fixed(view) => view.id(),
+        }
+    }
+
+    /// The partition, if it is read in its latest state.
+    pub fn live(&self) -> Option<&Arc<PhysicalPartition>> {
+        match self {
+            PartSource::Live(partition) => Some(partition),
+            PartSource::Fixed(_) => None,
+        }
+    }
+
+    pub(crate) fn ordinal(&self) -> PartitionOrdinal {
+        self.id().ordinal
+    }
+
+    /// Documents of the partition, expired ones included until they are swept.
+    pub(crate) fn documents(&self) -> u64 {
+        match self {
+            PartSource::Live(partition) => partition.counts().documents,
+            PartSource::Fixed(view) => view.counts().documents,
+        }
+    }
+
+    /// The state to read.
+    pub(crate) async fn view(&self) -> Result<PartitionView, Fault> {
+        match self {
+            PartSource::Live(partition) => partition.view().await,
+            PartSource::Fixed(view) => Ok(PartitionView::clone(view)),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The order of rows without ORDER BY: ranges by lower bound, inside a range documents as they were inserted;
+//! the same for every access path, page size and cut of the container.
+
+use crate::house::{House, SYSTEM, query, row_text};
+use exec::{Part, PartScope, Resume};
+use model::{EffectiveKey, EffectiveRange};
+use partition::{PartitionView, keyspace};
+use serde_json::{Value as Json, json};
+
+const DOCUMENTS: u64 = 120;
+/// Pages of one query; each has a row, but for a last one of each range.
+const PAGES_MAX: usize = 200;
+
+/// Numbers that look random and are the same in every run.
+struct Seeded(u64);
+
+impl Seeded {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Some documents, a few of them replaced or deleted later.
+fn writes(seed: u64) -> Vec<Json> {
+    let mut seeded = Seeded(seed);
+    let document = |id: u64, seeded: &mut Seeded| json!({ "id": id.to_string(), "n": seeded.below(9), "s": format!("t{}", seeded.below(40)), "a": [1, 2] });
+    let mut writes: Vec<Json> = (0..DOCUMENTS).map(|id| document(id, &mut seeded)).collect();
+    for _ in 0..DOCUMENTS / 4 {
+        let id = seeded.below(DOCUMENTS);
+        writes.push(match seeded.below(3) {
+            0 => json!({ "gone": id.to_string() }),
+            _ => document(id, &mut seeded),
+        });
+    }
+    writes
+}
+
+/// The documents that are left, in the order of insertion: a document keeps its place when it is replaced.
+fn left(writes: &[Json]) -> Vec<Json> {
+    let mut left: Vec<Json> = Vec::new();
+    for write in writes {
+        let id = write.get("id").or(write.get("gone")).unwrap();
+        let at = left.iter().position(|document| document["id"] == *id);
+        match (at, write.get("gone")) {
+            (Some(at), Some(_)) => drop(left.remove(at)),
+            (Some(at), None) => left[at] = write.clone(),
+            (None, Some(_)) => {}
+            (None, None) => left.push(write.clone()),
+        }
+    }
+    left
+}
+
+async fn filled(partitions: u32, further: &Json, writes: &[Json]) -> House {
+    let house = House::with_turned_ordinals(partitions, further).await;
+    for write in writes {
+        match write.get("gone") {
+            Some(id) => house.delete_if_there(id.as_str().unwrap()).await,
+            None => house.put(&write.to_string()).await,
+        }
+    }
+    house
+}
+
+type Filter = fn(&Json) -> bool;
+
+const FILTERS: [(&str, Filter); 6] = [
+    ("true", |_| true),
+    ("c.n = 3", |document| document["n"] == 3),
+    ("c.n > 2 AND c.n < 7", |document| (3..7).contains(&document["n"].as_u64().unwrap())),
+    ("c.s LIKE '%7'", |document| document["s"].as_str().unwrap().ends_with('7')),
+    ("c.n % 4 = 1", |document| document["n"].as_u64().unwrap() % 4 == 1),
+    ("c.n = 3 OR STARTSWITH(c.s, 't1')", |document| {
+        document["n"] == 3 || document["s"].as_str().unwrap().starts_with("t1")
+    }),
+];
+
+/// The ids of the rows that are expected of parts that are ranges of their own.
+fn expected(house: &House, parts: &[Part], documents: &[Json], filter: Filter) -> Vec<String> {
+    let mut expected = Vec::new();
+    for part in parts {
+        let hashes = keyspace::hashes_of(&part.keys);
+        let inside = documents.iter().filter(|document| hashes.contains(&house.hash(id(document))));
+        expected
+            .extend(inside.filter(|document| filter(document)).map(|document| document["id"].to_string()));
+    }
+    expected
+}
+
+fn id(document: &Json) -> &str {
+    document["id"].as_str().unwrap()
+}
+
+/// Both halves of a part.
+fn halves(part: &Part) -> [Part; 2] {
+    let EffectiveRange { min, max } = keyspace::hashes_of(&part.keys);
+    let number = |key: &EffectiveKey| {
+        let mut bytes = [0; 8];
+        let length = key.as_bytes().len().min(8);
+        bytes[..length].copy_from_slice(&key.as_bytes()[..length]);
+        u64::from_be_bytes(bytes)
+    };
+    // Hashes fill a quarter of the first byte's values.
+    let middle = u64::midpoint(number(&min), number(&max).min(0x40 << 56));
+    let middle = EffectiveKey::from_bytes(&middle.to_be_bytes());
+    [(min, middle.clone()), (middle, max)].map(|(min, max)| {
+        let hashes = EffectiveRange { min, max };
+        let keys = keyspace::effective_range(SYSTEM.container, &hashes);
+        Part { keys, scope: PartScope::Hashes(hashes), ..part.clone() }
+    })
+}
+
+#[tokio::test]
+async fn order_depends_on_no_access_path_and_no_page_size() {
+    let writes = writes(1);
+    let documents = left(&writes);
+    for partitions in [1, 8] {
+        for further in
+            [json!({}), json!({ "indexingPolicy": { "indexingMode": "none", "automatic": false } })]
+        {
+            let house = filled(partitions, &further, &writes).await;
+            let stretches: Vec<Part> = house.parts.iter().flat_map(halves).collect();
+            let turned: Vec<Part> = house.parts.iter().rev().cloned().collect();
+            let unindexed = house.fixed(PartitionView::without_index).await;
+            for (condition, filter) in FILTERS {
+                let query = query(&format!("SELECT VALUE c.id FROM c WHERE {condition}"));
+                for (given, ranges) in [
+                    (&house.parts, &house.parts),
+                    (&turned, &house.parts),
+                    (&unindexed, &house.parts),
+                    (&stretches, &stretches),
+                ] {
+                    let expected = expected(&house, ranges, &documents, filter);
+                    for items_max in (1..=10).chain([expected.len().max(1), expected.len() + 1, 1000]) {
+                        let found = house.drain_over(&query, given, items_max).await.unwrap();
+                        assert_eq!(
+                            found, expected,
+                            "{condition}, {partitions}, {further}, pages of {items_max}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_continuation_goes_on_exactly_after_its_range_was_split() {
+    let writes = writes(2);
+    let documents = left(&writes);
+    for partitions in [1, 3] {
+        let house = filled(partitions, &json!({}), &writes).await;
+        let halves: Vec<Part> = house.parts.iter().flat_map(halves).collect();
+        let quarters: Vec<Part> = halves.iter().flat_map(self::halves).collect();
+        for (condition, filter) in FILTERS {
+            let query = query(&format!("SELECT VALUE c.id FROM c WHERE {condition}"));
+            for (first_pages, items_max) in [(1, 1), (1, 7), (2, 5), (3, 13), (4, 3)] {
+                let mut rows: Vec<String> = Vec::new();
+                let mut resume = None;
+                // Some pages over the whole, some over halves, the rest over quarters.
+                for at in 0..PAGES_MAX {
+                    let cuts = [&house.parts, &halves, &quarters];
+                    let parts = cuts[(at / first_pages).min(cuts.len() - 1)];
+                    let page = house.page(&query, parts, items_max, resume).await.unwrap();
+                    rows.extend(page.rows.iter().map(row_text));
+                    let Some(next) = page.resume else { break };
+                    resume = Some(Resume::decode(&next.encode()).unwrap());
+                }
+                // Inside a range of the cut that it was begun with the order is that of insertion.
+                let mut once = rows.clone();
+                once.sort();
+                let mut all = expected(&house, &house.parts, &documents, filter);
+                all.sort();
+                assert_eq!(once, all, "{condition}, {partitions} partitions, pages of {items_max}");
+                let by_quarter = expected(&house, &quarters, &documents, filter);
+                for quarter in &quarters {
+                    let of_quarter = expected(&house, std::slice::from_ref(quarter), &documents, filter);
+                    let found: Vec<&String> = rows.iter().filter(|row| of_quarter.contains(row)).collect();
+                    assert!(found.into_iter().eq(&of_quarter), "{condition}: the order inside of a range");
+                }
+                assert_eq!(by_quarter.len(), rows.len());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_full_page_reads_no_range_behind_it() {
+    let writes = writes(3);
+    let house = filled(8, &json!({}), &writes).await;
+    let first = &house.parts[..1];
+    let count = expected(&house, first, &left(&writes), |_| true).len();
+    let page = house.page(&query("SELECT * FROM c"), &house.parts, count, None).await.unwrap();
+    assert_eq!(page.seen.len(), 1);
+    assert_eq!(page.metrics.documents_read, count as u64);
+    // The next page begins in the second range and looks at nothing of the first.
+    let page = house.page(&query("SELECT * FROM c"), &house.parts, 1, page.resume).await.unwrap();
+    assert_eq!(page.seen.len(), 1);
+    assert_ne!(page.seen[0].0, house.partitions[0].spec().id.ordinal);
+}
+
+#[tokio::test]
+async fn a_fixed_part_stays_as_it_is() {
+    let house = filled(3, &json!({}), &writes(4)).await;
+    let fixed = house.fixed(|view| view).await;
+    for text in [
+        "SELECT VALUE c.id FROM c WHERE c.n > 2",
+        "SELECT VALUE c.id FROM c ORDER BY c.s, c.n",
+        "SELECT VALUE COUNT(1) FROM c",
+        "SELECT c.n, COUNT(1) AS count FROM c GROUP BY c.n",
+    ] {
+        let query = query(text);
+        let before = house.drain_over(&query, &fixed, 5).await.unwrap();
+        assert_eq!(before, house.drain(&query, 5).await.unwrap());
+        house.put(&json!({ "id": "new", "n": 100, "s": "a" }).to_string()).await;
+        assert_eq!(house.drain_over(&query, &fixed, 5).await.unwrap(), before, "{text}");
+        assert_ne!(house.drain(&query, 5).await.unwrap(), before, "{text}");
+        house.delete("new").await;
+    }
+}

@@ -1,0 +1,99 @@
+//! Uncommitted changes of a partition and the state that they would leave: what a script sees of its own writes.
+//!
+//! Changes are evaluated as the writer would, on one committed state, and go nowhere. LSNs, document numbers and ETags
+//! are those that the writer would give if nothing else were written meanwhile, so they are provisional.
+
+use crate::clock::PartitionClock;
+use crate::evaluate::{Outcomes, evaluate};
+use crate::head::Head;
+use crate::index::Changes;
+use crate::keyspace::{EXPIRY, NUMBERS, RECORDS};
+use crate::partition::PartitionCounts;
+use crate::staging::{Context, TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
+use crate::state::{Rows, State};
+use crate::view::PartitionView;
+use model::{Ambient, Charge, Fault, LimitFault, Lsn};
+use plan::{StepFault, Transaction};
+use std::sync::Arc;
+
+/// The one batch that all uncommitted rows belong to.
+const BATCH: u64 = 0;
+
+/// Uncommitted changes over one committed state of a partition.
+#[derive(Debug)]
+pub struct Draft {
+    base: PartitionView,
+    clock: Arc<PartitionClock>,
+    ambient: Arc<dyn Ambient>,
+    /// The committed state with all rows of the changes, those of unique keys among them.
+    state: State,
+    /// The rows that readers of documents look at.
+    rows: Rows,
+    /// Bytes of all rows that were written, keys included.
+    bytes: usize,
+    changes: Changes,
+}
+
+impl Draft {
+    pub(crate) async fn begin(
+        base: PartitionView,
+        clock: Arc<PartitionClock>,
+        ambient: Arc<dyn Ambient>,
+    ) -> Result<Draft, Fault> {
+        let committed = base.view.base().clone();
+        let head = Head::load(&committed, base.partition).await?;
+        let state = State::new(committed, head);
+        Ok(Draft { base, clock, ambient, state, rows: Rows::new(), bytes: 0, changes: Changes::new() })
+    }
+
+    /// Adds the changes of a transaction: all of them, or none if a step is refused.
+    pub async fn execute(&mut self, transaction: &Transaction) -> Result<Outcomes, StepFault> {
+        let context = Context {
+            partition: self.base.partition,
+            shape: &self.base.shape,
+            now: self.clock.now_ticks(),
+            // No entry of the log goes away for a change that may never be committed.
+            lsn_consumed: Lsn(0),
+            ambient: &*self.ambient,
+        };
+        let (accepted, outcomes) = evaluate(context, &self.state, transaction).await?;
+        let bytes = self.bytes + accepted.bytes;
+        let new = accepted.changes.keys().filter(|number| !self.changes.contains_key(number)).count();
+        check_bounds(bytes, self.changes.len() + new).map_err(|fault| StepFault {
+            index: 0,
+            fault: fault.into(),
+            charge: Charge::MINIMUM,
+        })?;
+        self.bytes = bytes;
+        self.state.submitted(BATCH, &accepted.rows);
+        self.state.head = accepted.head;
+        self.changes.extend(accepted.changes);
+        let is_read = |(space, _): &(kv::Space, bytes::Bytes)| [RECORDS, NUMBERS, EXPIRY].contains(space);
+        self.rows.extend(accepted.rows.into_iter().filter(|(key, _)| is_read(key)));
+        Ok(outcomes)
+    }
+
+    /// The state that the changes so far would leave. It has the position of the committed state: clients have seen no
+    /// more than that.
+    pub fn view(&self) -> PartitionView {
+        let index = self.base.index.as_ref().map(|index| Arc::new(index.with_changes(&self.changes)));
+        let Head { documents, bytes, .. } = self.state.head;
+        PartitionView {
+            view: self.base.view.with_overlay(self.rows.clone()),
+            index,
+            counts: PartitionCounts { documents, bytes },
+            ..self.base.clone()
+        }
+    }
+}
+
+/// What is committed as one transaction is bounded as one.
+fn check_bounds(bytes: usize, documents: usize) -> Result<(), LimitFault> {
+    if bytes > TRANSACTION_BYTES_MAX {
+        return Err(LimitFault::TransactionBytes { bytes, limit: TRANSACTION_BYTES_MAX });
+    }
+    if documents > TRANSACTION_DOCUMENTS_MAX {
+        return Err(LimitFault::TransactionDocuments { documents, limit: TRANSACTION_DOCUMENTS_MAX });
+    }
+    Ok(())
+}

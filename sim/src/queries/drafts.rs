@@ -1,0 +1,271 @@
+//! Uncommitted changes against the same changes committed: every query must give the same over both.
+//!
+//! A partition gets random documents and then a draft of random writes. Queries over the draft's view are asked after
+//! each round of writes; then the partition commits the same writes, round by round, and must answer each query alike,
+//! system properties included. Before that it must answer as before the draft: a draft leaves nothing in any cache.
+
+use super::definition::{Computed, definition, lowered};
+use super::draw;
+use super::duel::Tally;
+use super::wish::Reach;
+use crate::ambient::{START_SECONDS, SeededAmbient};
+use crate::random::Random;
+use crate::world::Complaint;
+use eval::QueryMemory;
+use exec::{ComputedProperty, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow};
+use kv::{Batch, CommitMode, Durability, Store};
+use model::{
+    Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveRange, Fault, PartitionOrdinal,
+};
+use partition::index::{IndexMemory, IndexOptions};
+use partition::keyspace::{self, PartitionId, SPACES};
+use partition::{
+    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
+    new_partition_rows,
+};
+use plan::{
+    Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, SystemProperties, Target,
+    Transaction,
+};
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+use value::Document;
+
+const SYSTEM: SystemProperties =
+    SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
+/// Most documents that a partition begins with, and most writes of a round.
+const DOCUMENTS_MAX: u64 = 45;
+const WRITES_MAX: u64 = 12;
+/// Rounds of a draft, and queries of a round.
+const ROUNDS: usize = 3;
+const WISHES: usize = 12;
+/// Most seconds between the writes and a query.
+const LATER_MAX: u64 = 12;
+/// Pages of one query: each has a row, but for a last one.
+const PAGES_MAX: usize = 4000;
+/// Few enough that runs are written.
+const FLUSH_DOCUMENTS: usize = 20;
+
+/// A query and what the draft gave for it.
+struct Asked {
+    sql: String,
+    reach: Reach,
+    items_max: usize,
+    /// Seconds after the writes: some documents have expired then.
+    later: u64,
+    /// What the partition gave before the draft.
+    before: Vec<String>,
+    drafted: Vec<String>,
+}
+
+/// Plays one seed.
+pub fn drafts(seed: u64) -> Result<Tally, Complaint> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.map_err(|error| error.to_string())?.block_on(async move {
+        let mut random = Random::seeded(seed);
+        let mut desk = Desk::new(seed, &mut random).await.map_err(|fault| fault.to_string())?;
+        desk.play(&mut random).await.map_err(|complaint| format!("seed {seed}: {complaint}"))?;
+        desk.partition.close().await.map_err(|fault| fault.to_string())?;
+        Ok(desk.tally)
+    })
+}
+
+struct Desk {
+    partition: Arc<PhysicalPartition>,
+    definition: ContainerDefinition,
+    computed: Vec<ComputedProperty>,
+    ambient: Arc<SeededAmbient>,
+    tally: Tally,
+}
+
+impl Desk {
+    async fn new(seed: u64, random: &mut Random) -> Result<Desk, Fault> {
+        let ambient = Arc::new(SeededAmbient::seeded(seed));
+        let store = Store::memory(&SPACES, CommitMode::Thread);
+        let computed = Computed::draw(random);
+        let default_ttl = draw::default_ttl(random);
+        let definition = ContainerDefinition::from_json(&definition(random, computed, default_ttl))?;
+        let flush_documents = if random.chance(50) { FLUSH_DOCUMENTS } else { usize::MAX };
+        let options = IndexOptions { flush_documents, ..IndexOptions::default() };
+        let surroundings = Surroundings {
+            store: store.clone(),
+            cache: Arc::new(RecordCache::new(1 << 20, seed)),
+            ambient: Arc::clone(&ambient) as Arc<_>,
+            durability: Durability::Sync,
+            index: IndexMemory::new(options),
+        };
+        let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(0) };
+        let mut batch = Batch::default();
+        new_partition_rows(id, 0, &mut batch);
+        let committed = store.submit(&store.lane(), batch, Durability::Sync).await;
+        committed.map_err(|fault| Fault::Internal(format!("{fault:?}")))?;
+        let shape = Arc::new(CurrentShape::new(ContainerShape::new(&definition, lowered)));
+        let spec = PartitionSpec { id, range: EffectiveRange::full() };
+        let partition = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await?);
+        let computed = computed.queries().iter();
+        let computed =
+            computed.filter_map(|(name, text)| Some(((*name).to_owned(), lowered(text)?))).collect();
+        Ok(Desk { partition, definition, computed, ambient, tally: Tally::default() })
+    }
+
+    async fn play(&mut self, random: &mut Random) -> Result<(), Complaint> {
+        for _ in 0..random.below(DOCUMENTS_MAX + 1) {
+            let write = self.drawn_write(random)?;
+            // Some are refused: they replace or delete what is not there.
+            drop(self.partition.execute(write).await);
+            if random.chance(8) {
+                self.ambient.jump_seconds(i64::try_from(random.below(12)).unwrap_or(0));
+            }
+        }
+        let live = PartSource::Live(Arc::clone(&self.partition));
+        let mut draft = self.partition.draft().await.map_err(|fault| fault.to_string())?;
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let mut writes = Vec::new();
+            for _ in 0..random.below(WRITES_MAX) {
+                let write = self.drawn_write(random)?;
+                let done = draft.execute(&write).await;
+                writes.push((write, told(done.as_ref())));
+            }
+            let view = PartSource::Fixed(Arc::new(draft.view()));
+            let mut asked = Vec::new();
+            for _ in 0..WISHES {
+                let wish = draw::wish(random, 1);
+                let (before, drafted) = (Vec::new(), Vec::new());
+                let items_max = usize::try_from(random.between(1, 30)).unwrap_or(1);
+                let later = random.below(LATER_MAX);
+                let mut one = Asked { sql: wish.sql(), reach: wish.reach, items_max, later, before, drafted };
+                one.before = self.rows(&one, &live).await?;
+                one.drafted = self.rows(&one, &view).await?;
+                asked.push(one);
+            }
+            rounds.push((writes, asked));
+        }
+        for asked in rounds.iter().flat_map(|(_, asked)| asked) {
+            let now = self.rows(asked, &live).await?;
+            compare("a draft has changed the partition", asked, &asked.before, &now)?;
+        }
+        for (writes, asked) in rounds {
+            for (write, drafted) in writes {
+                let done = self.partition.execute(write.clone()).await;
+                let committed = told(done.as_ref().map(|executed| &executed.outcomes));
+                if committed != drafted {
+                    return Err(format!("{write:?}\ndrafted: {drafted}\ncommitted: {committed}"));
+                }
+            }
+            for asked in asked {
+                let committed = self.rows(&asked, &live).await?;
+                compare("the committed writes give other rows", &asked, &asked.drafted, &committed)?;
+                self.tally.pairs += 1;
+                self.tally.rows += committed.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// A write of one document: stored, deleted or under another id.
+    fn drawn_write(&self, random: &mut Random) -> Result<Transaction, Complaint> {
+        let (key, id, mut body) = draw::document(random);
+        let target = Target::Id(id.clone());
+        let condition = Condition::None;
+        if random.chance(25) {
+            return self.transaction(&key, Mutation::Delete { target, condition });
+        }
+        let is_rename = random.chance(15);
+        if is_rename {
+            body.insert("id".to_owned(), format!("{id}-{}", random.below(3)).into());
+        }
+        let text = Json::Object(body).to_string();
+        let document = Document::from_json(text.as_bytes()).map_err(|error| error.to_string())?;
+        let item = Item::new(document).map_err(|fault| fault.to_string())?;
+        let mutation = match random.below(4) {
+            _ if is_rename => Mutation::Replace { target, item, condition },
+            0 => Mutation::Create { item, condition },
+            _ => Mutation::Upsert { item, condition },
+        };
+        self.transaction(&key, mutation)
+    }
+
+    fn transaction(&self, key: &str, mutation: Mutation) -> Result<Transaction, Complaint> {
+        let operations = vec![Operation::Write(mutation)];
+        Ok(Transaction { key: self.logical(key)?, operations, returned: Returned::All })
+    }
+
+    fn logical(&self, key: &str) -> Result<LogicalKey, Complaint> {
+        let definition = &self.definition.partition_key;
+        let partition_key = definition.parse_header(&json!([key]).to_string());
+        let partition_key = partition_key.map_err(|fault| fault.to_string())?;
+        let effective = definition.effective_key(&partition_key);
+        Ok(LogicalKey { partition_key, effective })
+    }
+
+    fn part(&self, reach: &Reach, source: PartSource) -> Result<Part, Complaint> {
+        let (keys, scope) = match reach {
+            Reach::Key(key) => {
+                let prefix = keyspace::logical_prefix(SYSTEM.container, &self.logical(key)?);
+                (keyspace::logical_range(&prefix), PartScope::Logical(keyspace::logical_key(&prefix)))
+            }
+            Reach::All | Reach::Partition(_) => {
+                (keyspace::effective_range(SYSTEM.container, &EffectiveRange::full()), PartScope::Whole)
+            }
+        };
+        Ok(Part { source, keys, scope, ancestors: Vec::new() })
+    }
+
+    /// All rows of a query, page by page.
+    async fn rows(&mut self, asked: &Asked, source: &PartSource) -> Result<Vec<String>, Complaint> {
+        let Asked { sql, reach, items_max, later, .. } = asked;
+        let clock = SeededAmbient::seeded(0);
+        let ahead = (self.ambient.now_seconds() - START_SECONDS) + later;
+        clock.jump_seconds(i64::try_from(ahead).map_err(|error| error.to_string())?);
+        let clock = Arc::new(clock);
+        let query = Arc::new(lowered(sql).ok_or_else(|| format!("not a query: {sql}"))?);
+        let program = Program::new(query, &self.computed, SYSTEM).map_err(|fault| fault.to_string())?;
+        let program = Arc::new(program);
+        let part = self.part(reach, source.clone())?;
+        let (mut rows, mut resume) = (Vec::new(), None);
+        for _ in 0..PAGES_MAX {
+            let request = PageRequest {
+                program: Arc::clone(&program),
+                items_max: *items_max,
+                bytes_max: usize::MAX,
+                resume,
+                bounds: QueryBounds::default(),
+                memory: Arc::new(QueryMemory::new(1 << 30)),
+                parts: vec![part.clone()],
+            };
+            let page = exec::page(Arc::new(request), Arc::clone(&clock) as Arc<_>, Arc::default());
+            let page = page.await.map_err(|fault| format!("{sql}: {fault}"))?;
+            self.tally.pages += 1;
+            for row in &page.rows {
+                rows.push(match row {
+                    QueryRow::Value(value) => value.to_json(),
+                    QueryRow::Document(stored) => {
+                        SYSTEM.extend(stored).map_err(|error| error.to_string())?.to_value().to_json()
+                    }
+                });
+            }
+            resume = page.resume;
+            if resume.is_none() {
+                return Ok(rows);
+            }
+        }
+        Err(format!("{sql}: more than {PAGES_MAX} pages"))
+    }
+}
+
+/// What a write answered.
+fn told(done: Result<&Vec<(plan::Outcome, model::Charge)>, &StepFault>) -> String {
+    match done {
+        Ok(outcomes) => format!("{outcomes:?}"),
+        Err(fault) => format!("{:?}", fault.fault),
+    }
+}
+
+fn compare(what: &str, asked: &Asked, expected: &[String], found: &[String]) -> Result<(), Complaint> {
+    if expected == found {
+        return Ok(());
+    }
+    let Asked { sql, reach, items_max, later, .. } = asked;
+    Err(format!("{what}: {sql}, {reach:?}, pages of {items_max}, {later} s later\n{expected:#?}\n{found:#?}"))
+}
