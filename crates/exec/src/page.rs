@@ -248,10 +248,18 @@ impl Work {
     /// Fills the page from one range after the other.
     async fn ranges(&mut self, layer: &Layer, parts: &[Part]) -> Result<(), Fault> {
         for range in ranges::in_order(parts, self.assembly.range()) {
-            self.assembly.enter(&range);
             // Positions of unordered rows are short, so they are never cut.
-            let after = self.assembly.after().settled(|_| None);
-            let streams = range.parts.into_iter().map(|part| Stream::new(&self.task, part, &after)).collect();
+            let after = if range.is_resumed { self.assembly.after().settled(|_| None) } else { Vec::new() };
+            let streams = range.parts.iter().map(|part| Stream::new(&self.task, part.clone(), &after));
+            let streams: Vec<Stream> = streams.collect();
+            if streams.iter().all(|stream| stream.next_place().is_none()) {
+                continue;
+            }
+            // A full page goes on behind its last row, so that what is inserted there meanwhile is given.
+            if self.assembly.is_full() {
+                return Ok(());
+            }
+            self.assembly.enter(&range);
             if !self.stream(layer, streams).await? {
                 return Ok(());
             }
