@@ -150,6 +150,7 @@ mod tests {
             index_blocks: 3,
             memtables: 4,
             index_segments: 5,
+            index_runs: 9,
             queries: 6,
             answers: 7,
             bodies: 8,

@@ -1,6 +1,8 @@
 //! What the engine does that nobody asks for, in several containers at once: sweeping, noting expiry anew, building
 //! indexes, trimming logs, while an operator replaces definitions and consumers of the logs move on.
 //!
+//! Writers panic, containers are dropped while their partitions are being opened, records are damaged.
+//!
 //! A course is drawn from its seed and played on the real engine. The judge knows, for every document, whether any
 //! definition that was in force has ever let it expire, and looks at the rows of the store whenever all is quiet.
 
@@ -8,15 +10,17 @@ use crate::naive::DefaultTtl;
 use crate::random::Random;
 use crate::scenario::Scenario;
 use crate::world::{Complaint, DATABASE, World, wire_ttl};
-use engine::{Action, Container, Keyed, Place, Reach};
-use kv::{Direction, Durability, KeyRange, ScanLimit, Space};
-use model::{Ambient, ContainerDefinition, Fault, Lsn, PartitionOrdinal, Throughput};
+use engine::{Action, Container, DocumentAddress, Engine, Keyed, Place, Principal, Reach, ReadOptions};
+use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space};
+use model::{
+    Ambient, ContainerDefinition, ContainerNumber, Fault, Lsn, PartitionOrdinal, StorageFault, Throughput,
+};
 use partition::index::unnamed_runs;
-use partition::keyspace::{self, PartitionId, RECORDS};
+use partition::keyspace::{self, CONTAINER_SPACES, PartitionId, RECORDS};
 use partition::{AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
-use plan::{Condition, Item, Mutation, Operation, Outcome, Target};
+use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use value::Document;
 
@@ -26,6 +30,11 @@ const CONTAINERS: usize = 3;
 const DOCUMENTS: usize = 24;
 /// Time in which the jobs have done everything, trimming included, which comes once in sixty rounds.
 const QUIET_MS: u64 = 65_000;
+/// Time after which a partition without requests is closed, and in which the jobs look for it.
+const IDLE_SECONDS: u32 = 40;
+const IDLE_CHECK_MS: u64 = 12_000;
+/// Turns that the opening of a partition takes whose container is dropped meanwhile: longer than deleting its rows.
+const OPENING_TURNS: u64 = 400;
 /// Where the store keeps its own rows, and the marks of ingests that no batch has named.
 const OWN_SPACE: Space = Space(u8::MAX);
 const UNNAMED_INGESTS: &str = "pending";
@@ -73,6 +82,25 @@ pub enum Event {
         /// The document.
         id: usize,
     },
+    /// A writer panics when it evaluates the transaction behind so many others.
+    Panic {
+        /// The others.
+        transactions: u64,
+    },
+    /// A container is dropped while a client reads it, which opens its partition, and created again.
+    Drop {
+        /// The container.
+        container: usize,
+        /// Turns of the scheduler between the drop and the read.
+        turns: u64,
+    },
+    /// The record of a document is damaged.
+    Damage {
+        /// The container.
+        container: usize,
+        /// The document.
+        id: usize,
+    },
     /// The consumer of a container's log is registered at its beginning, or has read everything.
     Consume {
         /// The container.
@@ -111,15 +139,29 @@ fn event(random: &mut Random) -> Event {
             let unindexed = *random.pick(&[None, Some("v"), Some("mail")]);
             Event::Define { container, default_ttl, unindexed }
         }
-        70..=85 => Event::Write { container, id },
-        86..=90 => Event::Delete { container, id },
+        70..=82 => Event::Write { container, id },
+        83..=86 => Event::Delete { container, id },
+        87..=89 => Event::Panic { transactions: random.below(4) },
+        90..=92 => Event::Drop { container, turns: random.below(8) },
+        93..=94 => Event::Damage { container, id },
         _ => Event::Consume { container, to_end: random.chance(50) },
     }
 }
 
-/// Plays a course.
-pub fn play(course: &Course) -> Result<(), Complaint> {
-    let mut housekeeping = Housekeeping::new(course)?;
+/// What a course does to the product from within. Programs are built without it.
+#[derive(Clone, Copy, Debug)]
+pub struct Hooks {
+    /// Lets a writer panic when it evaluates the transaction behind so many others.
+    pub panic_after: fn(u64),
+    /// Lets openings of partitions take so many turns longer.
+    pub stall_openings: fn(u64),
+}
+
+/// Plays a course; without hooks nothing panics.
+pub fn play(course: &Course, hooks: Option<Hooks>) -> Result<(), Complaint> {
+    // No panic is left over from the course before.
+    hooks.iter().for_each(|hooks| (hooks.panic_after)(u64::MAX));
+    let mut housekeeping = Housekeeping::new(course, hooks)?;
     for (index, step) in course.steps.iter().enumerate() {
         let done = housekeeping.step(*step);
         done.map_err(|complaint| format!("seed {}, step {index}, {step:?}: {complaint}", course.seed))?;
@@ -131,6 +173,8 @@ struct Housekeeping {
     world: World,
     tended: Vec<Tended>,
     version_last: u64,
+    hooks: Option<Hooks>,
+    dropped: Vec<ContainerNumber>,
 }
 
 /// A container and what is known of it.
@@ -139,6 +183,8 @@ struct Tended {
     default_ttl: DefaultTtl,
     documents: BTreeMap<usize, Known>,
     lsn_last: Lsn,
+    /// Documents whose records were damaged.
+    damaged: BTreeSet<usize>,
 }
 
 /// A document.
@@ -170,7 +216,7 @@ impl Tended {
 }
 
 impl Housekeeping {
-    fn new(course: &Course) -> Result<Housekeeping, Complaint> {
+    fn new(course: &Course, hooks: Option<Hooks>) -> Result<Housekeeping, Complaint> {
         let durability = if course.buffered { Durability::Buffered } else { Durability::Sync };
         let scenario = Scenario {
             seed: course.seed,
@@ -181,20 +227,29 @@ impl Housekeeping {
             waves: Vec::new(),
         };
         let world = World::new(&scenario, durability)?;
-        let mut housekeeping = Housekeeping { world, tended: Vec::new(), version_last: 0 };
+        let mut housekeeping =
+            Housekeeping { world, tended: Vec::new(), version_last: 0, hooks, dropped: Vec::new() };
         for number in 0..CONTAINERS {
-            let container = housekeeping.create(number)?;
-            housekeeping.tended.push(Tended {
-                container,
-                default_ttl: DefaultTtl::Off,
-                documents: BTreeMap::new(),
-                lsn_last: Lsn(0),
-            });
-            for id in 0..DOCUMENTS {
-                housekeeping.write(number, id)?;
-            }
+            let tended = housekeeping.begin(number)?;
+            housekeeping.tended.push(tended);
+            housekeeping.fill(number)?;
         }
         Ok(housekeeping)
+    }
+
+    /// A new container, without documents.
+    fn begin(&self, number: usize) -> Result<Tended, Complaint> {
+        Ok(Tended {
+            container: self.create(number)?,
+            default_ttl: DefaultTtl::Off,
+            documents: BTreeMap::new(),
+            lsn_last: Lsn(0),
+            damaged: BTreeSet::new(),
+        })
+    }
+
+    fn fill(&mut self, number: usize) -> Result<(), Complaint> {
+        (0..DOCUMENTS).try_for_each(|id| self.write(number, id))
     }
 
     fn step(&mut self, step: Event) -> Result<(), Complaint> {
@@ -206,7 +261,10 @@ impl Housekeeping {
             }),
             Event::Quiet => {
                 self.world.rest(QUIET_MS)?;
+                self.open_all()?;
+                self.world.rest(QUIET_MS)?;
                 (0..CONTAINERS).try_for_each(|container| self.look(container))?;
+                self.look_for_dropped()?;
                 self.look_for_ingests()
             }
             Event::Clock(seconds) => {
@@ -220,7 +278,108 @@ impl Housekeeping {
             }
             Event::Write { container, id } => self.write(container, id),
             Event::Delete { container, id } => self.delete(container, id),
+            Event::Panic { transactions } => {
+                self.hooks.iter().for_each(|hooks| (hooks.panic_after)(transactions));
+                Ok(())
+            }
+            Event::Drop { container, turns } => self.drop_while_opening(container, turns),
+            Event::Damage { container, id } => self.damage(container, id),
             Event::Consume { container, to_end } => self.consume(container, to_end),
+        }
+    }
+
+    /// Opens all partitions: one that was closed builds the index of a new policy when it is opened.
+    fn open_all(&self) -> Result<(), Complaint> {
+        for tended in &self.tended {
+            let (engine, container) = (self.world.engine(), Arc::clone(&tended.container));
+            let opened = self.world.run(async move { engine.index_progress(&container).await })?;
+            opened.map_err(|fault| format!("a partition was not opened: {fault}"))?;
+        }
+        Ok(())
+    }
+
+    /// Closes a partition whose index is of an older policy then, or lets its writer panic while its index is being
+    /// saved: in both cases the next opening has work to do.
+    fn stop_partition(&mut self, number: usize, by_panic: bool) -> Result<(), Complaint> {
+        let Some(hooks) = self.hooks.filter(|_| by_panic) else {
+            self.step(Event::Clock(IDLE_SECONDS))?;
+            self.world.rest(IDLE_CHECK_MS)?;
+            return self.define(number, self.tended[number].default_ttl, Some("dropped"));
+        };
+        self.fill(number)?;
+        (hooks.panic_after)(0);
+        let nobody = Mutation::Delete { target: Target::Id("nobody".to_owned()), condition: Condition::None };
+        self.change(number, nobody)?.err().map(drop).ok_or_else(|| "a panic went unnoticed".to_owned())
+    }
+
+    /// Reads a document of a container whose partition has stopped, and drops the container while the partition is
+    /// being opened.
+    fn drop_while_opening(&mut self, number: usize, turns: u64) -> Result<(), Complaint> {
+        self.stop_partition(number, turns.is_multiple_of(2))?;
+        let (engine, principal) = (self.world.engine(), self.world.principal());
+        let container = Arc::clone(&self.tended[number].container);
+        self.hooks.iter().for_each(|hooks| (hooks.stall_openings)(OPENING_TURNS));
+        let (reading, reader) = (Arc::clone(&engine), principal.clone());
+        let read = Arc::clone(&container);
+        let dropped: Result<_, Fault> = self.world.run(async move {
+            let client = tokio::spawn(async move {
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+                read_one(&reading, &reader, &read, 0).await.map(drop)
+            });
+            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
+            let dropped = engine.delete_container(pass, &container, &Condition::None).await;
+            // Answered or refused: it must end.
+            client.await.map_err(|error| Fault::Internal(error.to_string()))?.ok();
+            dropped
+        })?;
+        self.hooks.iter().for_each(|hooks| (hooks.stall_openings)(0));
+        dropped.map_err(|fault| format!("refused: {fault}"))?;
+        self.dropped.push(self.tended[number].container.number());
+        self.tended[number] = self.begin(number)?;
+        self.fill(number)
+    }
+
+    /// Cuts the record of a document in the store.
+    fn damage(&mut self, number: usize, id: usize) -> Result<(), Complaint> {
+        let store = self.world.store.clone();
+        let range = keyspace::container_rows(self.tended[number].container.number());
+        let Some(known) = self.tended[number].documents.get(&id).copied() else { return Ok(()) };
+        let cut: Result<bool, Complaint> = self.world.run(async move {
+            for (key, row) in all_rows(&store, RECORDS, range).await? {
+                if partition::stored_document(&row).is_ok_and(|stored| stored.lsn == known.lsn) {
+                    let mut batch = Batch::default();
+                    batch.put(RECORDS, key, row.slice(..row.len() / 2));
+                    let committed = store.submit(&store.lane(), batch, Durability::Sync).await;
+                    return committed.map(|_| true).map_err(|fault| fault.to_string());
+                }
+            }
+            Ok(false)
+        })?;
+        if cut? {
+            let tended = &mut self.tended[number];
+            tended.documents.remove(&id);
+            tended.damaged.insert(id);
+        }
+        Ok(())
+    }
+
+    /// What is there of a document after a write whose outcome is unknown.
+    fn resolve(&mut self, number: usize, id: usize, version: u64) -> Result<(), Complaint> {
+        let (engine, principal) = (self.world.engine(), self.world.principal());
+        let container = Arc::clone(&self.tended[number].container);
+        let read = self.world.run(async move { read_one(&engine, &principal, &container, id).await })?;
+        match read {
+            Ok(stored) if version_of(&stored) == Some(version) => {
+                let tended = &mut self.tended[number];
+                tended.lsn_last = stored.lsn;
+                let known = Known { ts: stored.ts(), lsn: stored.lsn, may_be_gone: false };
+                tended.documents.insert(id, known);
+                Ok(())
+            }
+            Ok(_) | Err(Fault::Missing(_)) => Ok(()),
+            Err(fault) => Err(format!("not served after an unknown outcome: {fault}")),
         }
     }
 
@@ -279,13 +438,25 @@ impl Housekeeping {
         });
         let document = Document::from_json(text.to_string().as_bytes()).map_err(|error| error.to_string())?;
         let item = Item::new(document).map_err(|fault| fault.to_string())?;
-        let outcome = self.change(number, Mutation::Upsert { item, condition: Condition::None })?;
+        let outcome = match self.change(number, Mutation::Upsert { item, condition: Condition::None })? {
+            Err(Fault::Storage(StorageFault::Uncertain { .. })) => {
+                return self.resolve(number, id, self.version_last);
+            }
+            Err(Fault::Storage(StorageFault::Damaged { .. }))
+                if self.tended[number].damaged.contains(&id) =>
+            {
+                return Ok(());
+            }
+            outcome => outcome,
+        };
         let (Outcome::Created(stored) | Outcome::Replaced(stored)) =
             outcome.map_err(|fault| format!("refused: {fault}"))?
         else {
             return Err("an upsert wrote nothing".to_owned());
         };
         let tended = &mut self.tended[number];
+        // The writer had the record before it was damaged.
+        tended.damaged.remove(&id);
         tended.lsn_last = stored.lsn;
         tended.documents.insert(id, Known { ts: stored.ts(), lsn: stored.lsn, may_be_gone: false });
         Ok(())
@@ -294,7 +465,17 @@ impl Housekeeping {
     fn delete(&mut self, number: usize, id: usize) -> Result<(), Complaint> {
         let mutation = Mutation::Delete { target: Target::Id(id.to_string()), condition: Condition::None };
         let known = self.tended[number].documents.get(&id).copied();
-        match (self.change(number, mutation)?, known) {
+        let told = self.change(number, mutation)?;
+        if self.tended[number].damaged.contains(&id) {
+            // Refused, or gone with the version that the writer had before it was damaged.
+            return Ok(());
+        }
+        match (told, known) {
+            (Err(Fault::Storage(StorageFault::Uncertain { .. })), _) => {
+                let documents = &mut self.tended[number].documents;
+                documents.entry(id).and_modify(|known| known.may_be_gone = true);
+                Ok(())
+            }
             (Ok(_), Some(_)) => {
                 self.tended[number].documents.remove(&id);
                 Ok(())
@@ -332,7 +513,28 @@ impl Housekeeping {
     fn look(&self, number: usize) -> Result<(), Complaint> {
         let tended = &self.tended[number];
         self.look_at_documents(tended).map_err(|complaint| format!("container {number}: {complaint}"))?;
+        if !tended.damaged.is_empty() {
+            // Its index cannot be made, and its rows contradict the damaged records.
+            return Ok(());
+        }
         self.look_at_rows(tended).map_err(|complaint| format!("container {number}: {complaint}"))
+    }
+
+    /// Nothing is left of dropped containers.
+    fn look_for_dropped(&self) -> Result<(), Complaint> {
+        for number in &self.dropped {
+            for space in CONTAINER_SPACES {
+                let (store, range) = (self.world.store.clone(), keyspace::container_rows(*number));
+                let rows = self.world.run(async move { all_rows(&store, space, range).await })??;
+                if let Some((key, _)) = rows.first() {
+                    let count = rows.len();
+                    return Err(format!(
+                        "{count} rows of the dropped container {number:?}: {space:?} {key:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn look_at_documents(&self, tended: &Tended) -> Result<(), Complaint> {
@@ -340,9 +542,15 @@ impl Housekeeping {
         let range = keyspace::container_rows(tended.container.number());
         let rows = self.world.run(async move { all_rows(&store, RECORDS, range).await })??;
         let mut stored = BTreeMap::new();
+        let mut unreadable = 0;
         for (_, row) in rows {
-            let document = partition::stored_document(&row).map_err(|fault| fault.to_string())?;
-            stored.insert(document.lsn, document.ts());
+            match partition::stored_document(&row) {
+                Ok(document) => drop(stored.insert(document.lsn, document.ts())),
+                Err(_) => unreadable += 1,
+            }
+        }
+        if unreadable > tended.damaged.len() {
+            return Err(format!("{unreadable} records are damaged, not {}", tended.damaged.len()));
         }
         let now = self.now();
         for (id, known) in &tended.documents {
@@ -402,6 +610,29 @@ impl Housekeeping {
         let marks = self.world.run(async move { all_rows(&store, OWN_SPACE, range).await })??;
         if marks.is_empty() { Ok(()) } else { Err(format!("{} ingests were never named", marks.len())) }
     }
+}
+
+async fn read_one(
+    engine: &Engine,
+    principal: &Principal,
+    container: &Container,
+    id: usize,
+) -> Result<StoredDocument, Fault> {
+    let key = container.definition().partition_key.parse_header(r#"["a"]"#)?;
+    let pass = engine.access().read(principal, Action::ReadDocument, container, Reach::Whole)?;
+    let address = DocumentAddress { key: Some(key), target: Target::Id(id.to_string()) };
+    match engine.read(pass, address, &ReadOptions::default()).await?.outcome {
+        Outcome::Read(stored) => Ok(stored),
+        Outcome::Created(_)
+        | Outcome::Replaced(_)
+        | Outcome::Deleted
+        | Outcome::NotModified(_)
+        | Outcome::Nothing => Err(Fault::Internal("a read gave no document".to_owned())),
+    }
+}
+
+fn version_of(stored: &StoredDocument) -> Option<u64> {
+    stored.document.root().to_value().member("v")?.as_ref().as_i64().and_then(|v| u64::try_from(v).ok())
 }
 
 async fn all_rows(

@@ -10,7 +10,9 @@ use crate::naive::{Body, DefaultTtl};
 use crate::random::Random;
 use crate::scenario::{KEYS, Scenario};
 use bytes::Bytes;
-use engine::{AccountKey, Action, Container, Engine, EngineOptions, Place, Principal, Reach};
+use engine::{
+    AccountKey, Action, Container, Engine, EngineOptions, PartitionBounds, Place, Principal, Reach,
+};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Direction, Durability, FaultScript, Health, ScanLimit, Store, Survivors};
 use model::{Fault, PartitionKey};
@@ -41,6 +43,8 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
     memory_bytes_max: 64 << 10,
     cache_bytes: 64 << 10,
 };
+/// So that partitions are closed while all is quiet, and opened again.
+const SHORT_LIVED: PartitionBounds = PartitionBounds { idle_seconds: 30, open_max: 64 };
 /// How long the history is kept, where it is.
 const HISTORY_SECONDS: u64 = 60;
 /// Name of the one container.
@@ -407,8 +411,14 @@ fn open(
 ) -> Result<(Arc<Engine>, Principal), Complaint> {
     let keys = vec![AccountKey::new(ACCOUNT_KEY)];
     let computed_reader = crate::queries::lowered;
-    let options =
-        EngineOptions { keys, durability, index: SMALL_INDEX, computed_reader, ..EngineOptions::default() };
+    let options = EngineOptions {
+        keys,
+        durability,
+        index: SMALL_INDEX,
+        computed_reader,
+        partitions: SHORT_LIVED,
+        ..EngineOptions::default()
+    };
     let opening = Engine::open(store.clone(), options, Arc::clone(ambient) as Arc<_>);
     let engine = life.run(store, opening)?;
     let engine = engine.map_err(|fault| format!("the engine could not be opened: {fault}"))?;

@@ -3,11 +3,11 @@
 use crate::access::{ReadPass, WritePass};
 use crate::catalog::Container;
 use crate::engine::Engine;
-use crate::router::{check_session, session_token};
+use crate::join::join_all;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, DocumentNumber, Fault, LimitFault, PartitionKey, RequestFault, SessionToken};
-use partition::{PhysicalPartition, RecordScan, keyspace};
-use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target, Transaction};
+use partition::{RecordScan, keyspace};
+use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target};
 
 /// Documents that one step of deleting a logical partition removes.
 const DELETE_AT_A_TIME: usize = 100;
@@ -95,22 +95,20 @@ impl Engine {
     ) -> Result<ReadReceipt, Fault> {
         let DocumentAddress { key, target } = address;
         let key = key.ok_or(RequestFault::PartitionKeyRequired)?;
-        let (key, partition) = self.route(pass.container, key).await?;
-        check_session(&partition, &options.session)?;
-        let (outcome, charge, lsn) = partition.read(&key, &target, &options.condition).await?;
-        Ok(ReadReceipt { outcome, session: session_token(&partition, lsn), charge })
+        let key = self.logical_key(pass.container, key)?;
+        let read = self.read_at(pass.container, &key, &options.session, &target, &options.condition);
+        let (outcome, charge, session) = read.await?;
+        Ok(ReadReceipt { outcome, session, charge })
     }
 
     /// Changes a document.
     pub async fn write(&self, pass: WritePass<'_>, keyed: Keyed) -> Result<WriteReceipt, Fault> {
         let Keyed { key, operation } = keyed;
-        let (key, partition) = self.route(pass.container, key).await?;
-        let executed = partition
-            .execute(Transaction { key, operations: vec![operation], returned: Returned::All })
-            .await;
+        let key = self.logical_key(pass.container, key)?;
+        let (executed, routed) = self.execute_at(pass.container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
-        Ok(WriteReceipt { outcome, session: session_token(&partition, executed.lsn), charge })
+        Ok(WriteReceipt { outcome, session: routed.session_token(executed.lsn), charge })
     }
 
     /// Carries out all operations in one commit, or none.
@@ -125,12 +123,15 @@ impl Engine {
             let fault = agreed_key(pass.container, Some(key.clone()), operation).err()?;
             Some(StepFault { index, fault: fault.into(), charge: Charge::MINIMUM })
         });
-        let (key, partition) = self.route(pass.container, key).await?;
-        let (result, lsn) = match disagreement {
-            Some(refusal) => (Err(refusal), partition.lsn()),
-            None => match partition.execute(Transaction { key, operations, returned }).await {
-                Ok(executed) => (Ok(executed.outcomes), executed.lsn),
-                Err(refusal) => (Err(refusal), partition.lsn()),
+        let key = self.logical_key(pass.container, key)?;
+        let (result, session) = match disagreement {
+            Some(refusal) => {
+                let routed = self.owner_of(pass.container, &key.effective).await?;
+                (Err(refusal), routed.session_now())
+            }
+            None => match self.execute_at(pass.container, key, operations, returned).await? {
+                (Ok(executed), routed) => (Ok(executed.outcomes), routed.session_token(executed.lsn)),
+                (Err(refusal), routed) => (Err(refusal), routed.session_now()),
             },
         };
         let charge = match &result {
@@ -139,7 +140,7 @@ impl Engine {
         };
         let receipt = |(outcome, charge)| StepReceipt { outcome, charge };
         let result = result.map(|outcomes| outcomes.into_iter().map(receipt).collect());
-        Ok(BatchReceipt { session: session_token(&partition, lsn), charge, result })
+        Ok(BatchReceipt { session, charge, result })
     }
 
     /// Carries out independent operations; each succeeds or fails by itself. Those that would bring back more than an
@@ -184,10 +185,8 @@ impl Engine {
         let limit = BATCH_ANSWER_BYTES_MAX;
         room.map_err(|bytes| LimitFault::AnswerBytes { bytes, limit })?;
         let Keyed { key, operation } = keyed;
-        let (key, partition) = self.route(pass.container, key).await?;
-        let executed = partition
-            .execute(Transaction { key, operations: vec![operation], returned: Returned::All })
-            .await;
+        let key = self.logical_key(pass.container, key)?;
+        let (executed, _) = self.execute_at(pass.container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
         Ok(StepReceipt { outcome, charge })
@@ -199,7 +198,7 @@ impl Engine {
         pass: WritePass<'_>,
         key: PartitionKey,
     ) -> Result<Charge, Fault> {
-        let (key, partition) = self.route(pass.container, key).await?;
+        let key = self.logical_key(pass.container, key)?;
         let prefix = keyspace::logical_prefix(pass.container.number(), &key);
         let mut range = keyspace::logical_range(&prefix);
         let mut charge = Charge::MINIMUM;
@@ -209,14 +208,53 @@ impl Engine {
                 items_max: DELETE_AT_A_TIME,
                 bytes_max: DELETE_BYTES_AT_A_TIME,
             };
-            let page = partition.page(&scan).await?;
+            let (page, _) = self.page_at(pass.container, &key.effective, &[], &scan).await?;
             let numbers: Vec<_> = page.documents.iter().map(|stored| stored.number).collect();
-            charge += delete_all(&partition, &key, &numbers).await?;
+            charge += self.delete_all(pass.container, &key, &numbers).await?;
             match page.resume_after {
                 Some(last) => range = keyspace::after(&range, &last),
                 None => return Ok(charge),
             }
         }
+    }
+}
+
+impl Engine {
+    /// Deletes documents of one logical partition in one commit, or one by one if some are gone meanwhile.
+    async fn delete_all(
+        &self,
+        container: &Container,
+        key: &LogicalKey,
+        numbers: &[DocumentNumber],
+    ) -> Result<Charge, Fault> {
+        match self.delete_together(container, key, numbers).await {
+            Err(Fault::Missing(_)) => {}
+            result => return result,
+        }
+        let mut charge = Charge::NONE;
+        for number in numbers {
+            match self.delete_together(container, key, &[*number]).await {
+                Ok(one) => charge += one,
+                Err(Fault::Missing(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(charge)
+    }
+
+    async fn delete_together(
+        &self,
+        container: &Container,
+        key: &LogicalKey,
+        numbers: &[DocumentNumber],
+    ) -> Result<Charge, Fault> {
+        let delete = |number: &DocumentNumber| {
+            Operation::Write(Mutation::Delete { target: Target::Number(*number), condition: Condition::None })
+        };
+        let operations = numbers.iter().map(delete).collect();
+        let (executed, _) = self.execute_at(container, key.clone(), operations, Returned::All).await?;
+        let executed = executed.map_err(|refusal| refusal.fault)?;
+        Ok(executed.outcomes.iter().map(|(_, charge)| *charge).sum())
     }
 }
 
@@ -234,42 +272,6 @@ fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
             | Mutation::Reschedule { .. },
         ) => false,
     }
-}
-
-/// Deletes documents of one logical partition in one commit, or one by one if some are gone meanwhile.
-async fn delete_all(
-    partition: &PhysicalPartition,
-    key: &LogicalKey,
-    numbers: &[DocumentNumber],
-) -> Result<Charge, Fault> {
-    match delete_together(partition, key, numbers).await {
-        Err(Fault::Missing(_)) => {}
-        result => return result,
-    }
-    let mut charge = Charge::NONE;
-    for number in numbers {
-        match delete_together(partition, key, &[*number]).await {
-            Ok(one) => charge += one,
-            Err(Fault::Missing(_)) => {}
-            Err(fault) => return Err(fault),
-        }
-    }
-    Ok(charge)
-}
-
-async fn delete_together(
-    partition: &PhysicalPartition,
-    key: &LogicalKey,
-    numbers: &[DocumentNumber],
-) -> Result<Charge, Fault> {
-    let delete = |number: &DocumentNumber| {
-        Operation::Write(Mutation::Delete { target: Target::Number(*number), condition: Condition::None })
-    };
-    let operations = numbers.iter().map(delete).collect();
-    let executed =
-        partition.execute(Transaction { key: key.clone(), operations, returned: Returned::All }).await;
-    let executed = executed.map_err(|refusal| refusal.fault)?;
-    Ok(executed.outcomes.iter().map(|(_, charge)| *charge).sum())
 }
 
 impl Keyed {
@@ -320,26 +322,4 @@ fn agreed_key(
 
 fn no_outcome() -> Fault {
     Fault::Internal("a transaction of one step has no outcome".to_owned())
-}
-
-/// Waits for all futures on the current task, in any order of completion.
-async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut futures: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
-    std::future::poll_fn(move |context| {
-        let mut pending = false;
-        for (future, output) in &mut futures {
-            if output.is_none() {
-                match future.as_mut().poll(context) {
-                    std::task::Poll::Ready(ready) => *output = Some(ready),
-                    std::task::Poll::Pending => pending = true,
-                }
-            }
-        }
-        if pending {
-            std::task::Poll::Pending
-        } else {
-            std::task::Poll::Ready(futures.iter_mut().filter_map(|(_, output)| output.take()).collect())
-        }
-    })
-    .await
 }

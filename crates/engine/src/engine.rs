@@ -5,13 +5,15 @@ use crate::admission::AdmissionBounds;
 use crate::catalog::Catalog;
 use crate::isolation::Isolation;
 use crate::jobs::Jobs;
+use crate::join::join_all;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
+use crate::slot::{CLOSING_MAX, Slots};
 use eval::QueryMemory;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
-use partition::{RecordCache, commit_fault};
+use partition::{RecordCache, Surroundings, commit_fault};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -23,6 +25,12 @@ const RECORD_CACHE_BYTES_DEFAULT: usize = 64 << 20;
 
 /// Bytes that all queries may hold together, if not set otherwise.
 const QUERY_MEMORY_BYTES_DEFAULT: usize = 1 << 30;
+
+/// Seconds without a request after which a partition is closed, if not set otherwise.
+const PARTITION_IDLE_SECONDS: u64 = 300;
+
+/// Most open partitions, if not set otherwise.
+const OPEN_PARTITIONS_MAX: usize = 4096;
 
 /// How an engine works.
 #[derive(Clone, Debug)]
@@ -48,6 +56,8 @@ pub struct EngineOptions {
     pub query_memory_bytes: usize,
     /// Memory for bodies and answers of requests under way.
     pub request_memory: RequestMemoryOptions,
+    /// How long and how many partitions stay open.
+    pub partitions: PartitionBounds,
     /// Who reads the queries of computed properties, so that their values can be indexed: the engine knows no query
     /// text. What is not read is not indexed.
     pub computed_reader: ComputedReader,
@@ -66,8 +76,24 @@ impl Default for EngineOptions {
             index: IndexOptions::default(),
             query_memory_bytes: QUERY_MEMORY_BYTES_DEFAULT,
             request_memory: RequestMemoryOptions::default(),
+            partitions: PartitionBounds::default(),
             computed_reader: |_| None,
         }
+    }
+}
+
+/// How long and how many partitions stay open. A closed one is opened again by the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionBounds {
+    /// Seconds without a request after which a partition is closed.
+    pub idle_seconds: u64,
+    /// Most open partitions; beyond, those are closed that were used least recently.
+    pub open_max: usize,
+}
+
+impl Default for PartitionBounds {
+    fn default() -> PartitionBounds {
+        PartitionBounds { idle_seconds: PARTITION_IDLE_SECONDS, open_max: OPEN_PARTITIONS_MAX }
     }
 }
 
@@ -84,6 +110,8 @@ pub struct MemoryUse {
     pub memtables: u64,
     /// Index entries that are not on disk yet.
     pub index_segments: u64,
+    /// What index runs keep in memory: their documents, and where their blocks begin.
+    pub index_runs: u64,
     /// Values that queries hold.
     pub queries: u64,
     /// Answers that clients have not taken yet.
@@ -94,13 +122,14 @@ pub struct MemoryUse {
 
 impl MemoryUse {
     /// Every figure with its name.
-    pub fn named(self) -> [(&'static str, u64); 8] {
+    pub fn named(self) -> [(&'static str, u64); 9] {
         [
             ("records", self.records),
             ("blocks", self.blocks),
             ("index_blocks", self.index_blocks),
             ("memtables", self.memtables),
             ("index_segments", self.index_segments),
+            ("index_runs", self.index_runs),
             ("queries", self.queries),
             ("answers", self.answers),
             ("bodies", self.bodies),
@@ -111,8 +140,7 @@ impl MemoryUse {
 /// The façade over catalog, partitions and jobs of one store.
 pub struct Engine {
     pub(crate) store: Store,
-    /// Where writers and jobs run, whatever thread a request is on that opens a partition.
-    pub(crate) runtime: Handle,
+    pub(crate) slots: Arc<Slots>,
     pub(crate) options: EngineOptions,
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) access: Access,
@@ -140,18 +168,26 @@ impl Engine {
         let access = Access::new(options.keys.clone(), secrets.token);
         let mut seed = [0; 8];
         ambient.fill_random(&mut seed);
-        let record_cache = RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed));
+        let record_cache = Arc::new(RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed)));
+        let index_memory = IndexMemory::new(options.index);
+        let surroundings = Surroundings {
+            store: store.clone(),
+            cache: Arc::clone(&record_cache),
+            ambient: Arc::clone(&ambient),
+            durability: options.durability,
+            index: Arc::clone(&index_memory),
+        };
         let engine = Arc::new(Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
             store,
-            runtime: Handle::current(),
-            index_memory: IndexMemory::new(options.index),
+            slots: Slots::new(surroundings, Handle::current()),
+            index_memory,
             query_memory: Arc::new(QueryMemory::new(options.query_memory_bytes)),
             request_memory: RequestMemory::new(options.request_memory),
             options,
             ambient,
             access,
-            record_cache: Arc::new(record_cache),
+            record_cache,
             catalog,
             continuation_key,
             jobs: Jobs::default(),
@@ -175,14 +211,26 @@ impl Engine {
     /// cannot be closed does not keep the others and the store open; the first failure is returned.
     pub async fn close(&self) -> Result<(), Fault> {
         self.jobs.stop().await;
+        self.slots.stop_opening();
         let containers: Vec<_> = self.catalog.state().containers().cloned().collect();
+        let slots: Vec<_> = containers.iter().flat_map(|container| &container.map.entries).collect();
         let mut closed = Ok(());
-        for entry in containers.iter().flat_map(|container| &container.map.entries) {
-            if let Some(partition) = entry.opened.get() {
-                closed = closed.and(partition.close().await);
-            }
+        // The heads of all partitions of a chunk are written by few group commits.
+        for chunk in slots.chunks(CLOSING_MAX) {
+            let closing = chunk.iter().map(|slot| slot.close(&self.slots)).collect();
+            closed = join_all(closing).await.into_iter().fold(closed, Result::and);
         }
         closed.and(self.store.clone().close().await.map_err(commit_fault))
+    }
+
+    /// Stops housekeeping and waits until the steps under way have ended, for who needs the store to stand still.
+    pub async fn stop_jobs(&self) {
+        self.jobs.stop().await;
+    }
+
+    /// Partitions that are open now.
+    pub fn open_partitions(&self) -> usize {
+        self.slots.open_count()
     }
 
     /// Who may do what.
@@ -207,6 +255,7 @@ impl Engine {
             index_blocks: self.index_memory.block_bytes(),
             memtables: store.memtable_bytes,
             index_segments: self.index_memory.held_bytes() as u64,
+            index_runs: self.index_memory.run_bytes() as u64,
             queries: self.query_memory.bytes_drawn() as u64,
             answers: self.request_memory.reserved_bytes(MemoryKind::Answer) as u64,
             bodies: self.request_memory.reserved_bytes(MemoryKind::Body) as u64,

@@ -5,9 +5,9 @@
 //! last document looked at and survives restarts.
 
 use crate::access::ReadPass;
-use crate::catalog::{Container, PartitionEntry};
+use crate::catalog::Container;
 use crate::engine::Engine;
-use crate::router::{check_session, session_token};
+use crate::slot::PartitionSlot;
 use bytes::Bytes;
 use kv::KeyRange;
 use model::{
@@ -75,13 +75,12 @@ impl Engine {
             charge: Charge::MINIMUM,
         };
         let mut bytes = 0;
-        for entry in container.map.owners(&hashes) {
-            let owned = keyspace::effective_range(container.number(), &entry.range);
+        for slot in container.map.owners(&hashes) {
+            let owned = keyspace::effective_range(container.number(), &slot.range);
             let Some(range) = keys.intersection(&owned) else {
                 continue;
             };
-            let resume_after =
-                self.feed_from(container, entry, range, request, &mut page, &mut bytes).await?;
+            let resume_after = self.feed_from(container, slot, range, request, &mut page, &mut bytes).await?;
             if let Some(last) = resume_after {
                 page.continuation = Some(self.continuation_key.seal(&context, &last));
                 break;
@@ -94,7 +93,7 @@ impl Engine {
     async fn feed_from(
         &self,
         container: &Container,
-        entry: &PartitionEntry,
+        slot: &PartitionSlot,
         mut range: KeyRange,
         request: &FeedRequest,
         page: &mut FeedPage,
@@ -104,16 +103,15 @@ impl Engine {
             // Full before this partition began: go on at its first key.
             return Ok(Some(range.start));
         }
-        let partition = self.opened(container, entry).await?;
-        check_session(&partition, &request.session)?;
-        page.session.push(session_token(&partition, partition.lsn()));
+        let routed = self.owner_of(container, &slot.range.min).await?;
+        page.session.push(routed.session_now());
         loop {
             let scan = RecordScan {
                 range: range.clone(),
                 items_max: request.items_max - page.documents.len(),
                 bytes_max: PAGE_BYTES_STOP - *bytes,
             };
-            let found = partition.page(&scan).await?;
+            let (found, _) = self.page_at(container, &slot.range.min, &request.session, &scan).await?;
             for stored in &found.documents {
                 let size = stored.document.bytes().len();
                 *bytes += size;

@@ -11,11 +11,13 @@ mod engine;
 mod feed;
 mod isolation;
 mod jobs;
+mod join;
 mod log;
 mod query;
 mod request_memory;
 mod resource_query;
 mod router;
+mod slot;
 mod verify;
 
 pub use access::{
@@ -31,7 +33,7 @@ pub use catalog::{
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
 };
-pub use engine::{Engine, EngineOptions, MemoryUse, STORE_SPACES};
+pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES};
 pub use exec::{
     ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
 };

@@ -2,6 +2,7 @@
 
 use crate::catalog::Container;
 use crate::engine::Engine;
+use crate::router::Attempts;
 use model::{Fault, Lsn, MissingFault, PartitionOrdinal};
 
 impl Engine {
@@ -13,8 +14,16 @@ impl Engine {
         name: &str,
         lsn: Lsn,
     ) -> Result<(), Fault> {
-        let entry = container.map.by_ordinal(ordinal);
-        let entry = entry.ok_or_else(|| MissingFault::Range { id: ordinal.0.to_string() })?;
-        self.opened(container, entry).await?.set_consumer(name, lsn).await
+        let mut attempts = Attempts::default();
+        loop {
+            let map = self.newest_map(container)?;
+            let slot = map.by_ordinal(ordinal);
+            let slot = slot.ok_or_else(|| MissingFault::Range { id: ordinal.0.to_string() })?;
+            let partition = self.opened(container, slot).await?;
+            match partition.set_consumer(name, lsn).await {
+                Err(_) if attempts.again(std::iter::once(&partition)) => {}
+                set => return set,
+            }
+        }
     }
 }

@@ -7,7 +7,8 @@ use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};
 use crate::isolation::Size;
-use crate::router::check_session;
+use crate::router::{Attempts, Routed};
+use crate::slot::PartitionSlot;
 use exec::{
     ComputedProperty, IndexUse, Page, PageRequest, Part, PartScope, PartSource, Program, QueryMetrics,
     QueryRow, Resume, rank,
@@ -64,7 +65,7 @@ pub struct QueryPage {
 impl Engine {
     /// Answers a page of a query.
     pub async fn query(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
-        let (container, principal) = (pass.container, pass.principal);
+        let container = pass.container;
         let size = Size::of_text(request.text_bytes);
         let Ready { query, mut program, resume, context } = self.prepared(&pass, request, size).await?;
         let mut spent = QueryMetrics::default();
@@ -72,7 +73,6 @@ impl Engine {
             let request = QueryRequest { query: Arc::clone(&query), ..request.clone() };
             program = Box::pin(self.ranked(&pass, &request, ranking, &mut spent)).await?;
         }
-        let parts = self.parts(container, &request.scope, &request.session).await?;
         let page = PageRequest {
             program,
             items_max: request.items_max,
@@ -80,9 +80,10 @@ impl Engine {
             resume,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
-            parts,
+            parts: Vec::new(),
         };
-        let page = self.page(principal, size, page).await?;
+        let asked = Asked { scope: &request.scope, session: &request.session, size };
+        let page = self.page(&pass, &asked, page).await?;
         spent.add(&page.metrics);
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
         let seal = |resume: Resume| {
@@ -127,11 +128,25 @@ impl Engine {
         self.isolation.compute(pass.principal, size, prepare).await
     }
 
-    /// Makes a page, on the thread of the request as long as that is short.
-    async fn page(&self, principal: &Principal, size: Size, request: PageRequest) -> Result<Page, Fault> {
-        let request = Arc::new(request);
-        let begin = |meter| exec::page(Arc::clone(&request), Arc::clone(&self.ambient), meter);
-        self.isolation.run(principal, size, begin).await
+    /// Makes a page of what is asked, on the thread of the request as long as that is short. If a partition stops
+    /// meanwhile, the page is made again.
+    async fn page(
+        &self,
+        pass: &ReadPass<'_>,
+        asked: &Asked<'_>,
+        mut request: PageRequest,
+    ) -> Result<Page, Fault> {
+        let mut attempts = Attempts::default();
+        loop {
+            request.parts = self.parts(pass.container, asked).await?;
+            let shared = Arc::new(request);
+            let begin = |meter| exec::page(Arc::clone(&shared), Arc::clone(&self.ambient), meter);
+            let page = self.isolation.run(pass.principal, asked.size, begin).await;
+            if page.is_ok() || !attempts.again(shared.parts.iter().filter_map(|part| part.source.live())) {
+                return page;
+            }
+            request = PageRequest::clone(&shared);
+        }
     }
 
     /// A ranked query in an ordinary order, by what other queries say of all documents and all scores.
@@ -173,9 +188,10 @@ impl Engine {
             resume: None,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
-            parts: self.parts(pass.container, scope, &[]).await?,
+            parts: Vec::new(),
         };
-        let page = self.page(pass.principal, Size::of_text(request.text_bytes), page).await?;
+        let asked = Asked { scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let page = self.page(pass, &asked, page).await?;
         spent.add(&page.metrics);
         Ok(page.rows.into_iter().next().and_then(|row| match row {
             QueryRow::Value(value) => Some(value),
@@ -186,18 +202,20 @@ impl Engine {
     /// How a query is carried out, as text.
     pub async fn explain(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
         let program = self.program(&pass, request).await?;
-        let parts: Arc<[Part]> = self.parts(pass.container, &request.scope, &[]).await?.into();
+        let asked = Asked { scope: &request.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
         let begin = |meter| {
             let (program, parts) = (Arc::clone(&program), Arc::clone(&parts));
             async move { exec::explain(&program, &parts, meter).await }
         };
-        self.isolation.run(pass.principal, Size::of_text(request.text_bytes), begin).await
+        self.isolation.run(pass.principal, asked.size, begin).await
     }
 
     /// Which indexes a query uses, and which might help it.
     pub async fn index_use(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
         let program = self.program(pass, request).await?;
-        let parts: Arc<[Part]> = self.parts(pass.container, &request.scope, &[]).await?.into();
+        let asked = Asked { scope: &request.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
         let definition = pass.container.definition();
         let indexing = Arc::new(definition.policies.indexing.clone());
         let key: Arc<[PropertyPath]> = definition.partition_key.paths().into();
@@ -206,7 +224,7 @@ impl Engine {
             let (indexing, key) = (Arc::clone(&indexing), Arc::clone(&key));
             async move { exec::index_use(&program, &parts, &indexing, &key, meter).await }
         };
-        self.isolation.run(pass.principal, Size::of_text(request.text_bytes), begin).await
+        self.isolation.run(pass.principal, asked.size, begin).await
     }
 
     /// The program of a query.
@@ -228,29 +246,26 @@ impl Engine {
         self.isolation.compute(principal, Size::of_text(text_bytes), compute).await
     }
 
-    /// The partitions of a scope, each with what is asked of it; they have what a client of the session has seen.
-    async fn parts(
-        &self,
-        container: &Container,
-        scope: &Scope,
-        session: &[SessionToken],
-    ) -> Result<Vec<Part>, Fault> {
-        let (hashes, keys) = match scope {
+    /// The partitions of a scope by the newest map, and what is asked of each.
+    async fn parts(&self, container: &Container, asked: &Asked<'_>) -> Result<Vec<Part>, Fault> {
+        let (hashes, keys) = match asked.scope {
             // All of each partition, whose keys are needed once.
             Scope::Container => (EffectiveRange::full(), None),
             Scope::Key(_) | Scope::Range(..) | Scope::Hashes(_) => {
-                let (hashes, keys) = bounds(container, scope)?;
+                let (hashes, keys) = bounds(container, asked.scope)?;
                 (hashes, Some(keys))
             }
         };
-        let is_logical = match scope {
+        let is_logical = match asked.scope {
             Scope::Key(key) => container.definition().partition_key.is_complete(key),
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
         };
-        let mut parts = Vec::with_capacity(1);
-        for entry in container.map.owners(&hashes) {
-            let owned = || keyspace::effective_range(container.number(), &entry.range);
-            let (keys, scope) = match &keys {
+        let map = self.newest_map(container)?;
+        let mut slots = Vec::with_capacity(1);
+        let mut scopes = Vec::with_capacity(1);
+        for slot in map.owners(&hashes) {
+            let owned = || keyspace::effective_range(container.number(), &slot.range);
+            let scope = match &keys {
                 None => (owned(), PartScope::Whole),
                 Some(keys) if is_logical => {
                     (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
@@ -261,21 +276,30 @@ impl Engine {
                         continue;
                     };
                     let is_whole = keys == owned;
-                    let part = || PartScope::Hashes(hashes.intersect(&entry.range));
+                    let part = || PartScope::Hashes(hashes.intersect(&slot.range));
                     (keys, if is_whole { PartScope::Whole } else { part() })
                 }
             };
-            let partition = self.opened(container, entry).await?;
-            check_session(&partition, session)?;
-            parts.push(Part {
-                source: PartSource::Live(partition),
-                keys,
-                scope,
-                ancestors: entry.parents.clone(),
-            });
+            slots.push(Arc::clone(slot));
+            scopes.push(scope);
         }
-        Ok(parts)
+        let routed = self.routed_all(container, &slots, asked.session).await?;
+        let parts = routed.into_iter().zip(scopes).zip(&slots);
+        let part = |((routed, (keys, scope)), slot): ((Routed, _), &Arc<PartitionSlot>)| Part {
+            source: PartSource::Live(routed.partition),
+            keys,
+            scope,
+            ancestors: slot.parents.clone(),
+        };
+        Ok(parts.map(part).collect())
     }
+}
+
+/// Where a query is asked, and by whom it was asked before.
+struct Asked<'a> {
+    scope: &'a Scope,
+    session: &'a [SessionToken],
+    size: Size,
 }
 
 /// A query made ready.

@@ -1,54 +1,252 @@
-//! From a key to the partition that owns it. The only place that knows where partitions are.
+//! From a key to the partition that owns it, and to the answer of that partition. The only place that knows where
+//! partitions are.
+//!
+//! A partition may stop between being found and being asked: it was idle and closed, its writer panicked, or its range
+//! moved. Then the newest map of the container is asked again, a bounded number of times. A write is repeated only if
+//! the partition gave it back; a write whose outcome is unknown never is.
 
-use crate::catalog::{Container, PartitionEntry};
+use crate::catalog::{Container, PartitionMap};
 use crate::engine::Engine;
+use crate::join::join_all;
+use crate::slot::PartitionSlot;
 use kv::{Health, Store};
-use model::{Fault, MissingFault, PartitionKey, PartitionOrdinal, RequestFault, SessionToken, StorageFault};
+use model::{
+    Charge, EffectiveKey, Fault, Lsn, MissingFault, PartitionKey, RequestFault, SessionToken, StorageFault,
+};
 use partition::index::IndexFinding;
-use partition::keyspace::PartitionId;
-use partition::{PartitionSpec, PhysicalPartition, Surroundings};
-use plan::LogicalKey;
+use partition::{Executed, PhysicalPartition, RecordPage, RecordScan, Unexecuted};
+use plan::{Condition, LogicalKey, Operation, Outcome, Returned, StepFault, Target, Transaction};
 use std::sync::Arc;
 
+/// Times that a request is routed.
+const ROUTES_MAX: usize = 4;
+
+/// A partition that was found for a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Routed {
+    pub(crate) partition: Arc<PhysicalPartition>,
+    slot: Arc<PartitionSlot>,
+}
+
+impl Routed {
+    /// Refuses a client that has seen more than the partition has. Tokens of the partitions it came from count too,
+    /// since it continues their LSNs.
+    fn check_session(&self, session: &[SessionToken]) -> Result<(), Fault> {
+        let seen = session.iter().filter(|token| self.slot.descends_from(token.ordinal));
+        match seen.map(|token| token.lsn).max() {
+            Some(lsn) if lsn > self.partition.lsn() => Err(MissingFault::Session.into()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The client's token after it has seen the partition at `lsn`.
+    pub(crate) fn session_token(&self, lsn: Lsn) -> SessionToken {
+        SessionToken { ordinal: self.slot.ordinal, lsn }
+    }
+
+    /// The token at the partition's position.
+    pub(crate) fn session_now(&self) -> SessionToken {
+        self.session_token(self.partition.lsn())
+    }
+}
+
+/// Counts how often a request is routed.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    made: usize,
+}
+
+impl Attempts {
+    /// Whether a request that one of `partitions` refused is routed again: only if one has stopped.
+    pub(crate) fn again<'a>(
+        &mut self,
+        mut partitions: impl Iterator<Item = &'a Arc<PhysicalPartition>>,
+    ) -> bool {
+        self.made += 1;
+        self.made < ROUTES_MAX && partitions.any(|partition| partition.has_ended())
+    }
+
+    fn again_at(&mut self, routed: &Routed) -> bool {
+        self.again(std::iter::once(&routed.partition))
+    }
+
+    fn is_first(&self) -> bool {
+        self.made == 0
+    }
+}
+
 impl Engine {
-    /// The logical partition that a complete `key` names, and the partition that owns it.
-    pub(crate) async fn route(
+    /// The logical partition that a complete `key` names.
+    pub(crate) fn logical_key(
         &self,
         container: &Container,
         key: PartitionKey,
-    ) -> Result<(LogicalKey, Arc<PhysicalPartition>), Fault> {
+    ) -> Result<LogicalKey, RequestFault> {
         let definition = &container.definition().partition_key;
         if !definition.is_complete(&key) {
             let (given, expected) = (key.components.len(), definition.paths().len());
-            return Err(RequestFault::PartitionKeyLength { given, expected }.into());
+            return Err(RequestFault::PartitionKeyLength { given, expected });
         }
         let effective = definition.effective_key(&key);
-        let entry = container.map.owner(&effective);
-        let entry = entry.ok_or_else(|| Fault::Internal("the partition map has a gap".to_owned()))?;
-        let partition = self.opened(container, entry).await?;
-        Ok((LogicalKey { partition_key: key, effective }, partition))
+        Ok(LogicalKey { partition_key: key, effective })
     }
 
-    /// What all partitions live in.
-    fn surroundings(&self) -> Surroundings {
-        Surroundings {
-            store: self.store.clone(),
-            cache: Arc::clone(&self.record_cache),
-            ambient: Arc::clone(&self.ambient),
-            durability: self.options.durability,
-            index: Arc::clone(&self.index_memory),
+    /// Reads one document.
+    pub(crate) async fn read_at(
+        &self,
+        container: &Container,
+        key: &LogicalKey,
+        session: &[SessionToken],
+        target: &Target,
+        condition: &Condition,
+    ) -> Result<(Outcome, Charge, SessionToken), Fault> {
+        let mut attempts = Attempts::default();
+        loop {
+            let routed = self.owner(container, &key.effective, &attempts).await?;
+            routed.check_session(session)?;
+            match routed.partition.read(key, target, condition).await {
+                Err(_) if attempts.again_at(&routed) => {}
+                read => {
+                    return read.map(|(outcome, charge, lsn)| (outcome, charge, routed.session_token(lsn)));
+                }
+            }
         }
+    }
+
+    /// Carries out operations of one logical partition in one transaction.
+    pub(crate) async fn execute_at(
+        &self,
+        container: &Container,
+        key: LogicalKey,
+        operations: Vec<Operation>,
+        returned: Returned,
+    ) -> Result<(Result<Executed, StepFault>, Routed), Fault> {
+        let mut attempts = Attempts::default();
+        let mut transaction = Transaction { key, operations, returned };
+        loop {
+            let routed = self.owner(container, &transaction.key.effective, &attempts).await?;
+            match routed.partition.try_execute(transaction).await {
+                Ok(executed) => return Ok((Ok(executed), routed)),
+                Err(Unexecuted::Refused(refusal)) => return Ok((Err(refusal), routed)),
+                Err(Unexecuted::Stopped(given_back)) if attempts.again_at(&routed) => {
+                    transaction = *given_back
+                }
+                Err(Unexecuted::Stopped(_)) => return Err(stopped()),
+            }
+        }
+    }
+
+    /// Reads a page of documents of one partition; `place` is a key that it owns.
+    pub(crate) async fn page_at(
+        &self,
+        container: &Container,
+        place: &EffectiveKey,
+        session: &[SessionToken],
+        scan: &RecordScan,
+    ) -> Result<(RecordPage, Routed), Fault> {
+        let mut attempts = Attempts::default();
+        loop {
+            let routed = self.owner(container, place, &attempts).await?;
+            routed.check_session(session)?;
+            match routed.partition.page(scan).await {
+                Err(_) if attempts.again_at(&routed) => {}
+                page => return page.map(|page| (page, routed)),
+            }
+        }
+    }
+
+    /// The open partition that owns `key`.
+    pub(crate) async fn owner_of(&self, container: &Container, key: &EffectiveKey) -> Result<Routed, Fault> {
+        self.owner(container, key, &Attempts::default()).await
+    }
+
+    async fn owner(
+        &self,
+        container: &Container,
+        key: &EffectiveKey,
+        attempts: &Attempts,
+    ) -> Result<Routed, Fault> {
+        let gap = || Fault::Internal("the partition map has a gap".to_owned());
+        if attempts.is_first() {
+            return self.routed(container, container.map.owner(key).ok_or_else(gap)?).await;
+        }
+        let map = self.newest_map(container)?;
+        self.routed(container, map.owner(key).ok_or_else(gap)?).await
+    }
+
+    /// The map of a container as the catalog has it now.
+    pub(crate) fn newest_map(&self, container: &Container) -> Result<Arc<PartitionMap>, Fault> {
+        let newest = self.catalog.state().container(container.number());
+        newest.map(|newest| Arc::clone(&newest.map)).ok_or_else(|| MissingFault::Owner.into())
+    }
+
+    /// The partitions of `slots`, each of them checked against the session. Those that are closed are opened at the same time.
+    pub(crate) async fn routed_all(
+        &self,
+        container: &Container,
+        slots: &[Arc<PartitionSlot>],
+        session: &[SessionToken],
+    ) -> Result<Vec<Routed>, Fault> {
+        let mut routed = Vec::with_capacity(slots.len());
+        if slots.iter().all(|slot| slot.current().is_some()) || slots.len() == 1 {
+            for slot in slots {
+                routed.push(self.routed(container, slot).await?);
+            }
+        } else {
+            let routing = slots.iter().map(|slot| self.routed(container, slot)).collect();
+            routed = join_all(routing).await.into_iter().collect::<Result<_, _>>()?;
+        }
+        routed.iter().try_for_each(|routed| routed.check_session(session))?;
+        Ok(routed)
+    }
+
+    /// All partitions of a container, open.
+    async fn routed_everywhere(&self, container: &Container) -> Result<Vec<Routed>, Fault> {
+        self.routed_all(container, &container.map.entries, &[]).await
+    }
+
+    async fn routed(&self, container: &Container, slot: &Arc<PartitionSlot>) -> Result<Routed, Fault> {
+        let partition = self.opened(container, slot).await?;
+        Ok(Routed { partition, slot: Arc::clone(slot) })
+    }
+
+    /// The partition in a slot, opened if it is closed.
+    pub(crate) async fn opened(
+        &self,
+        container: &Container,
+        slot: &Arc<PartitionSlot>,
+    ) -> Result<Arc<PhysicalPartition>, Fault> {
+        self.catalog.settle(&self.store).await?;
+        if container.map.is_retired() {
+            return Err(MissingFault::Owner.into());
+        }
+        if let Some(partition) = slot.used(&self.slots) {
+            return Ok(partition);
+        }
+        let opened = Box::pin(slot.opened(&self.slots, &container.opening(slot))).await;
+        if self.slots.open_count() > self.options.partitions.open_max {
+            self.jobs.wake();
+        }
+        // Dropped meanwhile: the writer ends soon.
+        if container.map.is_retired() {
+            return Err(MissingFault::Owner.into());
+        }
+        opened
     }
 
     /// How much of the index that a container's policy asks for is there, in percent: that of the partition that is
     /// furthest behind. Partitions that nobody has used yet are opened, which also sets those to work whose index is
     /// of an older policy.
     pub async fn index_progress(&self, container: &Container) -> Result<u8, Fault> {
-        let mut opened = Vec::with_capacity(container.map.entries.len());
-        for entry in &container.map.entries {
-            opened.push(self.opened(container, entry).await?);
-        }
-        Ok(opened.iter().map(|partition| partition.index_progress()).min().unwrap_or(100))
+        let routed = self.routed_everywhere(container).await?;
+        Ok(routed.iter().map(|routed| routed.partition.index_progress()).min().unwrap_or(100))
+    }
+
+    /// How much the partitions of a container hold together.
+    pub(crate) async fn counts(&self, container: &Container) -> Result<(u64, u64), Fault> {
+        let routed = self.routed_everywhere(container).await?;
+        let counts = routed.iter().map(|routed| routed.partition.counts());
+        Ok(counts.fold((0, 0), |(documents, bytes), one| (documents + one.documents, bytes + one.bytes)))
     }
 
     /// Bytes of documents that the indexes of all containers hold in memory; the bound is among the options.
@@ -59,71 +257,15 @@ impl Engine {
     /// Compares the index of every partition of a container with its records; for checks, not for requests.
     pub async fn audit_index(&self, container: &Container) -> Result<Vec<IndexFinding>, Fault> {
         let mut findings = Vec::new();
-        for entry in &container.map.entries {
-            findings.extend(self.opened(container, entry).await?.audit_index().await?);
+        for routed in self.routed_everywhere(container).await? {
+            findings.extend(routed.partition.audit_index().await?);
         }
         Ok(findings)
     }
-
-    /// The partition behind an entry of the map, opened at its first use.
-    pub(crate) async fn opened(
-        &self,
-        container: &Container,
-        entry: &PartitionEntry,
-    ) -> Result<Arc<PhysicalPartition>, Fault> {
-        self.catalog.settle(&self.store).await?;
-        if container.map.is_retired() {
-            return Err(MissingFault::Owner.into());
-        }
-        if let Some(partition) = entry.opened.get() {
-            return Ok(Arc::clone(partition));
-        }
-        let opened = self.open_partition(container, entry.ordinal).await;
-        // Dropped meanwhile: whoever deletes the rows may not have seen this writer, so it must do nothing.
-        if container.map.is_retired() {
-            return Err(MissingFault::Owner.into());
-        }
-        opened
-    }
-
-    /// Opens a partition in a task of its own, where all writers run: a client that goes away does not stop it halfway, with work of its
-    /// index under way that the next opening would not know of.
-    fn open_partition(
-        &self,
-        container: &Container,
-        ordinal: PartitionOrdinal,
-    ) -> impl Future<Output = Result<Arc<PhysicalPartition>, Fault>> + use<> {
-        let id = PartitionId { container: container.number(), ordinal };
-        let (map, shape) = (Arc::clone(&container.map), Arc::clone(&container.shape));
-        let surroundings = self.surroundings();
-        let opening = self.runtime.spawn(async move {
-            let entry =
-                map.by_ordinal(ordinal).ok_or_else(|| Fault::Internal(format!("no partition {id:?}")))?;
-            let spec = PartitionSpec { id, range: entry.range.clone() };
-            let open = async || PhysicalPartition::open(surroundings, spec, shape).await.map(Arc::new);
-            entry.opened.get_or_try_init(open).await.cloned()
-        });
-        async move {
-            let opened = opening.await;
-            opened
-                .unwrap_or_else(|error| Err(Fault::Internal(format!("a partition was not opened: {error}"))))
-        }
-    }
 }
 
-/// Whether `partition` has what the client has seen.
-pub(crate) fn check_session(partition: &PhysicalPartition, session: &[SessionToken]) -> Result<(), Fault> {
-    let ordinal = partition.spec().id.ordinal;
-    let seen = session.iter().filter(|token| token.ordinal == ordinal).map(|token| token.lsn).max();
-    match seen {
-        Some(lsn) if lsn > partition.lsn() => Err(MissingFault::Session.into()),
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// The client's token after it has seen `partition` at `lsn`.
-pub(crate) fn session_token(partition: &PhysicalPartition, lsn: model::Lsn) -> SessionToken {
-    SessionToken { ordinal: partition.spec().id.ordinal, lsn }
+fn stopped() -> Fault {
+    StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
 }
 
 pub(crate) fn health(store: &Store) -> Result<(), Fault> {

@@ -26,6 +26,14 @@ impl PartSource {
         }
     }
 
+    /// The partition, if it is read in its latest state.
+    pub fn live(&self) -> Option<&Arc<PhysicalPartition>> {
+        match self {
+            PartSource::Live(partition) => Some(partition),
+            PartSource::Fixed(_) => None,
+        }
+    }
+
     pub(crate) fn ordinal(&self) -> PartitionOrdinal {
         self.id().ordinal
     }

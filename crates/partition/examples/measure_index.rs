@@ -3,6 +3,9 @@
 //!
 //! `cargo run --release -p perihelion-partition --example measure_index [documents] [folder]`; without a folder the
 //! store is in memory.
+//!
+//! `… --example measure_index universes [documents]` measures what runs keep in memory instead, per document: as they
+//! are created, after a fifth of them was replaced and after a tenth was deleted, in any order.
 
 #![allow(
     clippy::print_stdout,
@@ -20,8 +23,9 @@ use partition::{
     ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
     new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, Transaction};
+use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, Target, Transaction};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,6 +57,12 @@ struct Bench {
 }
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("universes") {
+        let documents = std::env::args().nth(2).map_or(5_000_000, |text| text.parse().unwrap());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+        runtime.unwrap().block_on(universes(documents));
+        return;
+    }
     let documents: usize = std::env::args().nth(1).map_or(100_000, |text| text.parse().unwrap());
     let folder = std::env::args().nth(2);
     let runtime =
@@ -79,7 +89,54 @@ fn main() {
     });
 }
 
+/// Documents of one transaction.
+const TOGETHER: u64 = 1_000;
+
+async fn universes(documents: u64) {
+    let policy = json!({ "includedPaths": [{ "path": "/v/?" }], "excludedPaths": [{ "path": "/*" }] });
+    let bench = Bench::open(None, &policy).await;
+    let upsert = |id: u64| {
+        let text = format!(r#"{{"id":"{id}","pk":"a","v":{}}}"#, id % 100);
+        let item = Item::new(Document::from_json(text.as_bytes()).unwrap()).unwrap();
+        Mutation::Upsert { item, condition: Condition::None }
+    };
+    bench.change((0..documents).map(upsert)).await;
+    bench.run_memory("created").await;
+    // Multiplied by an odd constant, the low bits of a count go through all numbers in no visible order.
+    let shuffled = |count: u64| count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    bench.change((0..documents / 5).map(|count| upsert(shuffled(count) % documents))).await;
+    bench.run_memory("replaced").await;
+    let delete =
+        |id: u64| Mutation::Delete { target: Target::Id(id.to_string()), condition: Condition::None };
+    let gone: BTreeSet<u64> = (0..documents / 10).map(|count| shuffled(count) % documents).collect();
+    bench.change(gone.into_iter().map(delete)).await;
+    bench.run_memory("deleted").await;
+}
+
 impl Bench {
+    async fn change(&self, mutations: impl Iterator<Item = Mutation>) {
+        let partition_key = self.definition.partition_key.parse_header(r#"["a"]"#).unwrap();
+        let effective = self.definition.partition_key.effective_key(&partition_key);
+        let mut mutations = mutations.map(Operation::Write).peekable();
+        while mutations.peek().is_some() {
+            let operations = mutations.by_ref().take(TOGETHER as usize).collect();
+            let key = LogicalKey { partition_key: partition_key.clone(), effective: effective.clone() };
+            let transaction = Transaction { key, operations, returned: Returned::Reads };
+            self.partition.execute(transaction).await.unwrap();
+        }
+    }
+
+    async fn run_memory(&self, name: &str) {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let documents = self.partition.counts().documents as f64;
+        println!(
+            "{name}: {documents} documents, of each {:.3} bytes of universes, {:.3} bytes of runs in memory",
+            self.memory.universe_bytes() as f64 / documents,
+            self.memory.run_bytes() as f64 / documents,
+        );
+        println!("  resident memory {} MB", resident_bytes() >> 20);
+    }
+
     async fn open(path: Option<&Path>, policy: &Json) -> Bench {
         let store = match path {
             Some(path) => Store::open(EmbeddedOptions::new(path, &SPACES)).unwrap(),

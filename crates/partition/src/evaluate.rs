@@ -26,6 +26,8 @@ pub(crate) async fn evaluate(
     state: &State,
     transaction: &Transaction,
 ) -> Result<(Accepted, Outcomes), StepFault> {
+    #[cfg(feature = "planted-faults")]
+    crate::planted::panic_if_due();
     let mut staging = Staging::new(context, state, &transaction.key);
     let mut outcomes = Vec::with_capacity(transaction.operations.len());
     let mut returned_bytes = 0;
@@ -208,15 +210,17 @@ async fn expire(
         return Ok((Outcome::Nothing, Charge::NONE));
     }
     staging.unschedule(second, number);
-    let Some(key) = staging.key_of(number).await? else {
+    let Some(key) = staging.any_key_of(number).await? else {
         return Ok((Outcome::Nothing, Charge::NONE));
     };
     match staging.find(&key).await? {
         Found::Expired(record) => {
+            staging.enter_partition_of(&record)?;
             staging.remove(&key, &record, LogKind::Expire { key: key.clone() })?;
             Ok((Outcome::Deleted, Charge::NONE))
         }
         Found::Live(record) => {
+            staging.enter_partition_of(&record)?;
             staging.reschedule(&record);
             Ok((Outcome::Nothing, Charge::NONE))
         }
@@ -228,9 +232,10 @@ async fn reschedule(
     staging: &mut Staging<'_>,
     number: model::DocumentNumber,
 ) -> Result<(Outcome, Charge), Fault> {
-    if let Some(key) = staging.key_of(number).await?
+    if let Some(key) = staging.any_key_of(number).await?
         && let Found::Live(record) | Found::Expired(record) = staging.find(&key).await?
     {
+        staging.enter_partition_of(&record)?;
         staging.reschedule(&record);
     }
     Ok((Outcome::Nothing, Charge::NONE))

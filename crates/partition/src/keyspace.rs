@@ -14,6 +14,7 @@
 //! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
 //!          container:4 · ordinal:4 · 'o'                                   owner of the partition
 //!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
+//!          container:4 · ordinal:4 · 'e'                                   how far expiry rows were written anew
 //!          container:4 · ordinal:4 · 'i'                                   manifest of the index
 //!          container:4 · ordinal:4 · 'd' · owner:4 · run:8 · part:4        dead documents of a run of that owner
 //! catalog  'm'                                                             counters and secrets of the store
@@ -110,6 +111,12 @@ fn push_logical_prefix(container: ContainerNumber, key: &LogicalKey, out: &mut V
 /// The logical key inside a logical prefix or a record key without its id: what terms of the index hold.
 pub fn logical_key(logical_prefix: &Bytes) -> Bytes {
     logical_prefix.slice(4.min(logical_prefix.len())..)
+}
+
+/// The effective key inside the logical prefix of `key`, in the same memory.
+pub(crate) fn effective_key(logical_prefix: &Bytes, key: &LogicalKey) -> Bytes {
+    let end = (4 + key.effective.as_bytes().len()).min(logical_prefix.len());
+    logical_prefix.slice(4.min(end)..end)
 }
 
 /// The logical key of the record `key` of a document with this id.
@@ -250,6 +257,11 @@ pub fn consumer_range(partition: PartitionId) -> KeyRange {
 /// The name in a consumer key.
 pub fn parse_consumer_key(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.get(9..)?).ok()
+}
+
+/// How far the expiry rows of a partition were written anew.
+pub fn reschedule_key(partition: PartitionId) -> Bytes {
+    join(&[&partition_prefix(partition), b"e"])
 }
 
 /// What the index of a partition consists of.
@@ -463,6 +475,8 @@ mod tests {
         let apart = record_key(&logical_prefix(container, &logical), id);
         assert_eq!(document_key(container, &logical, id), apart);
         assert_eq!(parse_record_id(&logical_prefix(container, &logical), &apart), Some(id));
+        let effective = effective_key(&logical_prefix(container, &logical), &logical);
+        assert_eq!(effective, logical.effective.as_bytes());
         let key = record_key(b"logical", id);
         assert_eq!(logical_of_record(&key, id).unwrap(), logical_key(&Bytes::from_static(b"logical")));
         assert_eq!(parse_record_id(b"other", &key), None);

@@ -5,6 +5,8 @@
 mod audit;
 mod audit_history;
 mod cache;
+mod carryover;
+mod checkpoint;
 mod clock;
 mod draft;
 mod evaluate;
@@ -34,13 +36,15 @@ mod writer;
 
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
 pub use cache::RecordCache;
+pub use carryover::Carryover;
+pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
 pub use draft::Draft;
 pub use head::highest_given;
 pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use partition::{
-    Executed, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, delete_owner_row,
-    new_partition_rows,
+    Executed, IdleClose, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, Unexecuted,
+    delete_owner_row, new_partition_rows,
 };
 pub use record::stored_document;
 pub use shape::{ContainerShape, CurrentShape};

@@ -1,31 +1,30 @@
 //! Who may write a partition: the row that every batch of the partition requires, byte for byte.
 //!
 //! ```text
-//! format:1 = 1 · epoch:8 · node:16
+//! format:1 = 1 · epoch:4 · node:16
 //! ```
 //!
-//! Written when the partition is created and deleted in the batch that drops its container: from then on no batch of
-//! a writer that is still at work, or of its index, can be applied. The head, which the writer's batches require too,
-//! tells two writers of one owner apart.
+//! Written when the partition is created. Every opening claims the partition: it raises the epoch, and from then on no
+//! batch of the opening before, or of its index, can be applied. The batch that drops the container deletes the row.
 
 use crate::keyspace::{self, META, PartitionId};
 use crate::storage::{damaged, read_fault};
 use bytes::{BufMut, Bytes, BytesMut};
-use kv::{Batch, View};
+use kv::{Batch, Durability, Store, View};
 use model::{Fault, StorageFault};
 
 const FORMAT: u8 = 1;
-const ROW_BYTES: usize = 25;
+const ROW_BYTES: usize = 21;
 /// The epoch of a new partition.
-const EPOCH_FIRST: u64 = 1;
+const EPOCH_FIRST: u32 = 1;
 /// The node of a store that belongs to no cluster.
 const NODE_NONE: [u8; 16] = [0; 16];
 
 /// See the file's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Grows whenever the partition gets another owner.
-    pub(crate) epoch: u64,
+    /// Grows whenever the partition is opened.
+    pub(crate) epoch: u32,
     /// The process that owns it.
     pub(crate) node: [u8; 16],
 }
@@ -39,7 +38,7 @@ impl Owner {
     pub(crate) fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(ROW_BYTES);
         bytes.put_u8(FORMAT);
-        bytes.put_u64(self.epoch);
+        bytes.put_u32(self.epoch);
         bytes.put_slice(&self.node);
         bytes.freeze()
     }
@@ -47,8 +46,8 @@ impl Owner {
     pub(crate) fn decode(row: &[u8]) -> Result<Owner, Fault> {
         let bad = || damaged("owner of a partition");
         let Some((&FORMAT, fields)) = row.split_first() else { return Err(bad()) };
-        let (epoch, node) = fields.split_first_chunk::<8>().ok_or_else(bad)?;
-        let owner = Owner { epoch: u64::from_be_bytes(*epoch), node: node.try_into().map_err(|_| bad())? };
+        let (epoch, node) = fields.split_first_chunk::<4>().ok_or_else(bad)?;
+        let owner = Owner { epoch: u32::from_be_bytes(*epoch), node: node.try_into().map_err(|_| bad())? };
         if owner.epoch < EPOCH_FIRST { Err(bad()) } else { Ok(owner) }
     }
 }
@@ -58,18 +57,36 @@ impl Owner {
 pub(crate) struct Claim {
     key: Bytes,
     row: Bytes,
+    epoch: u32,
 }
 
 impl Claim {
-    /// The claim of whoever opens the partition now. Without an owner its container was dropped.
-    pub(crate) async fn load(view: &View, id: PartitionId) -> Result<Claim, Fault> {
+    /// Makes whoever opens the partition now its owner; also returns the state from then on. Without an owner its
+    /// container was dropped.
+    pub(crate) async fn take(store: &Store, id: PartitionId) -> Result<(Claim, View), Fault> {
         let key = keyspace::owner_key(id);
-        let row = view.get(META, &key).await.map_err(read_fault)?;
-        let cause = || StorageFault::Unavailable { cause: format!("nobody owns the partition {id:?}") };
-        let row = row.ok_or_else(cause)?;
-        Owner::decode(&row)?;
-        // The row at hand shares the memory of a whole block of the store.
-        Ok(Claim { key, row: Bytes::copy_from_slice(&row) })
+        let unavailable = |cause: String| Fault::from(StorageFault::Unavailable { cause });
+        let view = store.view().await.map_err(read_fault)?;
+        let before = view.get(META, &key).await.map_err(read_fault)?;
+        let before = before.ok_or_else(|| unavailable(format!("nobody owns the partition {id:?}")))?;
+        let owner = Owner::decode(&before)?;
+        let epoch = owner.epoch.checked_add(1);
+        let epoch = epoch.ok_or_else(|| Fault::Internal(format!("{id:?} was opened too often")))?;
+        let row = Owner { epoch, ..owner }.encode();
+        let mut batch = Batch::default();
+        // A full disk stops nobody from reading and deleting.
+        batch.mark_shrinking();
+        batch.require(META, key.clone(), Some(before));
+        batch.put(META, key.clone(), row.clone());
+        // Nothing of the caller's is in doubt: the next opening reads the row again.
+        let claimed = store.submit(&store.lane(), batch, Durability::Sync).await;
+        let view = claimed.map_err(|fault| unavailable(format!("{id:?} was not claimed: {fault}")))?;
+        Ok((Claim { key, row, epoch }, view))
+    }
+
+    /// The epoch of this opening; no other has it.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
     }
 
     /// Makes `batch` apply only while the claim holds.

@@ -3,6 +3,8 @@
 //! Writes go to the writer's queue; reads take the published view. Knows nothing of other partitions.
 
 use crate::cache::{Probe, RecordCache};
+use crate::carryover::Carryover;
+use crate::checkpoint::RescheduleCheckpoint;
 use crate::clock::PartitionClock;
 use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
@@ -12,11 +14,11 @@ use crate::keyspace::{self, META, PartitionId};
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
-use crate::storage::read_fault;
+use crate::storage::commit_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, IndexProgress, Writer};
 use arc_swap::ArcSwap;
-use kv::{Batch, Durability, Lane, Store, View};
+use kv::{Batch, CommitFault, Durability, Lane, Store, View};
 use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, MissingFault, StorageFault};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
@@ -58,6 +60,30 @@ pub struct Executed {
     pub lsn: Lsn,
 }
 
+/// Why a transaction has no answer of the writer's.
+#[derive(Debug)]
+pub enum Unexecuted {
+    /// It was refused, or its outcome is unknown.
+    Refused(StepFault),
+    /// The partition stopped before it took the transaction. Nothing was done.
+    Stopped(Box<Transaction>),
+}
+
+impl From<StepFault> for Unexecuted {
+    fn from(refusal: StepFault) -> Unexecuted {
+        Unexecuted::Refused(refusal)
+    }
+}
+
+/// What became of a request to close an idle partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleClose {
+    /// It is closed.
+    Closed,
+    /// Its index has work under way or too much to replay, which is being flushed now.
+    Busy,
+}
+
 /// Counts of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionCounts {
@@ -76,6 +102,7 @@ pub struct PhysicalPartition {
     commands: mpsc::Sender<Command>,
     progress: Arc<IndexProgress>,
     clock: Arc<PartitionClock>,
+    carryover: Arc<Carryover>,
     surroundings: Surroundings,
 }
 
@@ -93,17 +120,29 @@ pub fn delete_owner_row(id: PartitionId, batch: &mut Batch) {
 }
 
 impl PhysicalPartition {
-    /// Opens a partition and starts its writer on the current runtime.
+    /// Opens a partition and starts its writer on the current runtime. Whoever had it open before can write no more.
     pub async fn open(
         surroundings: Surroundings,
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
     ) -> Result<PhysicalPartition, Fault> {
-        let view = surroundings.store.view().await.map_err(read_fault)?;
+        let carryover = Carryover::new(spec.id, Arc::clone(&surroundings.ambient));
+        PhysicalPartition::open_after(surroundings, spec, shape, Arc::new(carryover)).await
+    }
+
+    /// The same for a partition that was open before in this process: `carryover` is that of its last opening.
+    pub async fn open_after(
+        surroundings: Surroundings,
+        spec: PartitionSpec,
+        shape: Arc<CurrentShape>,
+        carryover: Arc<Carryover>,
+    ) -> Result<PhysicalPartition, Fault> {
+        #[cfg(feature = "planted-faults")]
+        crate::planted::stall_opening().await;
         let published =
             Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());
-        let clock = Arc::new(PartitionClock::new(spec.id, Arc::clone(&surroundings.ambient)));
+        let clock = Arc::clone(&carryover.clock);
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writer = Writer::new(
             surroundings.clone(),
@@ -111,12 +150,46 @@ impl PhysicalPartition {
             Arc::clone(&shape),
             Arc::clone(&published),
             Arc::clone(&progress),
-            Arc::clone(&clock),
-            view,
+            Arc::clone(&carryover),
         )
         .await?;
+        carryover.set_closed(false);
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, surroundings })
+        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, carryover, surroundings })
+    }
+
+    /// Waits until the outcome of every batch of a writer that has ended is known. Before that the partition must
+    /// not be opened again: a batch that is still under way would change rows under the next writer.
+    pub async fn settle_stopped(&self) -> Result<(), Fault> {
+        if self.carryover.is_closed() {
+            return Ok(());
+        }
+        let lane = self.published.load().lane.clone();
+        // Behind all batches of the lane; none of them can be submitted any more.
+        let settled = self.surroundings.store.submit(&lane, Batch::default(), Durability::Sync).await;
+        match settled {
+            Err(
+                fault @ (CommitFault::Uncertain { .. } | CommitFault::Poisoned { .. } | CommitFault::Closed),
+            ) => {
+                return Err(commit_fault(fault));
+            }
+            // A lane that is broken decides nothing any more.
+            Ok(_)
+            | Err(
+                CommitFault::PreconditionFailed { .. }
+                | CommitFault::ChainBroken
+                | CommitFault::LaneCrowded { .. }
+                | CommitFault::Full { .. }
+                | CommitFault::TooLarge { .. }
+                | CommitFault::BadKey { .. }
+                | CommitFault::UnknownSpace { .. }
+                | CommitFault::UnknownIngest { .. }
+                | CommitFault::Unsorted { .. }
+                | CommitFault::Unreadable(_),
+            ) => {}
+        }
+        self.carryover.release(&self.surroundings.cache);
+        Ok(())
     }
 
     /// Which partition this is.
@@ -126,11 +199,25 @@ impl PhysicalPartition {
 
     /// Carries out a transaction: all of it, durable, or nothing.
     pub async fn execute(&self, transaction: Transaction) -> Result<Executed, StepFault> {
-        let stopped = || StepFault { index: 0, fault: writer_stopped(), charge: Charge::NONE };
+        self.try_execute(transaction).await.map_err(|unexecuted| match unexecuted {
+            Unexecuted::Refused(refusal) => refusal,
+            Unexecuted::Stopped(_) => StepFault { index: 0, fault: writer_stopped(), charge: Charge::NONE },
+        })
+    }
+
+    /// The same, but gives the transaction back if the partition has stopped.
+    pub async fn try_execute(&self, transaction: Transaction) -> Result<Executed, Unexecuted> {
         let (reply, answer) = oneshot::channel();
         let command = Command::Execute { transaction, reply };
-        self.commands.send(command).await.map_err(|_| stopped())?;
-        answer.await.map_err(|_| stopped())?
+        if let Err(mpsc::error::SendError(command)) = self.commands.send(command).await {
+            return Err(command.into_unexecuted());
+        }
+        answer.await.unwrap_or_else(|_| {
+            // The writer ended with the transaction in its hands, and may have submitted it.
+            let fault =
+                StorageFault::Uncertain { cause: "the writer of the partition has failed".to_owned() };
+            Err(StepFault { index: 0, fault: fault.into(), charge: Charge::NONE }.into())
+        })
     }
 
     /// The latest durable state.
@@ -214,7 +301,8 @@ impl PhysicalPartition {
         self.published.load().lsn
     }
 
-    /// Whether its writer has ended: it was closed, or another one has written the partition. It must be opened again.
+    /// Whether its writer has ended: it was closed, it panicked, or another one has written the partition. It must be
+    /// opened again.
     pub fn has_ended(&self) -> bool {
         self.commands.is_closed()
     }
@@ -234,6 +322,12 @@ impl PhysicalPartition {
     /// whether there are more.
     pub async fn trim_log(&self) -> Result<bool, Fault> {
         self.ask(|reply| Command::Trim { reply }).await?
+    }
+
+    /// Saves how far the expiry rows of the partition were written anew.
+    pub async fn save_reschedule(&self, checkpoint: &RescheduleCheckpoint) -> Result<(), Fault> {
+        let row = checkpoint.encode();
+        self.ask(|reply| Command::Checkpoint { row, reply }).await?
     }
 
     /// The container's definition was replaced: an index for another policy is made, if it asks for one. A writer
@@ -260,6 +354,11 @@ impl PhysicalPartition {
     /// Stops the writer in order: what waits is carried out, reserved ranges are given back.
     pub async fn close(&self) -> Result<(), Fault> {
         self.ask(|reply| Command::Close { reply }).await?
+    }
+
+    /// The same, unless the index has work under way or so much in memory that the next opening would take long.
+    pub async fn close_idle(&self) -> Result<IdleClose, Fault> {
+        self.ask(|reply| Command::CloseIdle { reply }).await?
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Fault> {

@@ -13,10 +13,59 @@ pub enum PlantedFault {
     UnnamedRunsStay,
     /// Trimming leaves the entries of replaced versions in the log.
     ReplacedEntriesStay,
+    /// A partition whose writer has panicked is not opened again.
+    PanickedStaysStopped,
+    /// Dropping a container does not wait for a partition that is being opened, and a writer does not require that the
+    /// partition is still its own: either is enough to find such a writer out.
+    OpeningIsMissed,
+    /// A document that cannot be swept ends the sweep.
+    PoisonEndsSweep,
 }
 
 thread_local! {
     static PLANTED: Cell<Option<PlantedFault>> = const { Cell::new(None) };
+    /// Turns that an opening takes longer.
+    static STALL: Cell<u64> = const { Cell::new(0) };
+    /// Transactions until a writer panics.
+    static PANIC_IN_JOB: Cell<Option<&'static str>> = const { Cell::new(None) };
+    static PANIC_IN: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Lets the next job of this name on this thread panic once.
+pub fn panic_in_job(name: &'static str) {
+    PANIC_IN_JOB.set(Some(name));
+}
+
+/// Panics if it was planted for this job.
+pub fn panic_if_job_is(name: &str) {
+    if PANIC_IN_JOB.get() == Some(name) {
+        PANIC_IN_JOB.set(None);
+        panic!("planted panic");
+    }
+}
+
+/// Lets a writer on this thread panic once, when it evaluates the transaction behind so many others.
+pub fn panic_after(transactions: u64) {
+    PANIC_IN.set(Some(transactions));
+}
+
+/// Lets the openings of partitions on this thread take so many turns of the scheduler longer.
+pub fn stall_openings(turns: u64) {
+    STALL.set(turns);
+}
+
+/// Waits as long as was planted.
+pub(crate) async fn stall_opening() {
+    for _ in 0..STALL.get() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Panics if it was planted and is due.
+pub(crate) fn panic_if_due() {
+    let left = PANIC_IN.get();
+    PANIC_IN.set(left.and_then(|left| left.checked_sub(1)));
+    assert!(left != Some(0), "planted panic");
 }
 
 /// Takes the fault out again when dropped.

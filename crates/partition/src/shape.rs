@@ -4,6 +4,7 @@ use crate::index::{ComputedReader, Rules, indexable};
 use arc_swap::{ArcSwap, Guard};
 use model::{ContainerDefinition, DefaultTtl, PartitionKeyDefinition, UniqueKeyPolicy};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The part of a container's definition that decides how documents are stored.
 #[derive(Clone, Debug)]
@@ -56,17 +57,35 @@ impl From<&ContainerDefinition> for ContainerShape {
 #[derive(Debug)]
 pub struct CurrentShape {
     shape: ArcSwap<ContainerShape>,
+    /// No document of the container expires before this second, as far as is known.
+    expiry_due: AtomicU64,
 }
 
 impl CurrentShape {
     /// Begins with `shape`.
     pub fn new(shape: ContainerShape) -> CurrentShape {
-        CurrentShape { shape: ArcSwap::from_pointee(shape) }
+        CurrentShape { shape: ArcSwap::from_pointee(shape), expiry_due: AtomicU64::new(0) }
     }
 
     /// The definition in force now.
     pub fn load(&self) -> Guard<Arc<ContainerShape>> {
         self.shape.load()
+    }
+
+    /// The first second at which a document may have to be swept.
+    pub fn expiry_due(&self) -> u64 {
+        self.expiry_due.load(Ordering::Acquire)
+    }
+
+    /// A sweep begins: what is committed from now on is noted anew by the writers. The sweep takes its views after
+    /// this, and notes what it leaves.
+    pub fn begin_sweep(&self) {
+        self.expiry_due.store(u64::MAX, Ordering::Release);
+    }
+
+    /// An expiry row of this second may be in the store.
+    pub fn note_expiry(&self, second: u64) {
+        self.expiry_due.fetch_min(second, Ordering::AcqRel);
     }
 
     /// Puts `shape` in force, however old it is.

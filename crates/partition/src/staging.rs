@@ -79,11 +79,12 @@ pub(crate) struct Accepted {
 impl<'a> Staging<'a> {
     pub(crate) fn new(context: Context<'a>, state: &'a State, key: &LogicalKey) -> Staging<'a> {
         let head = state.head.clone();
+        let logical_prefix = keyspace::logical_prefix(context.partition.container, key);
         Staging {
             context,
             state,
-            logical_prefix: keyspace::logical_prefix(context.partition.container, key),
-            effective_key: Bytes::copy_from_slice(key.effective.as_bytes()),
+            effective_key: keyspace::effective_key(&logical_prefix, key),
+            logical_prefix,
             rows: Rows::new(),
             bytes: 0,
             lsn: head.lsn.next(),
@@ -132,6 +133,22 @@ impl<'a> Staging<'a> {
         let record = Record::decode(&row)?;
         let expired = self.expires_at(&record).is_some_and(|second| second <= self.context.now.seconds());
         Ok(if expired { Found::Expired(record) } else { Found::Live(record) })
+    }
+
+    /// Goes on in the logical partition of `record`: a transaction of housekeeping has documents of many.
+    pub(crate) fn enter_partition_of(&mut self, record: &Record) -> Result<(), Fault> {
+        let definition = &self.context.shape.partition_key;
+        let partition_key = definition.extract(&record.document)?;
+        let effective = definition.effective_key(&partition_key);
+        self.effective_key = Bytes::copy_from_slice(effective.as_bytes());
+        let key = LogicalKey { partition_key, effective };
+        self.logical_prefix = keyspace::logical_prefix(self.context.partition.container, &key);
+        Ok(())
+    }
+
+    /// The record key of a numbered document of any logical partition.
+    pub(crate) async fn any_key_of(&self, number: DocumentNumber) -> Result<Option<Bytes>, Fault> {
+        self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await
     }
 
     /// The record key of an id in this logical partition.

@@ -1,19 +1,18 @@
 //! Transactions that were decided and wait for the disk: who is told what, and when.
 
 use crate::evaluate::Outcomes;
-use crate::partition::Executed;
-use crate::writer::Command;
+use crate::partition::{Executed, Unexecuted};
+use crate::writer::{Command, Reply};
 use kv::{Health, Store};
 use model::{Charge, Fault, Lsn, StorageFault};
 use plan::{Mutation, Operation, StepFault, Transaction};
 use std::collections::VecDeque;
-use tokio::sync::oneshot;
 
 /// A transaction that was decided and waits for the disk.
 pub(crate) struct Decided {
     pub(crate) transaction: Transaction,
     pub(crate) verdict: Result<Outcomes, StepFault>,
-    pub(crate) reply: oneshot::Sender<Result<Executed, StepFault>>,
+    pub(crate) reply: Reply,
 }
 
 /// Whether a transaction can only free space.
@@ -42,7 +41,8 @@ pub(crate) fn full_fault(store: &Store) -> Option<Fault> {
 
 pub(crate) fn answer(decided: Vec<Decided>, lsn: Lsn) {
     for one in decided {
-        let _ = one.reply.send(one.verdict.map(|outcomes| Executed { outcomes, lsn }));
+        let _ =
+            one.reply.send(one.verdict.map(|outcomes| Executed { outcomes, lsn }).map_err(Unexecuted::from));
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, runs: Again, again: &
             again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
         } else {
             let refusal = StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE };
-            let _ = one.reply.send(Err(refusal));
+            let _ = one.reply.send(Err(refusal.into()));
         }
     }
 }

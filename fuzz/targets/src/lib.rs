@@ -8,7 +8,7 @@ use model::{
     ClientEncryptionKeyDefinition, ContainerDefinition, PermissionDefinition, ScriptDefinition, ScriptKind,
     ThroughputChange,
 };
-use partition::{LogEntry, keyspace, stored_document};
+use partition::{HistoryEntry, LogEntry, keyspace, stored_document};
 use std::cmp::Ordering;
 use value::{Document, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
 
@@ -94,6 +94,8 @@ pub fn record(data: &[u8]) {
 /// Rows and keys around the records.
 pub fn rows(data: &[u8]) {
     LogEntry::decode(data).ok();
+    HistoryEntry::decode(data).ok();
+    model::IdCode::decode(data);
     if let Some((second, number)) = keyspace::parse_expiry_key(data) {
         let container = keyspace::parse_container(data).expect("an expiry key begins with a container");
         assert_eq!(keyspace::expiry_key(container, second, number), data);

@@ -16,7 +16,8 @@ use crate::tls::{CertificateSource, Tls};
 use crate::{files, handles, logs, store_marker};
 use clap::ArgMatches;
 use engine::{
-    AdmissionBounds, Engine, EngineOptions, IndexOptions, QueryBounds, RequestMemoryOptions, STORE_SPACES,
+    AdmissionBounds, Engine, EngineOptions, IndexOptions, PartitionBounds, QueryBounds, RequestMemoryOptions,
+    STORE_SPACES,
 };
 use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
 use rest::{RestDoor, RestOptions};
@@ -96,6 +97,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
             bodies_bytes: size(settings.shares.bodies),
             answers_bytes: size(settings.shares.answers),
         },
+        partitions: PartitionBounds::default(),
         computed_reader: rest::read_computed_property,
         query_bounds: query_bounds(&settings),
         query_threads: Some(queries),

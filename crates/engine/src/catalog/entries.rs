@@ -1,15 +1,16 @@
 //! What the catalog holds: databases, containers with their partition map, offers.
 
+use crate::slot::{Opening, PartitionSlot};
 use bytes::Bytes;
 use model::{
-    ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, EffectiveRange, Etag, OfferNumber,
-    PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
+    ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
+    OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
 };
 use partition::index::ComputedReader;
-use partition::{ContainerShape, CurrentShape, PhysicalPartition};
+use partition::keyspace::PartitionId;
+use partition::{ContainerShape, CurrentShape};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::OnceCell;
 
 /// When and by which catalog change something was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +174,19 @@ impl Container {
         Container::assemble(self.parts.clone(), self.expiry_pending, shape, map)
     }
 
+    /// Whether expired documents may wait to be deleted. Rows noted under an earlier default are looked at too: they
+    /// go when their second has passed.
+    pub(crate) fn is_sweep_due(&self, now: u64) -> bool {
+        let has_expiry = self.parts.definition.default_ttl != DefaultTtl::Off || self.expiry_pending;
+        has_expiry && self.shape.expiry_due() <= now
+    }
+
+    /// What opening one of its partitions takes.
+    pub(crate) fn opening(&self, slot: &PartitionSlot) -> Opening {
+        let id = PartitionId { container: self.parts.number, ordinal: slot.ordinal };
+        Opening { id, shape: Arc::clone(&self.shape) }
+    }
+
     /// Makes the partitions work by this definition unless they work by a newer one.
     pub(super) fn adopt_shape(&self) {
         // A new container has its shape already; to make it again would be work for nothing.
@@ -181,7 +195,7 @@ impl Container {
         {
             return;
         }
-        for partition in self.map.entries.iter().filter_map(|entry| entry.opened.get()) {
+        for partition in self.map.entries.iter().filter_map(|slot| slot.current()) {
             partition.reshape();
         }
     }
@@ -255,7 +269,7 @@ impl Container {
 
     pub(crate) fn range_feed(&self) -> RangeFeed {
         let count = self.map.entries.len();
-        let range = |entry: &PartitionEntry| PartitionRange {
+        let range = |entry: &Arc<PartitionSlot>| PartitionRange {
             ordinal: entry.ordinal,
             range: entry.range.clone(),
             parents: entry.parents.clone(),
@@ -272,14 +286,14 @@ impl Container {
 /// The partitions of a container, sorted by range, without gaps.
 #[derive(Debug)]
 pub(crate) struct PartitionMap {
-    pub(crate) entries: Vec<PartitionEntry>,
+    pub(crate) entries: Vec<Arc<PartitionSlot>>,
     /// When the map last changed.
     pub(crate) stamp: Stamp,
     retired: AtomicBool,
 }
 
 impl PartitionMap {
-    pub(crate) fn new(entries: Vec<PartitionEntry>, stamp: Stamp) -> PartitionMap {
+    pub(crate) fn new(entries: Vec<Arc<PartitionSlot>>, stamp: Stamp) -> PartitionMap {
         let retired = AtomicBool::new(false);
         PartitionMap { entries, stamp, retired }
     }
@@ -295,13 +309,14 @@ impl PartitionMap {
     }
 
     pub(crate) fn initial(definition: &PartitionKeyDefinition, count: u32, stamp: Stamp) -> PartitionMap {
-        let entry = |(ordinal, range)| PartitionEntry::new(PartitionOrdinal(ordinal), range, Vec::new());
+        let entry =
+            |(ordinal, range)| Arc::new(PartitionSlot::new(PartitionOrdinal(ordinal), range, Vec::new()));
         let entries = (0..).zip(definition.initial_ranges(count)).map(entry).collect();
         PartitionMap::new(entries, stamp)
     }
 
     /// The partition that owns `key`.
-    pub(crate) fn owner(&self, key: &EffectiveKey) -> Option<&PartitionEntry> {
+    pub(crate) fn owner(&self, key: &EffectiveKey) -> Option<&Arc<PartitionSlot>> {
         let behind = self.entries.partition_point(|entry| entry.range.min <= *key);
         self.entries.get(behind.checked_sub(1)?)
     }
@@ -310,32 +325,13 @@ impl PartitionMap {
     pub(crate) fn owners<'a>(
         &'a self,
         range: &'a EffectiveRange,
-    ) -> impl Iterator<Item = &'a PartitionEntry> {
+    ) -> impl Iterator<Item = &'a Arc<PartitionSlot>> {
         self.entries.iter().filter(|entry| entry.range.overlaps(range))
     }
 
     /// The partition with this ordinal.
-    pub(crate) fn by_ordinal(&self, ordinal: PartitionOrdinal) -> Option<&PartitionEntry> {
+    pub(crate) fn by_ordinal(&self, ordinal: PartitionOrdinal) -> Option<&Arc<PartitionSlot>> {
         self.entries.iter().find(|entry| entry.ordinal == ordinal)
-    }
-}
-
-/// One partition of a container; opened at its first use.
-#[derive(Debug)]
-pub(crate) struct PartitionEntry {
-    pub(crate) ordinal: PartitionOrdinal,
-    pub(crate) range: EffectiveRange,
-    pub(crate) parents: Vec<PartitionOrdinal>,
-    pub(crate) opened: OnceCell<Arc<PhysicalPartition>>,
-}
-
-impl PartitionEntry {
-    pub(crate) fn new(
-        ordinal: PartitionOrdinal,
-        range: EffectiveRange,
-        parents: Vec<PartitionOrdinal>,
-    ) -> PartitionEntry {
-        PartitionEntry { ordinal, range, parents, opened: OnceCell::new() }
     }
 }
 

@@ -18,10 +18,10 @@ mod usage;
 mod users;
 
 pub use encryption_keys::ClientEncryptionKey;
+pub(crate) use entries::PartitionMap;
 pub use entries::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
-pub(crate) use entries::{PartitionEntry, PartitionMap};
 pub use permissions::Permission;
 pub use rows::expiry_is_pending;
 pub use scripts::Script;

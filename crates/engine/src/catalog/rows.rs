@@ -13,10 +13,9 @@
 //! stamp       change · seconds
 //! ```
 
-use super::entries::{
-    Container, ContainerParts, Database, Offer, OfferOwner, PartitionEntry, PartitionMap, Stamp,
-};
+use super::entries::{Container, ContainerParts, Database, Offer, OfferOwner, PartitionMap, Stamp};
 use super::shelf::{DefinitionCode, Entry};
+use crate::slot::PartitionSlot;
 use bytes::Bytes;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DecodeFault, Decoder, EffectiveKey, EffectiveRange,
@@ -156,19 +155,19 @@ pub fn expiry_is_pending(number: ContainerNumber, row: &[u8]) -> Result<bool, Fa
     decode_container(number, row, database, |_| None).map(|container| container.expiry_pending)
 }
 
-fn encode_partition(out: &mut Encoder, entry: &PartitionEntry) {
+fn encode_partition(out: &mut Encoder, entry: &Arc<PartitionSlot>) {
     out.number(entry.ordinal.0);
     out.bytes(entry.range.min.as_bytes());
     out.bytes(entry.range.max.as_bytes());
     out.list(&entry.parents, |out, parent| out.number(parent.0));
 }
 
-fn decode_partition(input: &mut Decoder<'_>) -> Result<PartitionEntry, DecodeFault> {
+fn decode_partition(input: &mut Decoder<'_>) -> Result<Arc<PartitionSlot>, DecodeFault> {
     let ordinal = |input: &mut Decoder<'_>| input.number("partition ordinal").map(PartitionOrdinal);
     let bound = |input: &mut Decoder<'_>| input.bytes("bound of a range").map(EffectiveKey::from_bytes);
     let number = ordinal(input)?;
     let range = EffectiveRange { min: bound(input)?, max: bound(input)? };
-    Ok(PartitionEntry::new(number, range, input.list("parents", ordinal)?))
+    Ok(Arc::new(PartitionSlot::new(number, range, input.list("parents", ordinal)?)))
 }
 
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {

@@ -183,6 +183,11 @@ impl Catalog {
         self.state.store(Arc::new(state));
     }
 
+    /// Whether the outcome of a change is unknown.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.doubtful.load(Ordering::Acquire)
+    }
+
     /// Notes that a change has failed in a way that leaves open whether it is in the store.
     pub(super) fn doubt(&self) {
         self.doubtful.store(true, Ordering::Release);

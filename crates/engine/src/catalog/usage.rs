@@ -30,18 +30,14 @@ impl Engine {
         container: &Container,
     ) -> Result<ContainerUsage, Fault> {
         let scripts = |kind| self.catalog.state().shelves.scripts(kind).count(container.rid());
-        let mut usage = ContainerUsage {
+        let (documents, document_bytes) = self.counts(container).await?;
+        Ok(ContainerUsage {
+            documents,
+            document_bytes,
             partitions: container.map.entries.len(),
             stored_procedures: scripts(ScriptKind::StoredProcedure),
             triggers: scripts(ScriptKind::Trigger),
             functions: scripts(ScriptKind::UserDefinedFunction),
-            ..ContainerUsage::default()
-        };
-        for entry in &container.map.entries {
-            let counts = self.opened(container, entry).await?.counts();
-            usage.documents += counts.documents;
-            usage.document_bytes += counts.bytes;
-        }
-        Ok(usage)
+        })
     }
 }

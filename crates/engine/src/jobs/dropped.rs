@@ -13,35 +13,33 @@ const ROWS_AT_A_TIME: usize = 1000;
 const BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
 
 impl Engine {
-    pub(super) async fn delete_dropped_rows(&self) -> Result<(), Fault> {
-        let dropped = self.catalog.state().dropped().to_vec();
-        for Dropped { number, map } in dropped {
-            // A writer that is still at work would put rows where nobody looks for them any more.
-            let entries = map.iter().flat_map(|map| &map.entries);
-            for partition in entries.filter_map(|entry| entry.opened.get()) {
-                // Whatever the answer, the writer has ended then.
-                partition.close().await.ok();
-            }
-            // Its heads go with its rows: what they say of LSNs is kept before.
-            let mut change = self.catalog.begin(self).await?;
-            change.raise_floor().await?;
-            change.commit().await?;
-            for space in CONTAINER_SPACES {
-                while self.delete_some_rows(space, number).await? {
-                    if self.jobs.is_stopping() {
-                        return Ok(());
-                    }
+    /// Deletes all rows of a dropped container.
+    pub(super) async fn delete_dropped(&self, number: ContainerNumber) -> Result<(), Fault> {
+        let dropped = self.catalog.state().dropped().iter().find(|dropped| dropped.number == number).cloned();
+        let Some(Dropped { map, .. }) = dropped else { return Ok(()) };
+        // A writer that is still at work would put rows where nobody looks for them any more.
+        for slot in map.iter().flat_map(|map| &map.entries) {
+            slot.seal(&self.slots).await;
+        }
+        // Its heads go with its rows: what they say of LSNs is kept before.
+        let mut change = self.catalog.begin(self).await?;
+        change.raise_floor().await?;
+        change.commit().await?;
+        for space in CONTAINER_SPACES {
+            while self.delete_some_rows(space, number).await? {
+                if self.jobs.is_stopping() {
+                    return Ok(());
                 }
             }
-            let mut change = self.catalog.begin(self).await?;
-            change.forget_dropped(number);
-            change.commit().await?;
         }
-        Ok(())
+        let mut change = self.catalog.begin(self).await?;
+        change.forget_dropped(number);
+        change.commit().await
     }
 
     /// Deletes a bounded number of rows; tells whether there are more.
     async fn delete_some_rows(&self, space: Space, number: ContainerNumber) -> Result<bool, Fault> {
+        let _step = self.housekeeping_step().await?;
         let view = self.store().view().await.map_err(read_fault)?;
         let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: BYTES_AT_A_TIME };
         let range = keyspace::container_rows(number);

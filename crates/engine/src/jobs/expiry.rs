@@ -1,148 +1,114 @@
-//! Deletes documents whose time has come, and notes anew when documents expire after a default changed.
+//! Deletes documents whose time has come.
 //!
-//! Nobody waits for this: an expired document is absent for everybody at once. The writer checks each one again.
+//! Nobody waits for this: an expired document is absent for everybody at once. The writer checks each one again. A
+//! container is looked at only when a document may be due: its writers note the earliest second of what they commit.
 
-use crate::catalog::Container;
+use super::poison::Skipped;
+use crate::catalog::{Container, PartitionMap};
 use crate::engine::Engine;
+use crate::join::join_all;
 use bytes::Bytes;
-use kv::{Direction, ScanLimit};
+use kv::{Direction, KeyRange, ScanLimit, View};
 use model::limits::PAGE_BYTES_MAX;
-use model::{DefaultTtl, DocumentNumber, EffectiveRange, Fault, PartitionKey};
-use partition::keyspace::{self, EXPIRY, NUMBERS, RECORDS};
-use partition::{PhysicalPartition, read_fault, stored_document};
-use plan::{LogicalKey, Mutation, Operation, Returned, Transaction};
+use model::{ContainerNumber, EffectiveKey, Fault, PartitionOrdinal};
+use partition::keyspace::{self, EXPIRY};
+use partition::read_fault;
+use plan::Mutation;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Documents that one step looks at.
-const AT_A_TIME: usize = 256;
+/// Expiry rows that one step reads.
+const ROWS_AT_A_TIME: usize = 1024;
+/// Documents of one transaction.
+pub(super) const TRANSACTION_DOCUMENTS: usize = 256;
+/// Seconds until documents that could not be swept are tried again.
+const POISON_PAUSE_SECONDS: u64 = 600;
+
+/// The documents of one partition that are due.
+struct Due {
+    /// A key that the partition owns.
+    place: EffectiveKey,
+    mutations: Vec<Mutation>,
+}
 
 impl Engine {
-    /// Sweeps all containers once.
-    pub(super) async fn sweep_expired(&self) -> Result<(), Fault> {
-        let containers: Vec<Arc<Container>> = self.catalog.state().containers().cloned().collect();
-        for container in containers {
-            // Rows noted under an earlier default are looked at too: they go when their second has passed.
-            if container.definition().default_ttl == DefaultTtl::Off && !container.expiry_pending {
-                continue;
-            }
-            while self.sweep_some(&container).await? && !self.jobs.is_stopping() {}
+    /// Sweeps a container once: all that is due when it begins.
+    pub(super) async fn sweep_expired(&self, number: ContainerNumber) -> Result<(), Fault> {
+        let Some(container) = self.catalog.state().container(number) else { return Ok(()) };
+        let now = self.ambient().now_seconds();
+        container.shape.begin_sweep();
+        let swept = self.sweep_until(&container, now).await;
+        match &swept {
+            Ok(Skipped(0)) => {}
+            Ok(Skipped(_)) => container.shape.note_expiry(now + POISON_PAUSE_SECONDS),
+            // In the next round.
+            Err(_) => container.shape.note_expiry(now),
         }
-        Ok(())
+        swept.map(drop)
     }
 
-    /// Deletes a bounded number of expired documents; tells whether there are more.
-    async fn sweep_some(&self, container: &Container) -> Result<bool, Fault> {
+    async fn sweep_until(&self, container: &Container, now: u64) -> Result<Skipped, Fault> {
+        let due = keyspace::expiry_range(container.number(), now);
+        let mut rest = due.clone();
+        let mut skipped = Skipped::default();
+        let mut fault = None;
+        loop {
+            let step = self.housekeeping_step().await?;
+            let view = self.store().view().await.map_err(read_fault)?;
+            let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: PAGE_BYTES_MAX };
+            let chunk =
+                view.scan(EXPIRY, rest.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
+            drop(view);
+            let map = self.newest_map(container)?;
+            let sweeping = by_partition(&map, &chunk.rows).into_values().map(|due| {
+                let Due { place, mutations } = due;
+                self.carry_out(container, place, mutations)
+            });
+            for done in join_all(sweeping.collect()).await {
+                match done {
+                    Ok(left) => skipped += left,
+                    // The other partitions are swept all the same.
+                    Err(failed) => fault = Some(failed),
+                }
+            }
+            drop(step);
+            match chunk.rows.last() {
+                Some((last, _)) if chunk.more && !self.jobs.is_stopping() => {
+                    rest = keyspace::after(&rest, last)
+                }
+                Some(_) | None => break,
+            }
+        }
         let view = self.store().view().await.map_err(read_fault)?;
-        let range = keyspace::expiry_range(container.number(), self.ambient().now_seconds());
-        let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
-        let chunk = view.scan(EXPIRY, range, Direction::Forward, limit).await.map_err(read_fault)?;
-        for (key, _) in &chunk.rows {
-            let Some((second, number)) = keyspace::parse_expiry_key(key) else {
-                continue;
-            };
-            self.to_writer(container, number, Mutation::Expire { number, second }).await?;
+        if let Some(second) = first_behind(&view, container, due).await? {
+            container.shape.note_expiry(second);
         }
-        Ok(chunk.more)
-    }
-
-    /// Notes anew when the documents of containers with a changed default expire.
-    pub(super) async fn reschedule_expiry(&self) -> Result<(), Fault> {
-        let pending = |container: &&Arc<Container>| container.expiry_pending;
-        let containers: Vec<Arc<Container>> =
-            self.catalog.state().containers().filter(pending).cloned().collect();
-        for container in containers {
-            if self.reschedule_all(&container).await? {
-                let mut change = self.catalog.begin(self).await?;
-                // Only if no other change of the definition came in between.
-                let current = change.state.container(container.number());
-                if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
-                    change.put_container(&Arc::new(current.settled()));
-                    change.commit().await?;
-                }
-            }
+        if self.jobs.is_stopping() {
+            container.shape.note_expiry(now);
         }
-        Ok(())
-    }
-
-    /// Tells whether all documents were seen. The rows are written by the definition that is in force when the writer
-    /// executes, which is `container`'s or a newer one; a newer one has the job run again.
-    async fn reschedule_all(&self, container: &Container) -> Result<bool, Fault> {
-        #[cfg(feature = "planted-faults")]
-        if partition::planted::is_planted(partition::planted::PlantedFault::OldDefinitionReturns) {
-            container.force_shape();
-        }
-        let whole = EffectiveRange::full();
-        for entry in container.map.owners(&whole) {
-            let partition = self.opened(container, entry).await?;
-            pass_writer(container, &partition).await?;
-            let mut range = keyspace::effective_range(container.number(), &entry.range);
-            loop {
-                if self.jobs.is_stopping() {
-                    return Ok(false);
-                }
-                // Not through the partition's view: what the new default lets expire at once needs its row too.
-                let view = self.store().view().await.map_err(read_fault)?;
-                let limit = ScanLimit { rows: AT_A_TIME, bytes: PAGE_BYTES_MAX };
-                let chunk =
-                    view.scan(RECORDS, range.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
-                for (_, row) in &chunk.rows {
-                    let number = stored_document(row)?.number;
-                    self.to_writer(container, number, Mutation::Reschedule { number }).await?;
-                }
-                match chunk.rows.last() {
-                    Some((last, _)) if chunk.more => range = keyspace::after(&range, last),
-                    Some(_) | None => break,
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Sends a mutation to the writer that owns the numbered document now.
-    async fn to_writer(
-        &self,
-        container: &Container,
-        number: DocumentNumber,
-        mutation: Mutation,
-    ) -> Result<(), Fault> {
-        let view = self.store().view().await.map_err(read_fault)?;
-        let number_key = keyspace::number_key(container.number(), number);
-        let record_key: Option<Bytes> = view.get(NUMBERS, &number_key).await.map_err(read_fault)?;
-        let record = match &record_key {
-            Some(key) => view.get(RECORDS, key).await.map_err(read_fault)?,
-            None => None,
-        };
-        let key = match record {
-            Some(row) => container.definition().partition_key.extract(&stored_document(&row)?.document)?,
-            // The document is gone; any writer may drop the stale expiry row.
-            None => any_key(container)?,
-        };
-        let (key, partition) = self.route(container, key).await?;
-        let operations = vec![Operation::Write(mutation)];
-        partition
-            .execute(Transaction { key, operations, returned: Returned::All })
-            .await
-            .map_err(|refusal| refusal.fault)?;
-        Ok(())
+        fault.map_or(Ok(skipped), Err)
     }
 }
 
-/// Waits until everything that `partition` decided by an earlier definition is in the store. A transaction without
-/// steps is answered behind all before it.
-async fn pass_writer(container: &Container, partition: &PhysicalPartition) -> Result<(), Fault> {
-    let partition_key = any_key(container)?;
-    let effective = container.definition().partition_key.effective_key(&partition_key);
-    let key = LogicalKey { partition_key, effective };
-    let nothing = Transaction { key, operations: Vec::new(), returned: Returned::All };
-    let passed = partition.execute(nothing).await;
-    passed.map(drop).map_err(|refusal| refusal.fault)
+/// The rows of each partition.
+fn by_partition(map: &Arc<PartitionMap>, rows: &[(Bytes, Bytes)]) -> BTreeMap<PartitionOrdinal, Due> {
+    let mut due: BTreeMap<PartitionOrdinal, Due> = BTreeMap::new();
+    for (key, row) in rows {
+        let place = EffectiveKey::from_bytes(row);
+        let Some((second, number)) = keyspace::parse_expiry_key(key) else { continue };
+        let Some(slot) = map.owner(&place) else { continue };
+        let of_slot = due.entry(slot.ordinal).or_insert_with(|| Due { place, mutations: Vec::new() });
+        of_slot.mutations.push(Mutation::Expire { number, second });
+    }
+    due
 }
 
-/// Some complete key of the container.
-fn any_key(container: &Container) -> Result<PartitionKey, Fault> {
-    let definition = &container.definition().partition_key;
-    Ok(definition.parse_header(ANY_KEY[definition.paths().len() - 1])?)
+/// The second of the first expiry row behind those of `due`.
+async fn first_behind(view: &View, container: &Container, due: KeyRange) -> Result<Option<u64>, Fault> {
+    let whole = keyspace::container_rows(container.number());
+    let Some(start) = due.end else { return Ok(None) };
+    let range = KeyRange { start, end: whole.end };
+    let limit = ScanLimit { rows: 1, bytes: PAGE_BYTES_MAX };
+    let chunk = view.scan(EXPIRY, range, Direction::Forward, limit).await.map_err(read_fault)?;
+    Ok(chunk.rows.first().and_then(|(key, _)| keyspace::parse_expiry_key(key)).map(|(second, _)| second))
 }
-
-/// A key with as many components as the container has paths.
-const ANY_KEY: [&str; 3] = ["[null]", "[null,null]", "[null,null,null]"];

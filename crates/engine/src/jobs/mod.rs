@@ -1,41 +1,102 @@
-//! Work that nobody waits for: sweeping expired documents, deleting dropped containers, trimming logs.
+//! Housekeeping: sweeping expired documents, deleting dropped containers, trimming logs, closing idle partitions.
 //!
-//! One task runs all jobs in turn. Each is a loop over what the store says is left to do, so a job that a crash
-//! cut short goes on at the next start.
+//! Each piece of work is a task of its own and a loop over what the store says is left to do, so work that a crash cut
+//! short goes on at the next start. One that fails or panics is logged and tried again in a later round; the others go
+//! on. Steps of all of them share one budget, so housekeeping as a whole takes a bounded part of the store.
 
 mod dropped;
 mod expiry;
+mod idle;
+mod poison;
+mod reschedule;
 mod trim;
 
 use crate::engine::Engine;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use model::{ContainerNumber, Fault};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 
 /// Time between two rounds when nothing wakes the jobs earlier.
 const ROUND: Duration = Duration::from_secs(1);
 /// Rounds between two trims of the logs.
 const ROUNDS_PER_TRIM: u64 = 60;
+/// Rounds between two searches for idle partitions.
+const ROUNDS_PER_IDLE_CHECK: u64 = 10;
+/// Pieces of work of one kind that are under way at the same time. Long ones of one kind hold up no other kind.
+const WORK_PER_KIND_MAX: usize = 4;
+/// Steps of all work that are under way at the same time; each reads and writes a bounded number of rows.
+const STEPS_MAX: usize = 4;
 
 /// The jobs of an engine.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     wake: Arc<Notify>,
     stopping: AtomicBool,
-    /// Closed when the task has ended.
-    running: mpsc::Sender<()>,
-    ended: tokio::sync::Mutex<mpsc::Receiver<()>>,
+    task: Mutex<Option<JoinHandle<()>>>,
+    /// The budget that all steps share.
+    steps: Semaphore,
+    /// Counts how often work was begun.
+    rotation: AtomicU64,
+    /// Documents that were left out because they could not be read.
+    skipped: AtomicU64,
 }
 
 impl Default for Jobs {
     fn default() -> Jobs {
-        let (running, ended) = mpsc::channel(1);
         Jobs {
             wake: Arc::new(Notify::new()),
             stopping: AtomicBool::new(false),
-            running,
-            ended: tokio::sync::Mutex::new(ended),
+            task: Mutex::new(None),
+            steps: Semaphore::new(STEPS_MAX),
+            rotation: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
+        }
+    }
+}
+
+/// A piece of work; the same piece is never under way twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    /// Find out what came of a catalog change whose outcome was unknown.
+    SettleCatalog,
+    /// Delete the rows of a dropped container.
+    Drop(ContainerNumber),
+    /// Write the expiry rows of a container whose default time to live changed.
+    Reschedule(ContainerNumber),
+    /// Delete the expired documents of a container.
+    Sweep(ContainerNumber),
+    /// Trim the logs of all open partitions.
+    Trim,
+    /// Close partitions that nobody uses.
+    CloseIdle,
+}
+
+impl Work {
+    fn name(self) -> &'static str {
+        match self {
+            Work::SettleCatalog => "settle the catalog",
+            Work::Drop(_) => "drop a container",
+            Work::Reschedule(_) => "reschedule expiry",
+            Work::Sweep(_) => "sweep expired documents",
+            Work::Trim => "trim logs",
+            Work::CloseIdle => "close idle partitions",
+        }
+    }
+
+    async fn carry_out(self, engine: Arc<Engine>) -> Result<(), Fault> {
+        #[cfg(feature = "planted-faults")]
+        partition::planted::panic_if_job_is(self.name());
+        match self {
+            Work::SettleCatalog => engine.catalog.settle(engine.store()).await,
+            Work::Drop(number) => engine.delete_dropped(number).await,
+            Work::Reschedule(number) => engine.reschedule_expiry(number).await,
+            Work::Sweep(number) => engine.sweep_expired(number).await,
+            Work::Trim => engine.trim_logs().await,
+            Work::CloseIdle => engine.close_idle_partitions().await,
         }
     }
 }
@@ -44,8 +105,8 @@ impl Jobs {
     /// Starts the task. It holds the engine only while it works, so that an engine nobody uses can go.
     pub(crate) fn start(engine: &Arc<Engine>) {
         let wake = Arc::clone(&engine.jobs.wake);
-        let done = engine.jobs.running.clone();
-        tokio::spawn(run(Arc::downgrade(engine), wake, done));
+        let task = tokio::spawn(run(Arc::downgrade(engine), wake));
+        *engine.jobs.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
     /// Begins the next round now.
@@ -53,11 +114,16 @@ impl Jobs {
         self.wake.notify_one();
     }
 
-    /// Waits until the round under way is over and no other will begin.
+    /// Waits until the work under way is over and no other will begin.
     pub(crate) async fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.wake.notify_one();
-        self.ended.lock().await.recv().await;
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "jobs_failed");
+        }
     }
 
     fn is_stopping(&self) -> bool {
@@ -65,30 +131,133 @@ impl Jobs {
     }
 }
 
-async fn run(engine: Weak<Engine>, wake: Arc<Notify>, done: mpsc::Sender<()>) {
-    let mut round: u64 = 0;
-    loop {
-        let _ = tokio::time::timeout(ROUND, wake.notified()).await;
-        let Some(engine) = engine.upgrade() else { return };
-        if engine.jobs.is_stopping() {
-            let _ = done.send(()).await;
-            return;
+impl Engine {
+    /// Waits for its turn under the budget of all housekeeping.
+    async fn housekeeping_step(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Fault> {
+        let closed = |_| Fault::Internal("the budget of housekeeping is closed".to_owned());
+        self.jobs.steps.acquire().await.map_err(closed)
+    }
+
+    /// The work that is due now; `round` counts when a round of its own has begun.
+    fn due_work(&self, round: Option<u64>) -> Vec<Work> {
+        let now = self.slots.tick();
+        let is_due = |rounds: u64| round.is_some_and(|round| round.is_multiple_of(rounds));
+        let state = self.catalog.state();
+        let mut due = Vec::new();
+        if self.catalog.is_doubtful() {
+            due.push(Work::SettleCatalog);
         }
-        round += 1;
-        let results = [
-            ("settle the catalog", engine.catalog.settle(engine.store()).await),
-            ("drop containers", engine.delete_dropped_rows().await),
-            ("reschedule expiry", engine.reschedule_expiry().await),
-            ("sweep expired documents", engine.sweep_expired().await),
-            (
-                "trim logs",
-                if round.is_multiple_of(ROUNDS_PER_TRIM) { engine.trim_logs().await } else { Ok(()) },
-            ),
-        ];
-        for (job, result) in results {
-            if let Err(fault) = result {
-                tracing::warn!(job, cause = %fault, "a job will be tried again");
+        if is_due(ROUNDS_PER_IDLE_CHECK) || self.slots.open_count() > self.options.partitions.open_max {
+            due.push(Work::CloseIdle);
+        }
+        if is_due(ROUNDS_PER_TRIM) {
+            due.push(Work::Trim);
+        }
+        due.extend(state.dropped().iter().map(|dropped| Work::Drop(dropped.number)));
+        let mut of_containers = Vec::new();
+        for container in state.containers() {
+            if container.expiry_pending {
+                of_containers.push(Work::Reschedule(container.number()));
+            }
+            if container.is_sweep_due(now) {
+                of_containers.push(Work::Sweep(container.number()));
             }
         }
+        // Each time another container comes first: where there is more work than is begun at once, all have their turn.
+        let count = of_containers.len().max(1) as u64;
+        let first = self.jobs.rotation.fetch_add(1, Ordering::Relaxed) % count;
+        of_containers.rotate_left(usize::try_from(first).unwrap_or(0));
+        due.extend(of_containers);
+        due
+    }
+}
+
+/// Work under way.
+#[derive(Default)]
+struct UnderWay {
+    tasks: JoinSet<Result<(), Fault>>,
+    work: BTreeMap<Id, Work>,
+    /// Pieces that have ended in this round: they are not begun again before the next, lest one that fails at once is
+    /// tried without a pause.
+    ended: BTreeSet<Work>,
+    /// Whether work waits for other work of its kind.
+    has_waiting: bool,
+}
+
+impl UnderWay {
+    /// Begins the work that is due, as far as not too much of its kind is under way.
+    fn begin(&mut self, engine: &Arc<Engine>, due: Vec<Work>) {
+        self.has_waiting = false;
+        for work in due {
+            let same_kind = |other: &&Work| std::mem::discriminant(*other) == std::mem::discriminant(&work);
+            if self.ended.contains(&work) || self.work.values().any(|other| *other == work) {
+                continue;
+            }
+            if self.work.values().filter(same_kind).count() >= WORK_PER_KIND_MAX {
+                self.has_waiting = true;
+                continue;
+            }
+            let task = self.tasks.spawn(work.carry_out(Arc::clone(engine)));
+            self.work.insert(task.id(), work);
+        }
+    }
+
+    /// Waits until a piece has ended; for ever if there is none.
+    async fn ended(&mut self) {
+        match self.tasks.join_next_with_id().await {
+            Some(ended) => self.note(ended),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn note(&mut self, ended: Result<(Id, Result<(), Fault>), JoinError>) {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        let work = self.work.remove(&id);
+        self.ended.extend(work);
+        let name = work.map_or("unknown", Work::name);
+        match ended {
+            Ok((_, Ok(()))) => {}
+            Ok((_, Err(fault))) => tracing::warn!(job = name, cause = %fault, "job_failed"),
+            Err(error) => tracing::error!(job = name, %error, "job_panicked"),
+        }
+    }
+
+    async fn wait_for_all(&mut self) {
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            self.note(ended);
+        }
+    }
+}
+
+async fn run(engine: Weak<Engine>, wake: Arc<Notify>) {
+    let mut round: u64 = 0;
+    let mut under_way = UnderWay::default();
+    let mut next_round = tokio::time::interval(ROUND);
+    next_round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    next_round.tick().await;
+    loop {
+        let begun = tokio::select! {
+            biased;
+            () = under_way.ended() => {
+                if !under_way.has_waiting {
+                    continue;
+                }
+                None
+            }
+            () = wake.notified() => None,
+            _ = next_round.tick() => {
+                round += 1;
+                under_way.ended.clear();
+                Some(round)
+            }
+        };
+        let Some(engine) = engine.upgrade() else { return };
+        if engine.jobs.is_stopping() {
+            return under_way.wait_for_all().await;
+        }
+        under_way.begin(&engine, engine.due_work(begun));
     }
 }

@@ -17,6 +17,8 @@ async fn scripted() -> (Harness, FaultScript) {
 }
 
 async fn create_in_doubt(harness: &Harness, script: &FaultScript, container: &Arc<Container>, json: &str) {
+    // The first use of a partition opens it, which commits.
+    harness.read(container, r#"["a"]"#, "none").await.unwrap_err();
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
     let doubtful = harness.create(container, json).await;
     assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
@@ -28,6 +30,8 @@ async fn create_in_doubt(harness: &Harness, script: &FaultScript, container: &Ar
 async fn a_write_that_came_to_light_is_seen_by_the_next() {
     let (harness, script) = scripted().await;
     let container = harness.container(json!({}), 400).await;
+    // Opens the partition, which is a commit of its own.
+    harness.read(&container, r#"["a"]"#, "1").await.unwrap_err();
     create_in_doubt(&harness, &script, &container, r#"{"id":"1","pk":"a","n":1}"#).await;
     let waiting = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
     assert!(matches!(waiting, Err(Fault::Storage(StorageFault::Unavailable { .. }))), "{waiting:?}");

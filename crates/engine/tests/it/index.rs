@@ -46,12 +46,13 @@ async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
         put(&harness, &container, number).await;
     }
     assert_eq!(harness.engine.index_progress(&container).await.unwrap(), 100);
+    // As after the death of the process: nothing is closed, and nothing is open.
+    let harness = open(&store, SMALL).await;
+    let container = found(&harness);
     let policy = json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 }, "indexingPolicy": { "excludedPaths": [{ "path": "/x/?" }] } });
     let replace =
         harness.engine.replace_container(harness.admin(), &container, &policy, &Condition::None).await;
     drop(replace.unwrap());
-    // As after the death of the process: nothing is closed, and nothing is open.
-    let harness = open(&store, SMALL).await;
     let container = found(&harness);
     let begun = harness.engine.index_progress(&container).await.unwrap();
     assert!(begun < 100, "{begun}");

@@ -14,4 +14,6 @@ mod lifecycle;
 mod query;
 mod rank;
 mod recreated;
+mod slots;
 mod small_resources;
+mod sweep;

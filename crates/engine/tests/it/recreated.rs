@@ -100,7 +100,6 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
     for id in 0..40 {
         harness.create(&container, &format!(r#"{{"id":"{id}","pk":"a"}}"#)).await.unwrap();
     }
-    is_held.store(true, Ordering::SeqCst);
     // An opening that the engine does not see, with an index to be made. Its first rows wait for the store.
     let id = PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) };
     let surroundings = Surroundings {
@@ -113,6 +112,7 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
     let shape = Arc::new(CurrentShape::new(ContainerShape::from(container.definition())));
     let spec = PartitionSpec { id, range: EffectiveRange::full() };
     let late = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
+    is_held.store(true, Ordering::SeqCst);
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

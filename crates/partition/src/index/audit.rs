@@ -11,6 +11,7 @@ use crate::index::piece::Piece;
 use crate::index::recovery::next_records;
 use crate::index::run_cursor::{RunCursor, Source};
 use crate::index::terms::TermWalker;
+use crate::index::universe::Universe;
 use crate::keyspace::{self, PartitionId};
 use crate::storage::damaged;
 use bytes::Bytes;
@@ -99,13 +100,13 @@ fn compare_numbers(reader: &IndexReader, expected: &BTreeSet<DocumentNumber>) ->
     let mut alive: BTreeMap<DocumentNumber, usize> = expected.iter().map(|number| (*number, 0)).collect();
     let mut findings = Vec::new();
     for piece in &*reader.pieces {
-        for (rank, number) in (0_u32..).zip(piece.numbers()) {
+        for (rank, number) in (0_u32..).zip(piece.universe().iter()) {
             if piece.dead().contains(rank) {
                 continue;
             }
-            match alive.get_mut(number) {
+            match alive.get_mut(&number) {
                 Some(count) => *count += 1,
-                None => findings.push(IndexFinding::Ghost { number: *number }),
+                None => findings.push(IndexFinding::Ghost { number }),
             }
         }
     }
@@ -130,7 +131,7 @@ async fn found_terms(reader: &IndexReader) -> Result<Terms, Fault> {
                     let holders = terms.entry(term).or_default();
                     posting.for_each(part.run.numbers.len(), |rank| {
                         if !part.dead.contains(rank) {
-                            holders.extend(part.run.numbers.get(rank as usize));
+                            holders.extend(Universe::Packed(&part.run.numbers).get(rank));
                         }
                     });
                 }

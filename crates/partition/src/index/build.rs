@@ -35,8 +35,6 @@ pub(crate) struct Plan {
     /// A position that every state from now on has reached.
     pub(crate) lsn: Lsn,
     pub(crate) range: EffectiveRange,
-    /// Runs get numbers from here on; nobody else uses them.
-    pub(crate) run_next: u64,
     /// Counts the documents that were walked.
     pub(crate) walked: Arc<AtomicU64>,
 }
@@ -62,7 +60,7 @@ impl Drop for Build {
 
 async fn build(plan: Plan) -> Result<Keeper, Fault> {
     let Home { store, partition, .. } = plan.home.clone();
-    let mut keeper = Keeper::new(plan.home, plan.rules, plan.lsn, plan.run_next);
+    let mut keeper = Keeper::new(plan.home, plan.rules, plan.lsn);
     let mut range = keyspace::effective_range(partition.container, &plan.range);
     loop {
         let view = store.view().await.map_err(read_fault)?;

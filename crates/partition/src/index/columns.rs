@@ -65,15 +65,14 @@ impl Columns {
     /// Calls `visit` for every document, ascending, with one more than the place of its code in each column, or 0 where
     /// it has no value, until it says that it has seen enough.
     pub fn for_each(&self, mut visit: impl FnMut(DocumentNumber, &[u32]) -> bool) {
-        let numbers = self.piece.numbers();
+        let universe = self.piece.universe();
         let mut places = vec![0; self.columns.len()];
         for rank in &self.live {
-            let rank = rank as usize;
             for (place, column) in places.iter_mut().zip(&self.columns) {
-                *place = column.places.get(rank).copied().unwrap_or(0);
+                *place = column.places.get(rank as usize).copied().unwrap_or(0);
             }
-            let Some(number) = numbers.get(rank) else { return };
-            if !visit(*number, &places) {
+            let Some(number) = universe.get(rank) else { return };
+            if !visit(number, &places) {
                 return;
             }
         }
@@ -96,7 +95,7 @@ impl IndexReader {
         let Some(piece) = self.pieces.get(piece).zip(Some(piece)) else { return Ok(None) };
         let live = match within.and_then(|within| within.ranks.get(piece.1)) {
             Some(ranks) => ranks.clone(),
-            None => ranks::full(piece.0.numbers().len()) - piece.0.dead(),
+            None => ranks::full(piece.0.universe().len()) - piece.0.dead(),
         };
         let mut columns = Columns { piece: piece.0.clone(), live, columns: Vec::with_capacity(paths.len()) };
         if !columns.live.is_empty() {
@@ -110,7 +109,7 @@ impl IndexReader {
 
     async fn column(&self, piece: &Piece, path: &IndexPath) -> Result<Column, Fault> {
         let range = CodeRange::new(path, &Bound::Unbounded, &Bound::Unbounded);
-        let mut column = Column::new(piece.numbers().len());
+        let mut column = Column::new(piece.universe().len());
         match piece {
             Piece::Segment(piece) => {
                 let segment = &piece.segment;

@@ -1,6 +1,7 @@
 //! How many documents have a value, without going through them one by one where that can be avoided.
 
 use crate::index::ranks::Posting;
+use crate::index::universe::Universe;
 use model::DocumentNumber;
 use roaring::RoaringBitmap;
 
@@ -32,7 +33,7 @@ pub struct Counted {
 
 /// Which documents of a piece count.
 pub(crate) struct Live<'a> {
-    pub(crate) universe: &'a [DocumentNumber],
+    pub(crate) universe: Universe<'a>,
     pub(crate) dead: &'a RoaringBitmap,
     /// None of them is dead.
     pub(crate) within: Option<&'a RoaringBitmap>,
@@ -89,7 +90,7 @@ impl Live<'_> {
                 (ranks.clone().find(is_live), ranks.rfind(is_live))
             }
         };
-        let number = |rank: Option<u32>| self.universe.get(rank? as usize).copied();
+        let number = |rank: Option<u32>| self.universe.get(rank?);
         Some((number(ranks.0)?, number(ranks.1)?))
     }
 }
@@ -115,7 +116,7 @@ impl Counted {
                 let before = self.numbers.len();
                 posting.for_each(live.universe.len(), |rank| {
                     if live.has(rank) {
-                        self.numbers.extend(live.universe.get(rank as usize));
+                        self.numbers.extend(live.universe.get(rank));
                     }
                 });
                 self.count += (self.numbers.len() - before) as u64;
@@ -150,7 +151,7 @@ mod tests {
             (&none, Some(&none)),
             (&none, Some(&within)),
         ] {
-            let live = Live { universe: &universe, dead, within };
+            let live = Live { universe: Universe::Listed(&universe), dead, within };
             for (posting, ranks) in &postings {
                 let expected: Vec<DocumentNumber> = ranks
                     .iter()

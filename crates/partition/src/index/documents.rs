@@ -2,6 +2,7 @@
 
 use crate::index::piece::Piece;
 use crate::index::ranks;
+use crate::index::universe::Universe;
 use model::DocumentNumber;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
@@ -25,9 +26,8 @@ impl Documents {
     /// Takes documents off.
     pub fn remove(&mut self, numbers: &[DocumentNumber]) {
         for (piece, set) in self.pieces.iter().zip(&mut self.ranks) {
-            let universe = piece.numbers();
-            for rank in numbers.iter().filter_map(|number| universe.binary_search(number).ok()) {
-                set.remove(ranks::count(rank));
+            for rank in numbers.iter().filter_map(|number| piece.universe().rank(*number)) {
+                set.remove(rank);
             }
         }
     }
@@ -45,15 +45,13 @@ impl Documents {
 
     /// Whether a document is among them.
     pub fn contains(&self, number: DocumentNumber) -> bool {
-        self.parts().any(|(numbers, set)| {
-            numbers.binary_search(&number).is_ok_and(|rank| set.contains(ranks::count(rank)))
-        })
+        self.parts().any(|(universe, set)| universe.rank(number).is_some_and(|rank| set.contains(rank)))
     }
 
     /// The universes of the pieces that have some of the documents, and which those are.
-    fn parts(&self) -> impl Iterator<Item = (&[DocumentNumber], &RoaringBitmap)> {
+    fn parts(&self) -> impl Iterator<Item = (Universe<'_>, &RoaringBitmap)> {
         let parts = self.pieces.iter().zip(&self.ranks).filter(|(_, set)| !set.is_empty());
-        parts.map(|(piece, set)| (piece.numbers(), set))
+        parts.map(|(piece, set)| (piece.universe(), set))
     }
 
     /// The numbers, ascending.
@@ -63,13 +61,13 @@ impl Documents {
 
     /// The numbers, ascending, from `first` on or from the beginning.
     pub fn iter_from(&self, first: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts().filter_map(|(numbers, set)| {
+        let heads = self.parts().filter_map(|(universe, set)| {
             let mut ranks = set.iter();
-            let is_begun = |first: &DocumentNumber| numbers.first().is_some_and(|number| number < first);
+            let is_begun = |first: &DocumentNumber| universe.get(0).is_some_and(|number| number < *first);
             if let Some(first) = first.filter(is_begun) {
-                ranks.advance_to(ranks::count(numbers.partition_point(|number| *number < first)));
+                ranks.advance_to(universe.rank_from(first));
             }
-            Head::new(numbers, ranks)
+            Head::new(universe, ranks)
         });
         let mut heads: Vec<_> = heads.collect();
         std::iter::from_fn(move || {
@@ -80,9 +78,9 @@ impl Documents {
 
     /// The numbers, descending, from `last` on or from the end.
     pub fn iter_back_from(&self, last: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts().filter_map(|(numbers, set)| {
-            let end = last.map_or(numbers.len(), |last| numbers.partition_point(|number| *number <= last));
-            Head::new(numbers, set.range(..ranks::count(end)).rev())
+        let heads = self.parts().filter_map(|(universe, set)| {
+            let end = last.map_or(ranks::count(universe.len()), |last| universe.rank_behind(last));
+            Head::new(universe, set.range(..end).rev())
         });
         let mut heads: Vec<_> = heads.collect();
         std::iter::from_fn(move || {
@@ -95,14 +93,14 @@ impl Documents {
 /// The documents of one piece that are still to come.
 struct Head<'a, I> {
     number: DocumentNumber,
-    numbers: &'a [DocumentNumber],
+    universe: Universe<'a>,
     ranks: I,
 }
 
 impl<'a, I: Iterator<Item = u32>> Head<'a, I> {
-    fn new(numbers: &'a [DocumentNumber], mut ranks: I) -> Option<Head<'a, I>> {
-        let number = *numbers.get(ranks.next()? as usize)?;
-        Some(Head { number, numbers, ranks })
+    fn new(universe: Universe<'a>, mut ranks: I) -> Option<Head<'a, I>> {
+        let number = universe.get(ranks.next()?)?;
+        Some(Head { number, universe, ranks })
     }
 }
 
@@ -110,8 +108,8 @@ impl<'a, I: Iterator<Item = u32>> Head<'a, I> {
 fn take<I: Iterator<Item = u32>>(heads: &mut Vec<Head<'_, I>>, index: usize) -> DocumentNumber {
     let head = &mut heads[index];
     let number = head.number;
-    match head.ranks.next().and_then(|rank| head.numbers.get(rank as usize)) {
-        Some(next) => head.number = *next,
+    match head.ranks.next().and_then(|rank| head.universe.get(rank)) {
+        Some(next) => head.number = next,
         None => {
             heads.swap_remove(index);
         }

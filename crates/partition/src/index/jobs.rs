@@ -2,6 +2,7 @@
 //!
 //! The inputs of a job stay in use until its result takes their place; what dies in them meanwhile is carried over.
 
+use crate::index::keeper::Home;
 use crate::index::merge::merge_all;
 use crate::index::piece::{RunPiece, SegmentPiece};
 use crate::index::run_merge::merge_runs;
@@ -10,12 +11,15 @@ use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::keyspace::{self, INDEX, PartitionId};
 use crate::owner::{self, Claim};
 use crate::storage::{commit_fault, read_fault};
-use kv::{Batch, Direction, Durability, ScanLimit, Store};
+use kv::{Batch, CommitFault, Direction, Durability, ScanLimit, Store};
 use model::{Fault, Lsn};
 use tokio::task::JoinHandle;
 
 /// Rows of a replaced run that are deleted together.
 const DROPPED_TOGETHER: ScanLimit = ScanLimit { rows: 256, bytes: 4 << 20 };
+
+/// Changes of the owner that a deletion of rows outlives.
+const OWNER_CHANGES_MAX: usize = 8;
 
 /// A job under way.
 #[derive(Debug)]
@@ -58,40 +62,23 @@ pub(crate) fn merge_job(inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     Job { inputs: Inputs::Merged(inputs), lsn, task }
 }
 
-/// Writes segments as runs with numbers from `run_first` on; see [`flush_runs_max`] for how many.
-pub(crate) fn flush_job(
-    store: Store,
-    partition: PartitionId,
-    run_first: u64,
-    inputs: Vec<SegmentPiece>,
-    lsn: Lsn,
-) -> Job {
+/// Writes segments as runs.
+pub(crate) fn flush_job(home: Home, inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
-    let task =
-        tokio::spawn(async move { flush(&store, partition, run_first, &pieces).await.map(Output::Runs) });
+    let task = tokio::spawn(async move { flush(&home, &pieces).await.map(Output::Runs) });
     Job { inputs: Inputs::Flushed(inputs), lsn, task }
 }
 
 /// See [`flush_job`].
-pub(crate) async fn flush(
-    store: &Store,
-    partition: PartitionId,
-    run_first: u64,
-    inputs: &[SegmentPiece],
-) -> Result<Vec<NewRun>, Fault> {
+pub(crate) async fn flush(home: &Home, inputs: &[SegmentPiece]) -> Result<Vec<NewRun>, Fault> {
     let mut runs = Vec::new();
-    for (id, group) in (run_first..).zip(groups(inputs)) {
+    for group in groups(inputs) {
         let merged = merge_all(group).await;
         if !merged.numbers().is_empty() {
-            runs.push(write_segment(store, partition, id, &merged).await?);
+            runs.push(write_segment(home, &merged).await?);
         }
     }
     Ok(runs)
-}
-
-/// Most runs that a flush makes.
-pub(crate) fn flush_runs_max(inputs: &[SegmentPiece]) -> u64 {
-    groups(inputs).len() as u64
 }
 
 /// Segments in groups that each fit one segment.
@@ -114,18 +101,10 @@ fn groups(inputs: &[SegmentPiece]) -> Vec<Vec<SegmentPiece>> {
     groups
 }
 
-pub(crate) fn run_merge_job(
-    store: Store,
-    partition: PartitionId,
-    id: u64,
-    inputs: Vec<RunPiece>,
-    lsn: Lsn,
-) -> Job {
+pub(crate) fn run_merge_job(home: Home, inputs: Vec<RunPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
-    let task = tokio::spawn(async move {
-        let merged = merge_runs(store, partition, id, pieces).await?;
-        Ok(Output::Runs(vec![merged]))
-    });
+    let task =
+        tokio::spawn(async move { merge_runs(&home, pieces).await.map(|merged| Output::Runs(vec![merged])) });
     Job { inputs: Inputs::Runs(inputs), lsn, task }
 }
 
@@ -145,6 +124,7 @@ pub(crate) async fn delete_rows(
     claim: Option<&Claim>,
 ) -> Result<(), Fault> {
     let range = keyspace::run_range(partition, run);
+    let mut refusals = 0;
     loop {
         let view = store.view().await.map_err(read_fault)?;
         let chunk = view.scan(INDEX, range.clone(), Direction::Forward, DROPPED_TOGETHER).await;
@@ -158,7 +138,17 @@ pub(crate) async fn delete_rows(
         drop(view);
         chunk.rows.into_iter().for_each(|(key, _)| batch.delete(INDEX, key));
         if !batch.is_empty() {
-            store.submit(&store.lane(), batch, Durability::Buffered).await.map_err(commit_fault)?;
+            match store.submit(&store.lane(), batch, Durability::Buffered).await {
+                Ok(_) => {}
+                // The partition got another owner meanwhile.
+                Err(CommitFault::PreconditionFailed { .. })
+                    if claim.is_none() && refusals < OWNER_CHANGES_MAX =>
+                {
+                    refusals += 1;
+                    continue;
+                }
+                Err(fault) => return Err(commit_fault(fault)),
+            }
         }
         if !chunk.more {
             return Ok(());

@@ -5,16 +5,16 @@
 //! out when somebody asks or when enough documents are together. Knows nothing of how changes were decided and commits
 //! nothing: what must be durable is handed to the writer as a batch.
 
-use crate::index::jobs::{
-    Inputs, Install, Job, Output, flush, flush_job, flush_runs_max, merge_job, run_merge_job,
-};
+use crate::index::jobs::{Inputs, Install, Job, Output, flush, flush_job, merge_job, run_merge_job};
 use crate::index::manifest::{Manifest, delete_dead, put_dead};
 use crate::index::memory::{IndexMemory, Share};
 use crate::index::merge::{FAN_IN, merge_all};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
+use crate::index::run_numbers::RunNumbers;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::Version;
+use crate::index::universe::Universe;
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::PartitionId;
 use kv::{Batch, Store};
@@ -65,6 +65,7 @@ pub(crate) struct Home {
     pub(crate) store: Store,
     pub(crate) partition: PartitionId,
     pub(crate) memory: Arc<IndexMemory>,
+    pub(crate) run_numbers: Arc<RunNumbers>,
 }
 
 /// See the file's head.
@@ -75,7 +76,6 @@ pub(crate) struct Keeper {
     rules: Arc<Rules>,
     segments: Vec<SegmentPiece>,
     runs: Vec<RunPiece>,
-    run_next: u64,
     /// Runs that no manifest names yet.
     unnamed: Vec<UnnamedRun>,
     /// Rung by readers that meet damage.
@@ -129,15 +129,14 @@ pub(crate) struct InstallBatch {
 }
 
 impl Keeper {
-    /// An index without documents; its runs begin with the number `run_next`.
-    pub(crate) fn new(home: Home, rules: Arc<Rules>, lsn: Lsn, run_next: u64) -> Keeper {
+    /// An index without documents.
+    pub(crate) fn new(home: Home, rules: Arc<Rules>, lsn: Lsn) -> Keeper {
         Keeper {
             share: Share::new(Arc::clone(&home.memory)),
             home,
             rules,
             segments: Vec::new(),
             runs: Vec::new(),
-            run_next,
             unnamed: Vec::new(),
             alarm: Arc::new(Notify::new()),
             lsn,
@@ -154,20 +153,10 @@ impl Keeper {
 
     /// The index that a manifest describes, at its position.
     pub(crate) fn saved(home: Home, rules: Arc<Rules>, manifest: &Manifest, runs: Vec<RunPiece>) -> Keeper {
-        let mut keeper = Keeper::new(home, rules, manifest.lsn, manifest.run_next);
+        let mut keeper = Keeper::new(home, rules, manifest.lsn);
         keeper.lsn_saved = Some(manifest.lsn);
         keeper.runs = runs;
         keeper
-    }
-
-    /// The number of the next run.
-    pub(crate) fn run_next(&self) -> u64 {
-        self.run_next
-    }
-
-    /// Leaves out the numbers of runs below `run_next`, which may be in use.
-    pub(crate) fn reserve_runs(&mut self, run_next: u64) {
-        self.run_next = self.run_next.max(run_next);
     }
 
     #[cfg(test)]
@@ -240,11 +229,8 @@ impl Keeper {
 
     async fn spill_all(&mut self) -> Result<(), Fault> {
         self.changes = 0;
-        let Home { store, partition, .. } = &self.home;
         let segments = std::mem::take(&mut self.segments);
-        let runs = flush(store, *partition, self.run_next, &segments).await?;
-        self.run_next += flush_runs_max(&segments);
-        for new in runs {
+        for new in flush(&self.home, &segments).await? {
             self.unnamed.push(new.unnamed);
             self.runs.push(RunPiece::new(new.run));
         }
@@ -320,11 +306,14 @@ impl Keeper {
         if self.is_flush_due() {
             self.begin_flush();
         } else if let Some(inputs) = self.due_runs() {
-            let Home { store, partition, .. } = &self.home;
-            let job = run_merge_job(store.clone(), *partition, self.run_next, inputs, self.lsn);
-            self.run_next += 1;
-            self.job = Some(job);
+            self.job = Some(run_merge_job(self.home.clone(), inputs, self.lsn));
         }
+    }
+
+    /// Begins to write what is in memory to runs, however little it is.
+    pub(crate) async fn flush(&mut self) {
+        self.flush_wanted = true;
+        self.tidy().await;
     }
 
     fn begin_flush(&mut self) {
@@ -332,10 +321,7 @@ impl Keeper {
         self.changes = 0;
         let inputs = self.segments.clone();
         self.freeze(&inputs);
-        let Home { store, partition, .. } = &self.home;
-        let runs_max = flush_runs_max(&inputs);
-        self.job = Some(flush_job(store.clone(), *partition, self.run_next, inputs, self.lsn));
-        self.run_next += runs_max;
+        self.job = Some(flush_job(self.home.clone(), inputs, self.lsn));
     }
 
     fn is_flush_due(&self) -> bool {
@@ -348,7 +334,8 @@ impl Keeper {
             || self.changes >= options.flush_documents.saturating_mul(2)
     }
 
-    fn documents_in_memory(&self) -> usize {
+    /// Documents that are not in a run yet.
+    pub(crate) fn documents_in_memory(&self) -> usize {
         self.segments.iter().map(|piece| piece.segment.numbers().len()).sum()
     }
 
@@ -392,7 +379,6 @@ impl Keeper {
     }
 
     /// Whether a job is under way that [`Keeper::event`] waits for.
-    #[cfg(test)]
     pub(crate) fn is_busy(&self) -> bool {
         self.job.is_some()
     }
@@ -483,7 +469,7 @@ impl Keeper {
                     let Some(place) = runs.iter().position(same) else { continue };
                     let now = runs.remove(place);
                     let ranks = &*now.dead - &*input.dead;
-                    died.extend(ranks.iter().filter_map(|rank| now.run.numbers.get(rank as usize)));
+                    died.extend(ranks.iter().filter_map(|rank| Universe::Packed(&now.run.numbers).get(rank)));
                     delete_dead(self.home.partition, &now, &mut batch);
                     replaced.extend(self.own_run(&now));
                 }
@@ -569,7 +555,7 @@ fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
 
 fn manifest(keeper: &Keeper, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
     let runs = runs.iter().map(|piece| piece.run.meta.clone()).collect();
-    Manifest { fingerprint: keeper.rules.fingerprint(), lsn, run_next: keeper.run_next, runs }
+    Manifest { fingerprint: keeper.rules.fingerprint(), lsn, runs }
 }
 
 /// Waits for the job under way; for ever without one.

@@ -1,7 +1,7 @@
 //! What the index of a partition consists of on disk: its runs, their dead documents, and the position reached.
 //!
 //! ```text
-//! manifest   format:1 = 2 · fingerprint of the policy:16 · lsn · next run · count of runs · for each: see `run`
+//! manifest   format:1 = 3 · fingerprint of the policy:16 · lsn · count of runs · for each: see `run`
 //! dead set   roaring bitmap of dead ranks of a run, 65,536 ranks a row
 //! ```
 //!
@@ -11,6 +11,7 @@
 use crate::index::block::{
     put_number, read_bitmap, seal, take_bytes, take_count, take_number, unseal, write_bitmap,
 };
+use crate::index::memory::IndexMemory;
 use crate::index::piece::RunPiece;
 use crate::index::run::{Run, RunMeta};
 use crate::keyspace::{self, INDEX, META, PartitionId};
@@ -21,7 +22,7 @@ use roaring::RoaringBitmap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 /// Ranks of one row of a dead set.
 const CHUNK: u32 = 1 << 16;
 /// Rows of dead sets that are read together.
@@ -35,7 +36,6 @@ pub(crate) type Fingerprint = [u8; 16];
 pub(crate) struct Manifest {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) lsn: Lsn,
-    pub(crate) run_next: u64,
     pub(crate) runs: Vec<RunMeta>,
 }
 
@@ -43,7 +43,7 @@ impl Manifest {
     pub(crate) fn put(&self, partition: PartitionId, batch: &mut Batch) {
         let mut bytes = vec![FORMAT];
         bytes.extend_from_slice(&self.fingerprint);
-        for number in [self.lsn.0, self.run_next, self.runs.len() as u64] {
+        for number in [self.lsn.0, self.runs.len() as u64] {
             put_number(number, &mut bytes);
         }
         self.runs.iter().for_each(|run| run.write(&mut bytes));
@@ -61,15 +61,15 @@ impl Manifest {
         let fingerprint = take_bytes(&mut bytes, 16)?;
         let fingerprint = fingerprint.try_into().map_err(|_| damaged("fingerprint of the index"))?;
         let lsn = Lsn(take_number(&mut bytes)?);
-        let run_next = take_number(&mut bytes)?;
         let count = take_count(&mut bytes)?;
         let runs = (0..count).map(|_| RunMeta::read(&mut bytes)).collect::<Result<_, _>>()?;
-        Ok(Some(Manifest { fingerprint, lsn, run_next, runs }))
+        Ok(Some(Manifest { fingerprint, lsn, runs }))
     }
 }
 
 /// Reads a run with its dead documents.
 pub(crate) async fn load_piece(
+    memory: &Arc<IndexMemory>,
     view: &View,
     partition: PartitionId,
     meta: RunMeta,
@@ -90,7 +90,7 @@ pub(crate) async fn load_piece(
         return Err(damaged("dead set of a run"));
     }
     let owner = PartitionId { ordinal: meta.owner, ..partition };
-    let run = Run::load(view, owner, meta).await?;
+    let run = Run::load(memory, view, owner, meta).await?;
     let dead = Arc::new(dead);
     Ok(RunPiece { run: Arc::new(run), saved: Arc::clone(&dead), dead })
 }

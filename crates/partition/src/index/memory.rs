@@ -1,14 +1,21 @@
-//! One bound on the memory of all segments of a store: shortly before it, partitions flush, those with the most first.
+//! One bound on the memory of all indexes of a store: shortly before it, partitions flush their segments, those with the
+//! most first.
+//!
+//! What runs keep in memory counts too, but cannot be flushed: it leaves less for segments, though never less than a
+//! quarter, with which the store goes on.
 
 use crate::index::block_cache::BlockCache;
 use crate::index::options::IndexOptions;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// Flushing begins when less than this part of the memory is free, so that there is room for what is written
 /// meanwhile, and goes on until twice as much is free: many small partitions flush at once then.
 const FREE_PART: usize = 8;
+/// Segments have at least this part of the memory, whatever runs hold.
+const SEGMENTS_PART_MIN: usize = 4;
 
 /// What the indexes of a store share.
 #[derive(Debug)]
@@ -16,6 +23,8 @@ pub struct IndexMemory {
     options: IndexOptions,
     blocks: Arc<BlockCache>,
     holders: Mutex<Holders>,
+    universe_bytes: AtomicUsize,
+    fence_bytes: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -35,8 +44,8 @@ struct Holder {
 
 impl Holders {
     /// Asks so many to flush that enough will be free.
-    fn ask(&mut self, options: &IndexOptions) {
-        let (bytes_max, part) = (options.memory_bytes_max, options.memory_bytes_max / FREE_PART);
+    fn ask(&mut self, bytes_max: usize) {
+        let part = bytes_max / FREE_PART;
         if self.bytes <= bytes_max - part {
             return;
         }
@@ -63,7 +72,13 @@ impl IndexMemory {
     /// Nothing is held yet.
     pub fn new(options: IndexOptions) -> Arc<IndexMemory> {
         let blocks = Arc::new(BlockCache::new(options.cache_bytes));
-        Arc::new(IndexMemory { options, blocks, holders: Mutex::default() })
+        Arc::new(IndexMemory {
+            options,
+            blocks,
+            holders: Mutex::default(),
+            universe_bytes: AtomicUsize::new(0),
+            fence_bytes: AtomicUsize::new(0),
+        })
     }
 
     /// The sizes that all indexes work by.
@@ -86,15 +101,54 @@ impl IndexMemory {
         self.lock().bytes
     }
 
+    /// Bytes that runs and their merges keep in memory.
+    pub fn run_bytes(&self) -> usize {
+        self.universe_bytes() + self.fence_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes in which runs and their merges keep which documents they have.
+    pub fn universe_bytes(&self) -> usize {
+        self.universe_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that segments may have.
+    fn segment_bytes_max(&self) -> usize {
+        let bytes_max = self.options.memory_bytes_max;
+        bytes_max.saturating_sub(self.run_bytes()).max(bytes_max / SEGMENTS_PART_MIN)
+    }
+
     /// Whether so little is free that who has anything flushes it before more is written. The bound can be passed
     /// only by what is on its way then: a batch of each partition.
     pub(crate) fn is_tight(&self) -> bool {
-        let bytes_max = self.options.memory_bytes_max;
+        let bytes_max = self.segment_bytes_max();
         self.held_bytes() > bytes_max - bytes_max / FREE_PART
     }
 
     fn lock(&self) -> MutexGuard<'_, Holders> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes that a run, or the merge of runs, keeps in memory; counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldBytes {
+    memory: Arc<IndexMemory>,
+    universe: usize,
+    fences: usize,
+}
+
+impl HeldBytes {
+    pub(crate) fn new(memory: &Arc<IndexMemory>, universe: usize, fences: usize) -> HeldBytes {
+        memory.universe_bytes.fetch_add(universe, Ordering::Relaxed);
+        memory.fence_bytes.fetch_add(fences, Ordering::Relaxed);
+        HeldBytes { memory: Arc::clone(memory), universe, fences }
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.memory.universe_bytes.fetch_sub(self.universe, Ordering::Relaxed);
+        self.memory.fence_bytes.fetch_sub(self.fences, Ordering::Relaxed);
     }
 }
 
@@ -128,7 +182,7 @@ impl Share {
             holder.bytes = bytes;
             holder.bytes_asked = holder.bytes_asked.filter(|asked| *asked <= bytes);
         }
-        holders.ask(&self.memory.options);
+        holders.ask(self.memory.segment_bytes_max());
     }
 
     /// The flush that was asked for failed: others may be asked instead, or this one again.
@@ -181,6 +235,26 @@ mod tests {
         assert!(is_asked(&small));
         drop(small);
         assert_eq!(memory.held_bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_runs_hold_is_not_there_for_segments_but_a_part_is() {
+        let memory = IndexMemory::new(IndexOptions { memory_bytes_max: 100, ..IndexOptions::default() });
+        let share = Share::new(Arc::clone(&memory));
+        share.set(40);
+        assert!(!is_asked(&share) && !memory.is_tight());
+        let held = HeldBytes::new(&memory, 50, 10);
+        assert_eq!(memory.run_bytes(), 60);
+        share.set(40);
+        assert!(is_asked(&share) && memory.is_tight());
+        // More than everything: segments keep a quarter.
+        let more = HeldBytes::new(&memory, 1_000, 0);
+        share.set(20);
+        assert!(!memory.is_tight());
+        drop((held, more));
+        assert_eq!(memory.run_bytes(), 0);
+        share.set(80);
+        assert!(!is_asked(&share) && !memory.is_tight());
     }
 
     /// Whether the share is asked by now.

@@ -10,8 +10,8 @@
 //! | `path`, `code` | the bytes of a term |
 //! | `rules`, `terms`, `computed`, `spatial`, `cells` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
-//! | `piece`, `ranks` | what pieces have in common; sets of their documents |
-//! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `unnamed`, `manifest` | pieces on disk |
+//! | `piece`, `universe`, `packed`, `ranks` | what pieces have in common; their documents, and sets of them |
+//! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `run_numbers`, `unnamed`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
 //! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `columns`, `reader`, `overlay` | the reader's face |
@@ -36,6 +36,7 @@ mod memory;
 mod merge;
 mod options;
 mod overlay;
+mod packed;
 mod path;
 mod piece;
 mod ranks;
@@ -45,12 +46,14 @@ mod rules;
 mod run;
 mod run_cursor;
 mod run_merge;
+mod run_numbers;
 mod run_writer;
 mod segment;
 mod spatial;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod universe;
 mod unnamed;
 mod walk;
 
@@ -77,5 +80,6 @@ pub(crate) use keeper::{Changes, Event, Home, InstallBatch, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
+pub(crate) use run_numbers::RunNumbers;
 pub(crate) use terms::Version;
 pub(crate) use unnamed::UnnamedRun;

@@ -2,9 +2,9 @@
 //!
 //! A document version lives wholly in one piece, and a number is alive in at most one.
 
-use crate::index::ranks;
 use crate::index::run::Run;
 use crate::index::segment::Segment;
+use crate::index::universe::Universe;
 use model::DocumentNumber;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
@@ -35,19 +35,17 @@ impl SegmentPiece {
 
     /// Marks a document dead; tells whether it was alive here.
     pub(crate) fn kill(&mut self, number: DocumentNumber) -> bool {
-        kill(self.segment.numbers(), &mut self.dead, number)
+        kill(Universe::Listed(self.segment.numbers()), &mut self.dead, number)
     }
 }
 
-fn kill(numbers: &[DocumentNumber], dead: &mut Arc<RoaringBitmap>, number: DocumentNumber) -> bool {
-    let may_hold = numbers.first().is_some_and(|first| *first <= number)
-        && numbers.last().is_some_and(|last| *last >= number);
-    if !may_hold {
+fn kill(universe: Universe<'_>, dead: &mut Arc<RoaringBitmap>, number: DocumentNumber) -> bool {
+    if !universe.spans(number) {
         return false;
     }
-    match numbers.binary_search(&number).map(ranks::count) {
-        Ok(rank) => !dead.contains(rank) && Arc::make_mut(dead).insert(rank),
-        Err(_) => false,
+    match universe.rank(number) {
+        Some(rank) => !dead.contains(rank) && Arc::make_mut(dead).insert(rank),
+        None => false,
     }
 }
 
@@ -73,7 +71,7 @@ impl RunPiece {
 
     /// Marks a document dead; tells whether it was alive here.
     pub(crate) fn kill(&mut self, number: DocumentNumber) -> bool {
-        kill(&self.run.numbers, &mut self.dead, number)
+        kill(Universe::Packed(&self.run.numbers), &mut self.dead, number)
     }
 }
 
@@ -85,11 +83,11 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// The universe: document numbers, ascending.
-    pub(crate) fn numbers(&self) -> &[DocumentNumber] {
+    /// Its documents.
+    pub(crate) fn universe(&self) -> Universe<'_> {
         match self {
-            Piece::Segment(piece) => piece.segment.numbers(),
-            Piece::Run(piece) => &piece.run.numbers,
+            Piece::Segment(piece) => Universe::Listed(piece.segment.numbers()),
+            Piece::Run(piece) => Universe::Packed(&piece.run.numbers),
         }
     }
 
@@ -102,6 +100,6 @@ impl Piece {
 
     /// Documents that are alive.
     pub(crate) fn live_count(&self) -> u64 {
-        self.numbers().len() as u64 - self.dead().len()
+        self.universe().len() as u64 - self.dead().len()
     }
 }

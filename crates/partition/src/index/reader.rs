@@ -66,10 +66,9 @@ impl IndexReader {
 
     /// Whether a document is in the index, and alive.
     pub fn holds(&self, number: DocumentNumber) -> bool {
-        self.pieces.iter().any(|piece| {
-            let rank = piece.numbers().binary_search(&number).map(ranks::count);
-            rank.is_ok_and(|rank| !piece.dead().contains(rank))
-        })
+        self.pieces
+            .iter()
+            .any(|piece| piece.universe().rank(number).is_some_and(|rank| !piece.dead().contains(rank)))
     }
 
     /// A cheap upper bound of the documents that a lookup finds.
@@ -147,7 +146,7 @@ impl IndexReader {
                 documents.ranks.push(RoaringBitmap::new());
                 continue;
             }
-            let answer = lookup.combine(piece.numbers().len(), &mut answers.drain(..));
+            let answer = lookup.combine(piece.universe().len(), &mut answers.drain(..));
             let live = |set: RoaringBitmap| set - piece.dead();
             let ranks = live(answer.possible);
             let certain = answer.certain.map(live);
@@ -177,7 +176,7 @@ impl IndexReader {
                 ranks.push(RoaringBitmap::new());
                 continue;
             }
-            let found = ranks::common(&mut postings, piece.numbers().len()) - piece.dead();
+            let found = ranks::common(&mut postings, piece.universe().len()) - piece.dead();
             exact &= !is_doubtful || found.is_empty();
             ranks.push(found);
         }

@@ -29,27 +29,23 @@ pub(crate) struct Opened {
     pub(crate) keeper: Option<Keeper>,
     /// Runs with rows in the store that are no part of it.
     pub(crate) strays: BTreeSet<u64>,
-    /// Runs from here on have no rows.
-    pub(crate) run_next: u64,
     /// Whether there is a manifest that does not describe it.
     pub(crate) is_manifest_stale: bool,
 }
 
 /// Opens the index that is stored and takes what happened since, or makes it anew from the records if they are few.
-/// `at` is the head that the view shows; runs get numbers from `run_next` on.
+/// `at` is the head that the view shows.
 pub(crate) async fn open(
     home: Home,
     rules: Arc<Rules>,
     view: &View,
     at: &Head,
     range: &EffectiveRange,
-    run_next: u64,
 ) -> Result<Opened, Fault> {
     let partition = home.partition;
     let stored = stored_runs(view, partition).await?;
     let saved = open_saved(&home, &rules, view).await;
     let is_manifest_stale = !matches!(saved, Ok(Saved::Usable(_) | Saved::None));
-    let run_next = run_next.max(stored.last().map_or(0, |last| last + 1));
     let keeper = match saved {
         Ok(Saved::Usable(keeper)) => Some(*keeper),
         Ok(Saved::None | Saved::OfOtherPolicy) => None,
@@ -59,23 +55,22 @@ pub(crate) async fn open(
         }
         Err(fault) => return Err(fault),
     };
-    let mut keeper = match keeper {
+    let keeper = match keeper {
         Some(keeper) => Some(keeper),
         None if at.documents <= home.memory.options().inline_documents_max as u64 => {
-            let mut keeper = Keeper::new(home, rules, at.lsn, run_next);
+            let mut keeper = Keeper::new(home, rules, at.lsn);
             take_records(&mut keeper, view, partition, range).await?;
             Some(keeper)
         }
         None => None,
     };
     let mut strays = stored;
-    if let Some(keeper) = &mut keeper {
-        keeper.reserve_runs(run_next);
+    if let Some(keeper) = &keeper {
         keeper.own_runs().for_each(|run| {
             strays.remove(&run);
         });
     }
-    Ok(Opened { keeper, strays, run_next, is_manifest_stale })
+    Ok(Opened { keeper, strays, is_manifest_stale })
 }
 
 enum Saved {
@@ -93,7 +88,7 @@ async fn open_saved(home: &Home, rules: &Arc<Rules>, view: &View) -> Result<Save
     }
     let mut runs = Vec::with_capacity(manifest.runs.len());
     for meta in &manifest.runs {
-        runs.push(load_piece(view, home.partition, meta.clone()).await?);
+        runs.push(load_piece(&home.memory, view, home.partition, meta.clone()).await?);
     }
     let mut keeper = Keeper::saved(home.clone(), Arc::clone(rules), &manifest, runs);
     catch_up(&mut keeper, view, home.partition).await?;

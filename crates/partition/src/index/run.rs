@@ -11,11 +11,14 @@
 
 use crate::index::block::{put_number, take_bytes, take_count, take_number, unseal};
 use crate::index::block_cache::RowPlace;
+use crate::index::memory::{HeldBytes, IndexMemory};
+use crate::index::universe::{NumberPacker, PackedNumbers};
 use crate::keyspace::{self, INDEX, PartitionId};
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
 use kv::View;
 use model::{DocumentNumber, Fault, PartitionOrdinal};
+use std::sync::Arc;
 
 /// Numbers in one row of the universe.
 pub(crate) const NUMBERS_PER_ROW: usize = 4096;
@@ -67,8 +70,10 @@ impl RunMeta {
 pub(crate) struct Run {
     pub(crate) partition: PartitionId,
     pub(crate) meta: RunMeta,
-    pub(crate) numbers: Box<[DocumentNumber]>,
+    pub(crate) numbers: PackedNumbers,
     pub(crate) fences: Fences,
+    /// Keeps its memory counted.
+    _held: HeldBytes,
 }
 
 /// Where the blocks of a run are and what they begin with.
@@ -95,6 +100,10 @@ impl Fences {
 
     pub(crate) fn len(&self) -> usize {
         self.fences.len()
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.keys.capacity() + self.fences.capacity() * size_of::<Fence>()
     }
 
     pub(crate) fn row(&self, block: usize) -> Option<u32> {
@@ -146,22 +155,39 @@ impl Fences {
 }
 
 impl Run {
+    /// What is kept in memory of a run.
+    pub(crate) fn new(
+        memory: &Arc<IndexMemory>,
+        partition: PartitionId,
+        meta: RunMeta,
+        numbers: PackedNumbers,
+        fences: Fences,
+    ) -> Run {
+        let held = HeldBytes::new(memory, numbers.size_bytes(), fences.size_bytes());
+        Run { partition, meta, numbers, fences, _held: held }
+    }
+
     /// Reads back what is kept in memory of a run.
-    pub(crate) async fn load(view: &View, partition: PartitionId, meta: RunMeta) -> Result<Run, Fault> {
+    pub(crate) async fn load(
+        memory: &Arc<IndexMemory>,
+        view: &View,
+        partition: PartitionId,
+        meta: RunMeta,
+    ) -> Result<Run, Fault> {
         let documents = meta.documents as usize;
-        let mut numbers = Vec::with_capacity(documents);
+        let mut numbers = NumberPacker::default();
         for row in 0..universe_rows(documents) {
             let payload = read_row(view, partition, meta.id, row).await?;
             read_numbers(&payload, &mut numbers)?;
         }
-        if numbers.len() != documents || !numbers.is_sorted() {
+        if numbers.len() != documents {
             return Err(damaged("universe of a run"));
         }
         let mut fences = Fences::default();
         for row in meta.fence_first..meta.rows {
             fences.read(&read_row(view, partition, meta.id, row).await?)?;
         }
-        Ok(Run { partition, meta, numbers: numbers.into(), fences })
+        Ok(Run::new(memory, partition, meta, numbers.finish(), fences))
     }
 
     pub(crate) fn place(&self, row: u32) -> RowPlace {
@@ -184,20 +210,24 @@ pub(crate) fn universe_rows(documents: usize) -> u32 {
     u32::try_from(documents.div_ceil(NUMBERS_PER_ROW)).unwrap_or(u32::MAX)
 }
 
-pub(crate) fn write_numbers(numbers: &[DocumentNumber], out: &mut Vec<u8>) {
+/// Writes the next row of a universe.
+pub(crate) fn write_numbers(numbers: &mut impl Iterator<Item = u64>, out: &mut Vec<u8>) {
     let mut before = 0;
-    for number in numbers {
-        put_number(number.raw() - before, out);
-        before = number.raw();
+    for number in numbers.take(NUMBERS_PER_ROW) {
+        put_number(number - before, out);
+        before = number;
     }
 }
 
-fn read_numbers(mut bytes: &[u8], numbers: &mut Vec<DocumentNumber>) -> Result<(), Fault> {
+fn read_numbers(mut bytes: &[u8], numbers: &mut NumberPacker) -> Result<(), Fault> {
     let bad = || damaged("universe of a run");
     let mut number = 0_u64;
     while !bytes.is_empty() {
         number = number.checked_add(take_number(&mut bytes)?).ok_or_else(bad)?;
-        numbers.push(DocumentNumber::from_raw(number).ok_or_else(bad)?);
+        let is_number = DocumentNumber::from_raw(number).is_some();
+        if !is_number || !numbers.push(number) {
+            return Err(bad());
+        }
     }
     Ok(())
 }

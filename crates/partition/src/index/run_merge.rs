@@ -3,44 +3,45 @@
 //! Reads one block of each at a time from the newest state of the store, so that no state is held open meanwhile.
 
 use crate::index::block::Entry;
+use crate::index::keeper::Home;
+use crate::index::memory::HeldBytes;
 use crate::index::merge::TERMS_PER_TURN;
+use crate::index::packed::{Packed, Packer};
 use crate::index::piece::RunPiece;
 use crate::index::run_cursor::{RunCursor, Source};
 use crate::index::run_writer::{NewRun, RunWriter};
-use crate::keyspace::PartitionId;
-use kv::Store;
-use model::{DocumentNumber, Fault};
+use crate::index::universe::{NumberPacker, PackedNumbers};
+use crate::storage::damaged;
+use model::Fault;
+use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Documents between two turns of others.
 const DOCUMENTS_PER_TURN: usize = 1 << 16;
-/// Rank of a document that is not taken over.
-const GONE: u32 = u32::MAX;
 
 struct Input {
     cursor: RunCursor,
     universe: usize,
-    /// New rank of every old one.
-    ranks: Vec<u32>,
+    /// New rank of every old one that is alive; of a dead one, the new rank of the next.
+    ranks: Packed<0>,
+    dead: Arc<RoaringBitmap>,
     /// The next term.
     entry: Option<Entry>,
 }
 
-/// Writes the live documents of all inputs as the run `id`.
-pub(crate) async fn merge_runs(
-    store: Store,
-    partition: PartitionId,
-    id: u64,
-    pieces: Vec<RunPiece>,
-) -> Result<NewRun, Fault> {
-    let (numbers, ranks) = merged_universe(&pieces).await;
+/// Writes the live documents of all inputs as one run.
+pub(crate) async fn merge_runs(home: &Home, pieces: Vec<RunPiece>) -> Result<NewRun, Fault> {
+    let Merged { numbers, ranks } = merged_universe(&pieces).await?;
+    let bytes = ranks.iter().map(Packed::size_bytes).sum::<usize>() + numbers.size_bytes();
+    let _held = HeldBytes::new(&home.memory, bytes, 0);
     let mut inputs = Vec::with_capacity(pieces.len());
     for (piece, ranks) in pieces.iter().zip(ranks) {
-        let mut cursor = RunCursor::whole(Arc::clone(&piece.run), Source::Store(store.clone())).await?;
+        let mut cursor = RunCursor::whole(Arc::clone(&piece.run), Source::Store(home.store.clone())).await?;
         let entry = cursor.next().await?;
-        inputs.push(Input { cursor, universe: piece.run.numbers.len(), ranks, entry });
+        let (universe, dead) = (piece.run.numbers.len(), Arc::clone(&piece.dead));
+        inputs.push(Input { cursor, universe, ranks, dead, entry });
     }
-    let mut writer = RunWriter::new(&store, partition, id, numbers).await?;
+    let mut writer = RunWriter::new(home, numbers).await?;
     let mut found = Vec::new();
     let mut terms = 0;
     while let Some(key) = inputs.iter().filter_map(|input| Some(&input.entry.as_ref()?.key)).min().cloned() {
@@ -49,9 +50,8 @@ pub(crate) async fn merge_runs(
             let Some(entry) = input.entry.take_if(|entry| entry.key == key) else { continue };
             let posting = input.cursor.posting(&entry).await?;
             posting.for_each(input.universe, |rank| {
-                let rank = input.ranks.get(rank as usize).copied().unwrap_or(GONE);
-                if rank != GONE {
-                    found.push(rank);
+                if !input.dead.contains(rank) {
+                    found.extend(input.ranks.get(rank as usize).and_then(|rank| u32::try_from(rank).ok()));
                 }
             });
             input.entry = input.cursor.next().await?;
@@ -68,26 +68,35 @@ pub(crate) async fn merge_runs(
     writer.finish().await
 }
 
-/// The live numbers of all inputs, and for each input the new rank of every old one.
-async fn merged_universe(pieces: &[RunPiece]) -> (Vec<DocumentNumber>, Vec<Vec<u32>>) {
-    let mut heads: Vec<usize> = vec![0; pieces.len()];
-    let mut ranks: Vec<Vec<u32>> = pieces.iter().map(|piece| vec![GONE; piece.run.numbers.len()]).collect();
-    let mut numbers = Vec::new();
+/// The documents of a merged run.
+struct Merged {
+    numbers: PackedNumbers,
+    /// For each input the new rank of every old one that is alive; of a dead one, the new rank of the next.
+    ranks: Vec<Packed<0>>,
+}
+
+async fn merged_universe(pieces: &[RunPiece]) -> Result<Merged, Fault> {
+    let mut heads: Vec<(Option<u64>, u32)> =
+        pieces.iter().map(|piece| (piece.run.numbers.first(), 0)).collect();
+    let mut ranks: Vec<Packer<0>> = pieces.iter().map(|_| Packer::default()).collect();
+    let mut numbers = NumberPacker::default();
+    let mut passed = 0_usize;
     loop {
-        let candidates = pieces.iter().enumerate();
-        let least =
-            candidates.filter_map(|(index, piece)| Some((piece.run.numbers.get(heads[index])?, index)));
-        let Some((number, index)) = least.min() else {
-            return (numbers, ranks);
+        let candidates =
+            heads.iter().enumerate().filter_map(|(index, (number, _))| Some(((*number)?, index)));
+        let Some((number, index)) = candidates.min() else {
+            let ranks = ranks.into_iter().map(Packer::finish).collect();
+            return Ok(Merged { numbers: numbers.finish(), ranks });
         };
-        let old = heads[index];
-        heads[index] += 1;
-        if !pieces[index].dead.contains(u32::try_from(old).unwrap_or(GONE)) {
-            ranks[index][old] = u32::try_from(numbers.len()).unwrap_or(GONE);
-            numbers.push(*number);
-            if numbers.len().is_multiple_of(DOCUMENTS_PER_TURN) {
-                tokio::task::yield_now().await;
-            }
+        let old = heads[index].1;
+        heads[index] = (pieces[index].run.numbers.get(old as usize + 1), old + 1);
+        ranks[index].push(numbers.len() as u64);
+        if !pieces[index].dead.contains(old) && !numbers.push(number) {
+            return Err(damaged("document that is alive in two runs"));
+        }
+        passed += 1;
+        if passed.is_multiple_of(DOCUMENTS_PER_TURN) {
+            tokio::task::yield_now().await;
         }
     }
 }

@@ -4,14 +4,17 @@
 //! then, and kept once the manifest that names them is committed.
 
 use crate::index::block::{BlockBuilder, StoredPosting, seal};
+use crate::index::keeper::Home;
+use crate::index::memory::IndexMemory;
 use crate::index::merge::TERMS_PER_TURN;
-use crate::index::run::{Fences, NUMBERS_PER_ROW, Run, RunMeta, write_numbers};
+use crate::index::run::{Fences, NUMBERS_PER_ROW, Run, RunMeta, universe_rows, write_numbers};
 use crate::index::segment::Segment;
+use crate::index::universe::{NumberPacker, PackedNumbers};
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::{self, PartitionId};
 use bytes::Bytes;
-use kv::Store;
-use model::{DocumentNumber, Fault};
+use model::Fault;
+use std::sync::Arc;
 
 /// Bytes of rows that are handed to the store together.
 const PART_BYTES: usize = 8 << 20;
@@ -29,7 +32,8 @@ pub(crate) struct NewRun {
 pub(crate) struct RunWriter {
     partition: PartitionId,
     id: u64,
-    numbers: Vec<DocumentNumber>,
+    memory: Arc<IndexMemory>,
+    numbers: PackedNumbers,
     block: BlockBuilder,
     fences: Fences,
     /// Documents of all postings so far, and of those before the open block.
@@ -43,16 +47,13 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    pub(crate) async fn new(
-        store: &Store,
-        partition: PartitionId,
-        id: u64,
-        numbers: Vec<DocumentNumber>,
-    ) -> Result<RunWriter, Fault> {
+    pub(crate) async fn new(home: &Home, numbers: PackedNumbers) -> Result<RunWriter, Fault> {
+        let (partition, id) = (home.partition, home.run_numbers.take());
         let mut writer = RunWriter {
             partition,
             id,
-            numbers: Vec::new(),
+            memory: Arc::clone(&home.memory),
+            numbers: PackedNumbers::default(),
             block: BlockBuilder::default(),
             fences: Fences::default(),
             documents: 0,
@@ -61,11 +62,11 @@ impl RunWriter {
             part: Vec::new(),
             part_bytes: 0,
             size_bytes: 0,
-            unnamed: UnnamedRun::new(store.clone(), partition, id),
+            unnamed: UnnamedRun::new(home.store.clone(), partition, id),
         };
-        for chunk in numbers.chunks(NUMBERS_PER_ROW) {
+        for row in 0..universe_rows(numbers.len()) {
             let mut payload = Vec::new();
-            write_numbers(chunk, &mut payload);
+            write_numbers(&mut numbers.iter_from(row as usize * NUMBERS_PER_ROW), &mut payload);
             writer.row(&payload).await?;
         }
         writer.numbers = numbers;
@@ -142,19 +143,18 @@ impl RunWriter {
             rows: self.rows,
             size_bytes: self.size_bytes,
         };
-        let RunWriter { partition, numbers, fences, unnamed, .. } = self;
-        Ok(NewRun { run: Run { partition, meta, numbers: numbers.into(), fences }, unnamed })
+        let RunWriter { partition, memory, numbers, fences, unnamed, .. } = self;
+        Ok(NewRun { run: Run::new(&memory, partition, meta, numbers, fences), unnamed })
     }
 }
 
 /// Writes a segment as a run.
-pub(crate) async fn write_segment(
-    store: &Store,
-    partition: PartitionId,
-    id: u64,
-    segment: &Segment,
-) -> Result<NewRun, Fault> {
-    let mut writer = RunWriter::new(store, partition, id, segment.numbers().to_vec()).await?;
+pub(crate) async fn write_segment(home: &Home, segment: &Segment) -> Result<NewRun, Fault> {
+    let mut numbers = NumberPacker::default();
+    segment.numbers().iter().for_each(|number| {
+        numbers.push(number.raw());
+    });
+    let mut writer = RunWriter::new(home, numbers.finish()).await?;
     let mut key = Vec::new();
     let mut ranks = Vec::new();
     for field in 0..segment.field_count() {

@@ -239,8 +239,9 @@ impl Case {
         };
         let store = Store::memory(&SPACES, CommitMode::Inline);
         let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(3) };
-        let home = Home { store: store.clone(), partition, memory: IndexMemory::new(options) };
-        let mut keeper = Keeper::new(home, rules, Lsn(0), 0);
+        let run_numbers = Arc::new(crate::index::RunNumbers::of_epoch(1));
+        let home = Home { store: store.clone(), partition, memory: IndexMemory::new(options), run_numbers };
+        let mut keeper = Keeper::new(home, rules, Lsn(0));
         keeper.complete().await;
         Case { random, policy, keeper, documents: BTreeMap::new(), number_last: 0, store }
     }

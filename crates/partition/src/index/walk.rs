@@ -10,6 +10,7 @@ use crate::index::ranks::Posting;
 use crate::index::reader::{IndexReader, alarmed};
 use crate::index::run_cursor::{RunCursor, Source};
 use crate::index::segment::head;
+use crate::index::universe::Universe;
 use kv::Direction;
 use model::{DocumentNumber, Fault};
 use roaring::RoaringBitmap;
@@ -215,12 +216,24 @@ impl PieceCursor {
             Terms::Segment { piece, terms } => {
                 let Some(term) = next_term(terms, direction) else { return Ok(()) };
                 let posting = piece.segment.posting(term);
-                take_posting(&posting, piece.segment.numbers(), &piece.dead, within, numbers);
+                take_posting(
+                    &posting,
+                    Universe::Listed(piece.segment.numbers()),
+                    &piece.dead,
+                    within,
+                    numbers,
+                );
                 pass_term(terms, direction);
             }
             Terms::Run { piece, terms } => {
                 if let Some((_, posting)) = terms.next().await? {
-                    take_posting(&posting, &piece.run.numbers, &piece.dead, within, numbers);
+                    take_posting(
+                        &posting,
+                        Universe::Packed(&piece.run.numbers),
+                        &piece.dead,
+                        within,
+                        numbers,
+                    );
                 }
             }
         }
@@ -238,12 +251,13 @@ impl PieceCursor {
         match &mut self.terms {
             Terms::Segment { piece, terms } => {
                 let Some(term) = next_term(terms, direction) else { return Ok(()) };
-                let live = Live { universe: piece.segment.numbers(), dead: &piece.dead, within };
+                let live =
+                    Live { universe: Universe::Listed(piece.segment.numbers()), dead: &piece.dead, within };
                 counted.add(&piece.segment.posting(term), &live, detail);
                 pass_term(terms, direction);
             }
             Terms::Run { piece, terms } => {
-                let live = Live { universe: &piece.run.numbers, dead: &piece.dead, within };
+                let live = Live { universe: Universe::Packed(&piece.run.numbers), dead: &piece.dead, within };
                 if detail == Detail::Count && live.is_everything() {
                     counted.count += terms.pass().await?;
                 } else if let Some((_, posting)) = terms.next().await? {
@@ -271,14 +285,14 @@ fn next_term(terms: &Range<usize>, direction: Direction) -> Option<usize> {
 
 fn take_posting(
     posting: &Posting<'_>,
-    universe: &[DocumentNumber],
+    universe: Universe<'_>,
     dead: &RoaringBitmap,
     within: Option<&RoaringBitmap>,
     numbers: &mut Vec<DocumentNumber>,
 ) {
     posting.for_each(universe.len(), |rank| {
         if within.is_none_or(|within| within.contains(rank)) && !dead.contains(rank) {
-            numbers.extend(universe.get(rank as usize));
+            numbers.extend(universe.get(rank));
         }
     });
 }

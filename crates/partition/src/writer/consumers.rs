@@ -31,6 +31,14 @@ impl Writer {
         Ok(())
     }
 
+    /// Saves how far the expiry rows were written anew.
+    pub(super) async fn save_checkpoint(&mut self, row: Bytes) -> Result<(), Fault> {
+        self.wake().await?;
+        let mut batch = Batch::default();
+        batch.put(META, keyspace::reschedule_key(self.id), row);
+        self.commit_alone(batch, None).await.map_err(commit_fault)
+    }
+
     /// Drops log entries of deletions and of replaced versions that nobody needs any more. Looks at a bounded number
     /// of entries and returns whether there are more.
     pub(super) async fn trim(&mut self) -> Result<bool, Fault> {

@@ -19,8 +19,6 @@ use tokio::task::JoinError;
 /// Time until an index build that failed is tried again; doubled with each failure, up to the most.
 const BUILD_PAUSE_FIRST_MS: u64 = 1_000;
 const BUILD_PAUSE_MAX_MS: u64 = 10 * 60 * 1_000;
-/// Numbers that are left free for the runs of one index in the making, less one; all bits set.
-const RUNS_PER_BUILD: u64 = u32::MAX as u64;
 
 /// An index build that failed, and when it is tried again.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +45,11 @@ impl Writer {
     /// Opens the index that is stored, or makes it anew. Without one the partition serves all the same.
     pub(super) async fn open_index(&mut self, view: &View, head: &Head) -> Result<(), Fault> {
         let rules = Arc::clone(&self.shape.load().rules);
-        // A job of the old index may still write rows under its numbers.
-        self.run_next = self.index.take().map_or(self.run_next, |keeper| keeper.run_next());
+        self.index = None;
         self.forget_index_work();
         self.index_stale = true;
         let home = self.index_home.clone();
-        match index::open(home, Arc::clone(&rules), view, head, &self.spec.range, self.run_next).await {
+        match index::open(home, Arc::clone(&rules), view, head, &self.spec.range).await {
             Ok(mut opened) => {
                 if opened.is_manifest_stale {
                     let mut batch = self.manifest_deletion(view).await?;
@@ -63,7 +60,6 @@ impl Writer {
                 for run in opened.strays {
                     tokio::spawn(drop_run(self.store.clone(), self.id, self.claim.clone(), run));
                 }
-                self.run_next = opened.run_next;
                 self.index_stale = false;
                 // Nothing can fail from here on: an opening that fails has no job under way.
                 match &mut opened.keeper {
@@ -132,16 +128,12 @@ impl Writer {
     }
 
     fn begin_build(&mut self, rules: Arc<Rules>, lsn: Lsn) {
-        // The index in use goes on with numbers of its own.
-        let used = self.index.as_ref().map_or(self.run_next, Keeper::run_next);
-        self.run_next = (used.max(self.run_next) | RUNS_PER_BUILD) + 1;
         self.progress.total.store(self.state.head.documents, Ordering::Relaxed);
         self.build = Some(Build::begin(Plan {
             home: self.index_home.clone(),
             rules,
             lsn,
             range: self.spec.range.clone(),
-            run_next: self.run_next,
             walked: Arc::clone(&self.progress.walked),
         }));
     }
@@ -168,7 +160,6 @@ impl Writer {
             }
             News::Build(Ok(Ok(keeper))) => {
                 self.build = None;
-                self.run_next = self.run_next.max(keeper.run_next());
                 self.built = Some(keeper);
             }
             News::Build(Ok(Err(fault))) => {
@@ -230,7 +221,6 @@ impl Writer {
         self.index_stale = false;
         built.complete().await;
         if let Some(old) = self.index.replace(built) {
-            self.run_next = self.run_next.max(old.run_next());
             self.discarded.extend(old.own_runs());
         }
         self.republish();

@@ -7,6 +7,7 @@
 //! still come to light, with LSNs and numbers in it that must not be given twice.
 
 mod consumers;
+mod ending;
 mod indexing;
 mod recovery;
 
@@ -14,20 +15,20 @@ pub(crate) use self::indexing::IndexProgress;
 use self::indexing::{FailedBuild, news};
 use self::recovery::Doubt;
 use crate::cache::RecordCache;
+use crate::carryover::Carryover;
 use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
-use crate::index::{Build, Changes, Home, Install, Keeper, Prepared};
-use crate::keyspace::{self, META, PartitionId, RECORDS};
+use crate::index::{Build, Changes, Home, Install, Keeper, Prepared, RunNumbers};
+use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
 use crate::owner::Claim;
-use crate::partition::{Executed, PartitionSpec, Surroundings};
+use crate::partition::{Executed, IdleClose, PartitionSpec, Surroundings, Unexecuted};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
 use crate::staging::{Context, TRANSACTION_BYTES_MAX};
 use crate::state::{BatchNumber, Rows, State};
-use crate::storage::commit_fault;
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -57,11 +58,14 @@ const BESIDE_ANOTHER_MIN: usize = 16;
 /// An idle writer gives its view back after this time: an open view stops version cleanup of the whole store.
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
 
+/// Where the answer to a transaction goes.
+pub(crate) type Reply = oneshot::Sender<Result<Executed, Unexecuted>>;
+
 /// What a writer can be asked.
 pub(crate) enum Command {
     Execute {
         transaction: Transaction,
-        reply: oneshot::Sender<Result<Executed, StepFault>>,
+        reply: Reply,
     },
     /// A reader wants the latest durable state and none is published.
     Wake {
@@ -75,10 +79,19 @@ pub(crate) enum Command {
     Trim {
         reply: oneshot::Sender<Result<bool, Fault>>,
     },
+    /// How far the expiry rows were written anew.
+    Checkpoint {
+        row: Bytes,
+        reply: oneshot::Sender<Result<(), Fault>>,
+    },
     /// The container's definition was replaced.
     Reshape,
     Close {
         reply: oneshot::Sender<Result<(), Fault>>,
+    },
+    /// Nobody has used the partition for a while.
+    CloseIdle {
+        reply: oneshot::Sender<Result<IdleClose, Fault>>,
     },
 }
 
@@ -92,6 +105,8 @@ struct InFlight {
     records: Vec<(Bytes, Option<Bytes>)>,
     /// What it does to the index.
     indexed: Option<Prepared>,
+    /// The first second at which something of it expires.
+    expiry: Option<u64>,
 }
 
 pub(crate) struct Writer {
@@ -104,6 +119,7 @@ pub(crate) struct Writer {
     durability: Durability,
     ambient: Arc<dyn Ambient>,
     clock: Arc<PartitionClock>,
+    carryover: Arc<Carryover>,
     published: Arc<ArcSwap<Published>>,
     state: State,
     /// What shows that the partition is this writer's.
@@ -126,8 +142,6 @@ pub(crate) struct Writer {
     build_failed: Option<FailedBuild>,
     /// Runs that wait for a moment without batches in flight.
     installing: Option<Install>,
-    /// Numbers of runs below may be in use.
-    run_next: u64,
     /// Runs that no manifest should name any more, but one may.
     discarded: Vec<u64>,
     /// The manifest on disk may not be that of the index: it must be opened again.
@@ -152,16 +166,17 @@ impl Writer {
         shape: Arc<CurrentShape>,
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
-        clock: Arc<PartitionClock>,
-        view: View,
+        carryover: Arc<Carryover>,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
-        let claim = Claim::load(&view, id).await?;
+        let (claim, view) = Claim::take(&surroundings.store, id).await?;
         let (head_row, head) = Head::load_row(&view, id).await?;
+        let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
         let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
-        let index_home = Home { store: store.clone(), partition: id, memory };
+        let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
+        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers };
         let mut writer = Writer {
             lane: store.lane(),
             store,
@@ -172,6 +187,7 @@ impl Writer {
             durability,
             ambient,
             clock,
+            carryover,
             published,
             state: State::new(view.clone(), head.clone().reopened()),
             claim,
@@ -185,7 +201,6 @@ impl Writer {
             progress,
             build_failed: None,
             installing: None,
-            run_next: 0,
             discarded: Vec::new(),
             index_stale: false,
             consumers,
@@ -196,6 +211,8 @@ impl Writer {
             backlog: VecDeque::new(),
             alone: 0,
         };
+        // What an earlier writer has committed and could not note any more.
+        writer.shape.note_expiry(0);
         writer.open_index(&view, &head).await?;
         writer.publish(view, &writer.state.head.clone());
         Ok(writer)
@@ -205,7 +222,7 @@ impl Writer {
     pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
         loop {
             if self.has_ended {
-                return;
+                return self.give_back_rest(&mut queue).await;
             }
             if let Some(command) = self.next_from_backlog() {
                 if self.handle(command, &mut queue).await.is_break() {
@@ -261,8 +278,10 @@ impl Writer {
             Command::Wake { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
+            | Command::Checkpoint { .. }
             | Command::Reshape
-            | Command::Close { .. } => {
+            | Command::Close { .. }
+            | Command::CloseIdle { .. } => {
                 if self.in_flight.is_empty() {
                     self.backlog.pop_front()
                 } else {
@@ -291,24 +310,33 @@ impl Writer {
             Command::Trim { reply } => {
                 let _ = reply.send(self.trim().await);
             }
+            Command::Checkpoint { row, reply } => {
+                let _ = reply.send(self.save_checkpoint(row).await);
+            }
             Command::Reshape => self.check_policy(),
             Command::Close { reply } => {
-                let _ = reply.send(self.close().await);
+                let closed = self.close().await;
+                self.give_back_rest(queue).await;
+                let _ = reply.send(closed);
                 return Break(());
+            }
+            Command::CloseIdle { reply } => {
+                let closed = self.close_idle().await;
+                let has_ended = closed.as_ref().is_ok_and(|closed| *closed == IdleClose::Closed);
+                if has_ended {
+                    self.give_back_rest(queue).await;
+                }
+                let _ = reply.send(closed);
+                return if has_ended { Break(()) } else { Continue(()) };
             }
         }
         Continue(())
     }
 
     /// Decides `transaction` and what waits behind it, and submits the batch.
-    async fn gather(
-        &mut self,
-        transaction: Transaction,
-        reply: oneshot::Sender<Result<Executed, StepFault>>,
-        queue: &mut mpsc::Receiver<Command>,
-    ) {
+    async fn gather(&mut self, transaction: Transaction, reply: Reply, queue: &mut mpsc::Receiver<Command>) {
         if let Err(fault) = self.wake().await {
-            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }));
+            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }.into()));
             return;
         }
         self.check_policy();
@@ -316,7 +344,7 @@ impl Writer {
         let now = self.clock.now_ticks();
         if self.state.head.time.seconds() > now.seconds() {
             // The partition was written under a wrong clock and has returned to the right one.
-            self.state.head.time = Ticks(now.0.saturating_sub(1));
+            self.state.head.time = Ticks::from_seconds(now.seconds());
         }
         let full = full_fault(&self.store);
         let mut batch_rows = Rows::new();
@@ -360,10 +388,7 @@ impl Writer {
     }
 
     /// The next transaction that waits, if nothing else stands before it.
-    fn next_waiting(
-        &mut self,
-        queue: &mut mpsc::Receiver<Command>,
-    ) -> Option<(Transaction, oneshot::Sender<Result<Executed, StepFault>>)> {
+    fn next_waiting(&mut self, queue: &mut mpsc::Receiver<Command>) -> Option<(Transaction, Reply)> {
         let command = match self.backlog.pop_front() {
             Some(command) => command,
             None => queue.try_recv().ok()?,
@@ -373,8 +398,10 @@ impl Writer {
             other @ (Command::Wake { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
+            | Command::Checkpoint { .. }
             | Command::Reshape
-            | Command::Close { .. }) => {
+            | Command::Close { .. }
+            | Command::CloseIdle { .. }) => {
                 self.backlog.push_front(other);
                 None
             }
@@ -395,7 +422,12 @@ impl Writer {
         let mut batch = Batch::default();
         let mut grows = false;
         let mut records = Vec::new();
+        let mut expiry: Option<u64> = None;
         for ((space, key), row) in rows {
+            if space == EXPIRY && row.is_some() {
+                let second = keyspace::parse_expiry_key(&key).map(|(second, _)| second);
+                expiry = expiry.into_iter().chain(second).min();
+            }
             if space == RECORDS {
                 self.cache.shut(&key);
                 records.push((key.clone(), row.clone()));
@@ -424,6 +456,7 @@ impl Writer {
             decided,
             records,
             indexed,
+            expiry,
         });
     }
 
@@ -468,6 +501,8 @@ impl Writer {
             if let (Some(keeper), Some(indexed)) = (&mut self.index, batch.indexed) {
                 keeper.apply(indexed, batch.head.lsn).await;
             }
+            // Only when it is committed: a sweep that begins in between would miss it.
+            batch.expiry.into_iter().for_each(|second| self.shape.note_expiry(second));
             records.extend(batch.records);
             answers.push((batch.decided, batch.head.lsn));
         }
@@ -498,6 +533,10 @@ impl Writer {
 
     /// Makes `batch` apply only if the partition is this writer's and as it left it.
     fn require_ownership(&self, batch: &mut Batch) {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is_planted(crate::planted::PlantedFault::OpeningIsMissed) {
+            return;
+        }
         self.claim.require(batch);
         batch.require(META, keyspace::head_key(self.id), Some(self.head_row.clone()));
     }
@@ -527,15 +566,6 @@ impl Writer {
                 Err(fault)
             }
         }
-    }
-
-    async fn close(&mut self) -> Result<(), Fault> {
-        self.drain().await;
-        self.wake().await?;
-        let mut batch = Batch::default();
-        batch.mark_shrinking();
-        let closed = self.state.head.clone().closed();
-        self.commit_alone(batch, Some(closed)).await.map_err(commit_fault)
     }
 
     async fn drain(&mut self) {

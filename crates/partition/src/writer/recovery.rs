@@ -145,6 +145,8 @@ impl Writer {
         self.publish(view.clone(), &head);
         self.state = State::new(view, head);
         self.doubt = None;
+        // A batch that was in doubt may be there, with expiry rows that nobody has noted.
+        self.shape.note_expiry(0);
         // What readers see from now on is what was decided.
         for key in self.unsettled.drain(..) {
             self.cache.opened(&key);

@@ -147,27 +147,21 @@ impl House {
     }
 }
 
-/// When a partition is opened anew. Where calls take time, work of the one before is still on its way otherwise, and two
-/// would write the rows of one index.
-#[derive(PartialEq)]
-enum Restarts {
-    Anytime,
-    AtRest,
-}
-
 #[tokio::test]
 async fn runs_and_restarts_say_what_the_records_say() {
-    runs_and_restarts(House::in_memory().await, Restarts::Anytime).await;
+    runs_and_restarts(House::in_memory().await).await;
 }
 
-/// The same where every call of the store takes a round trip, and others overtake it.
+/// The same where every call of the store takes a round trip, and others overtake it: when the partition is opened
+/// again, work of the opening before is still on its way. It deleted rows of the index that was opened.
 #[tokio::test(start_paused = true)]
 async fn runs_and_restarts_over_round_trips_say_what_the_records_say() {
-    let house = House::new(Store::round_trip(&SPACES, kv::Link::seeded(5))).await;
-    runs_and_restarts(house, Restarts::AtRest).await;
+    for seed in 0..6 {
+        runs_and_restarts(House::new(Store::round_trip(&SPACES, kv::Link::seeded(seed))).await).await;
+    }
 }
 
-async fn runs_and_restarts(mut house: House, restarts: Restarts) {
+async fn runs_and_restarts(mut house: House) {
     for round in 0..12 {
         for step in 0..40 {
             let id = (round * 17 + step * 7) % 90;
@@ -181,9 +175,6 @@ async fn runs_and_restarts(mut house: House, restarts: Restarts) {
         if round % 2 == 1 {
             house.settle().await;
             assert!(!house.index_rows().await.is_empty(), "something must be on disk");
-        }
-        if restarts == Restarts::AtRest {
-            house.settle().await;
         }
         house.restart().await;
         house.audit().await;

@@ -1,0 +1,111 @@
+//! Hands mutations of many documents to a writer at once, and goes on without those that cannot be carried out.
+//!
+//! A document that cannot be read, a damaged record for one, must not stop the work on the others: it is logged,
+//! counted and left out.
+
+use super::expiry::TRANSACTION_DOCUMENTS;
+use crate::catalog::Container;
+use crate::engine::Engine;
+use model::{EffectiveKey, Fault, PartitionKey, StorageFault};
+use plan::{LogicalKey, Mutation, Operation, Returned, StepFault};
+use std::ops::AddAssign;
+use std::sync::atomic::Ordering;
+
+/// A key with as many components as the container has paths. No document is looked for by it.
+const ANY_KEY: [&str; 3] = ["[null]", "[null,null]", "[null,null,null]"];
+
+/// Documents of one transaction that are left out before the rest is carried out one by one.
+const TOGETHER_SKIPPED_MAX: u64 = 8;
+
+/// Documents that were left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Skipped(pub(super) u64);
+
+impl AddAssign for Skipped {
+    fn add_assign(&mut self, other: Skipped) {
+        self.0 += other.0;
+    }
+}
+
+impl Engine {
+    /// Documents that housekeeping has left out since the start because they could not be read.
+    pub fn skipped_documents(&self) -> u64 {
+        self.jobs.skipped.load(Ordering::Relaxed)
+    }
+
+    /// Carries out mutations of documents of the partition that owns `place`, whatever their partition keys.
+    pub(super) async fn carry_out(
+        &self,
+        container: &Container,
+        place: EffectiveKey,
+        mutations: Vec<Mutation>,
+    ) -> Result<Skipped, Fault> {
+        let key = LogicalKey { partition_key: any_key(container)?, effective: place };
+        let mut skipped = Skipped::default();
+        let mut rest = mutations.into_iter().map(Operation::Write);
+        loop {
+            let operations: Vec<Operation> = rest.by_ref().take(TRANSACTION_DOCUMENTS).collect();
+            if operations.is_empty() {
+                return Ok(skipped);
+            }
+            skipped += self.carry_out_together(container, &key, operations).await?;
+        }
+    }
+
+    /// In one transaction; again without those that are left out; one by one if there are many of them.
+    async fn carry_out_together(
+        &self,
+        container: &Container,
+        key: &LogicalKey,
+        mut operations: Vec<Operation>,
+    ) -> Result<Skipped, Fault> {
+        let mut skipped = Skipped::default();
+        let mut done = 0;
+        // Ends: each time around one is left out, or some are done.
+        while done < operations.len() {
+            let end = if skipped.0 < TOGETHER_SKIPPED_MAX { operations.len() } else { done + 1 };
+            let some = operations[done..end].to_vec();
+            let (executed, _) = self.execute_at(container, key.clone(), some, Returned::Reads).await?;
+            let Err(StepFault { index, fault, .. }) = executed else {
+                done = end;
+                continue;
+            };
+            if !is_poison(&fault) || done + index >= end {
+                return Err(fault);
+            }
+            let operation = operations.remove(done + index);
+            tracing::warn!(container = container.number().0, ?operation, cause = %fault, "housekeeping_skipped");
+            self.jobs.skipped.fetch_add(1, Ordering::Relaxed);
+            skipped += Skipped(1);
+        }
+        Ok(skipped)
+    }
+}
+
+/// Whether a refusal is about the document and not about the store.
+fn is_poison(fault: &Fault) -> bool {
+    #[cfg(feature = "planted-faults")]
+    if partition::planted::is_planted(partition::planted::PlantedFault::PoisonEndsSweep) {
+        return false;
+    }
+    match fault {
+        Fault::Storage(StorageFault::Damaged { .. })
+        | Fault::Request(_)
+        | Fault::Conflict(_)
+        | Fault::Precondition(_)
+        | Fault::Query(_)
+        | Fault::Limit(_)
+        | Fault::Internal(_) => true,
+        Fault::Storage(
+            StorageFault::Full { .. } | StorageFault::Uncertain { .. } | StorageFault::Unavailable { .. },
+        )
+        | Fault::Access(_)
+        | Fault::Missing(_) => false,
+    }
+}
+
+/// Some complete key of the container.
+pub(super) fn any_key(container: &Container) -> Result<PartitionKey, Fault> {
+    let definition = &container.definition().partition_key;
+    Ok(definition.parse_header(ANY_KEY[definition.paths().len() - 1])?)
+}

@@ -1,0 +1,349 @@
+//! The slot of a partition: whether it is open, and how it is opened and closed.
+//!
+//! ```text
+//! closed ──> opening ──> open ──> closed        idle, or its writer has panicked: the next request opens it again
+//!               └──────> failed ──> opening     the next request tries again
+//! any ─────────────────> sealed                 the container was dropped; it is never opened again
+//! ```
+//!
+//! At most one writer of a partition exists at a time. Opening runs in a task of its own: a client that goes away does
+//! not stop it halfway. Sealing waits for an opening under way, so after it no writer exists and none comes.
+
+use arc_swap::ArcSwapOption;
+use model::{EffectiveRange, Fault, MissingFault, PartitionOrdinal, StorageFault};
+use partition::keyspace::PartitionId;
+use partition::{Carryover, CurrentShape, IdleClose, PartitionSpec, PhysicalPartition, Surroundings};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+
+/// Partitions that are opened at the same time.
+const OPENING_MAX: usize = 64;
+/// Partitions that are closed at the same time. All their heads fit into a few group commits.
+pub(crate) const CLOSING_MAX: usize = 512;
+/// Times that a request waits for an opening.
+const OPEN_ATTEMPTS_MAX: usize = 3;
+
+/// One partition of a container.
+#[derive(Debug)]
+pub(crate) struct PartitionSlot {
+    pub(crate) ordinal: PartitionOrdinal,
+    pub(crate) range: EffectiveRange,
+    pub(crate) parents: Vec<PartitionOrdinal>,
+    /// The partition while it is open: what most requests need.
+    open: ArcSwapOption<PhysicalPartition>,
+    state: watch::Sender<SlotState>,
+    carryover: OnceLock<Arc<Carryover>>,
+    /// Counts openings.
+    generation: AtomicU64,
+    /// Second of the last request, by the slots' clock.
+    used_at: AtomicU64,
+}
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+enum SlotState {
+    Closed,
+    Opening,
+    Open(Arc<PhysicalPartition>),
+    Sealed,
+    Failed {
+        fault: Fault,
+        /// The last writer, if the outcome of its batches is not known yet.
+        stopped: Option<Arc<PhysicalPartition>>,
+    },
+}
+
+/// What all slots of an engine share.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    surroundings: Surroundings,
+    /// Where writers run, whatever thread a request is on that opens a partition.
+    runtime: Handle,
+    openings: Semaphore,
+    open_count: AtomicUsize,
+    /// The second of the last round of housekeeping.
+    clock: AtomicU64,
+    is_closing: AtomicBool,
+}
+
+impl Slots {
+    pub(crate) fn new(surroundings: Surroundings, runtime: Handle) -> Arc<Slots> {
+        let clock = AtomicU64::new(surroundings.ambient.now_seconds());
+        Arc::new(Slots {
+            surroundings,
+            runtime,
+            openings: Semaphore::new(OPENING_MAX),
+            open_count: AtomicUsize::new(0),
+            clock,
+            is_closing: AtomicBool::new(false),
+        })
+    }
+
+    /// Partitions that are open now.
+    pub(crate) fn open_count(&self) -> usize {
+        self.open_count.load(Ordering::Relaxed)
+    }
+
+    /// Moves the clock by which idle partitions are told.
+    pub(crate) fn tick(&self) -> u64 {
+        let now = self.surroundings.ambient.now_seconds();
+        self.clock.store(now, Ordering::Relaxed);
+        now
+    }
+
+    /// No partition is opened any more.
+    pub(crate) fn stop_opening(&self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A partition to be opened: which one, and by which definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    pub(crate) id: PartitionId,
+    pub(crate) shape: Arc<CurrentShape>,
+}
+
+impl PartitionSlot {
+    pub(crate) fn new(
+        ordinal: PartitionOrdinal,
+        range: EffectiveRange,
+        parents: Vec<PartitionOrdinal>,
+    ) -> PartitionSlot {
+        PartitionSlot {
+            ordinal,
+            range,
+            parents,
+            open: ArcSwapOption::empty(),
+            state: watch::Sender::new(SlotState::Closed),
+            carryover: OnceLock::new(),
+            generation: AtomicU64::new(0),
+            used_at: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a token of this partition or of one it came from counts here.
+    pub(crate) fn descends_from(&self, ordinal: PartitionOrdinal) -> bool {
+        self.ordinal == ordinal || self.parents.contains(&ordinal)
+    }
+
+    /// The partition if it is open.
+    pub(crate) fn current(&self) -> Option<Arc<PhysicalPartition>> {
+        self.open.load_full().filter(|partition| !partition.has_ended())
+    }
+
+    /// The partition for a request, if it is open.
+    pub(crate) fn used(&self, slots: &Slots) -> Option<Arc<PhysicalPartition>> {
+        let now = slots.clock.load(Ordering::Relaxed);
+        if self.used_at.load(Ordering::Relaxed) != now {
+            self.used_at.store(now, Ordering::Relaxed);
+        }
+        self.current()
+    }
+
+    /// The second of the last request.
+    pub(crate) fn used_at(&self) -> u64 {
+        self.used_at.load(Ordering::Relaxed)
+    }
+
+    /// Opens the partition, or waits for the opening under way.
+    pub(crate) async fn opened(
+        self: &Arc<Self>,
+        slots: &Arc<Slots>,
+        opening: &Opening,
+    ) -> Result<Arc<PhysicalPartition>, Fault> {
+        let mut watched = self.state.subscribe();
+        for _ in 0..OPEN_ATTEMPTS_MAX {
+            self.begin_opening(slots, opening)?;
+            let settled = watched.wait_for(|state| !matches!(state, SlotState::Opening)).await;
+            let state = settled.map_err(|_| stopped())?.clone();
+            match state {
+                SlotState::Open(partition) if !partition.has_ended() => return Ok(partition),
+                SlotState::Failed { fault, .. } => return Err(fault),
+                SlotState::Sealed => return Err(MissingFault::Owner.into()),
+                SlotState::Open(_) | SlotState::Closed | SlotState::Opening => {}
+            }
+        }
+        Err(stopped())
+    }
+
+    /// Begins to open the partition unless it is open, being opened or sealed.
+    pub(crate) fn begin_opening(
+        self: &Arc<Self>,
+        slots: &Arc<Slots>,
+        opening: &Opening,
+    ) -> Result<(), Fault> {
+        if slots.is_closing.load(Ordering::SeqCst) {
+            return Err(stopped());
+        }
+        let mut last = None;
+        let begins = self.state.send_if_modified(|state| {
+            let begins = match state {
+                SlotState::Closed => true,
+                SlotState::Failed { stopped, .. } => {
+                    last = stopped.take();
+                    true
+                }
+                SlotState::Open(partition) if is_reopened(partition) => {
+                    last = Some(Arc::clone(partition));
+                    true
+                }
+                SlotState::Open(_) | SlotState::Opening | SlotState::Sealed => false,
+            };
+            if begins {
+                *state = SlotState::Opening;
+            }
+            begins
+        });
+        if begins {
+            if last.is_some() && self.open.swap(None).is_some() {
+                slots.open_count.fetch_sub(1, Ordering::Relaxed);
+            }
+            let under_way = UnderWay { slot: Arc::clone(self), slots: Arc::clone(slots), last, ended: None };
+            slots.runtime.spawn(under_way.run(opening.clone()));
+        }
+        Ok(())
+    }
+
+    /// Closes the partition if it is open, and waits for an opening under way first.
+    pub(crate) async fn close(&self, slots: &Slots) -> Result<(), Fault> {
+        let mut watched = self.state.subscribe();
+        let settled = watched.wait_for(|state| !matches!(state, SlotState::Opening)).await;
+        let SlotState::Open(partition) = settled.map_err(|_| stopped())?.clone() else { return Ok(()) };
+        let closed = if partition.has_ended() { Ok(()) } else { partition.close().await };
+        let next = match &closed {
+            Ok(()) => SlotState::Closed,
+            Err(fault) => SlotState::Failed { fault: fault.clone(), stopped: Some(Arc::clone(&partition)) },
+        };
+        self.leave_open(slots, &partition, next);
+        closed
+    }
+
+    /// Closes the partition if its index has nothing to do; returns whether it did.
+    pub(crate) async fn close_idle(&self, slots: &Slots) -> Result<bool, Fault> {
+        let Some(partition) = self.current() else { return Ok(false) };
+        match partition.close_idle().await? {
+            IdleClose::Busy => Ok(false),
+            IdleClose::Closed => {
+                self.leave_open(slots, &partition, SlotState::Closed);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Ends the use of the partition for good. When this returns it has no writer, and none will be opened.
+    pub(crate) async fn seal(&self, slots: &Slots) {
+        #[cfg(feature = "planted-faults")]
+        if partition::planted::is_planted(partition::planted::PlantedFault::OpeningIsMissed) {
+            if let Some(partition) = self.current() {
+                partition.close().await.ok();
+            }
+            return;
+        }
+        let mut watched = self.state.subscribe();
+        // Ends: an opening ends, and each of them is begun by a request that saw the container before it was dropped.
+        loop {
+            if watched.wait_for(|state| !matches!(state, SlotState::Opening)).await.is_err() {
+                return;
+            }
+            let mut last = None;
+            self.state.send_if_modified(|state| {
+                if matches!(state, SlotState::Opening) {
+                    return false;
+                }
+                last = Some(std::mem::replace(state, SlotState::Sealed));
+                true
+            });
+            let Some(last) = last else { continue };
+            if self.open.swap(None).is_some() {
+                slots.open_count.fetch_sub(1, Ordering::Relaxed);
+            }
+            match last {
+                // Whatever the answer, the writer has ended then.
+                SlotState::Open(partition) => drop(partition.close().await),
+                SlotState::Closed | SlotState::Opening | SlotState::Sealed | SlotState::Failed { .. } => {}
+            }
+            return;
+        }
+    }
+
+    /// `partition` has ended: the slot is `next` unless somebody has opened or sealed it meanwhile.
+    fn leave_open(&self, slots: &Slots, partition: &Arc<PhysicalPartition>, next: SlotState) {
+        self.state.send_if_modified(|state| {
+            let is_current = matches!(state, SlotState::Open(open) if Arc::ptr_eq(open, partition));
+            if is_current {
+                if self.open.swap(None).is_some() {
+                    slots.open_count.fetch_sub(1, Ordering::Relaxed);
+                }
+                *state = next;
+            }
+            is_current
+        });
+    }
+}
+
+/// Whether an open partition must be opened again.
+fn is_reopened(partition: &PhysicalPartition) -> bool {
+    #[cfg(feature = "planted-faults")]
+    if partition::planted::is_planted(partition::planted::PlantedFault::PanickedStaysStopped) {
+        return false;
+    }
+    partition.has_ended()
+}
+
+/// An opening under way. If it panics, the slot has failed.
+struct UnderWay {
+    slot: Arc<PartitionSlot>,
+    slots: Arc<Slots>,
+    /// The last writer, if it did not close.
+    last: Option<Arc<PhysicalPartition>>,
+    ended: Option<Result<PhysicalPartition, Fault>>,
+}
+
+impl UnderWay {
+    async fn run(mut self, opening: Opening) {
+        self.ended = Some(self.open(opening).await);
+    }
+
+    async fn open(&mut self, opening: Opening) -> Result<PhysicalPartition, Fault> {
+        let _turn = self.slots.openings.acquire().await.map_err(|_| stopped())?;
+        if let Some(last) = &self.last {
+            last.settle_stopped().await?;
+            self.last = None;
+        }
+        let surroundings = self.slots.surroundings.clone();
+        let carryover = self
+            .slot
+            .carryover
+            .get_or_init(|| Arc::new(Carryover::new(opening.id, Arc::clone(&surroundings.ambient))));
+        let spec = PartitionSpec { id: opening.id, range: self.slot.range.clone() };
+        PhysicalPartition::open_after(surroundings, spec, opening.shape, Arc::clone(carryover)).await
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let state = match self.ended.take() {
+            Some(Ok(partition)) => {
+                let partition = Arc::new(partition);
+                let generation = self.slot.generation.fetch_add(1, Ordering::Relaxed) + 1;
+                tracing::debug!(partition = ?partition.spec().id, generation, "partition_opened");
+                self.slot.open.store(Some(Arc::clone(&partition)));
+                self.slots.open_count.fetch_add(1, Ordering::Relaxed);
+                SlotState::Open(partition)
+            }
+            Some(Err(fault)) => SlotState::Failed { fault, stopped: self.last.take() },
+            None => {
+                let fault = Fault::Internal("the opening of a partition ended early".to_owned());
+                SlotState::Failed { fault, stopped: self.last.take() }
+            }
+        };
+        self.slot.state.send_replace(state);
+    }
+}
+
+fn stopped() -> Fault {
+    StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
+}

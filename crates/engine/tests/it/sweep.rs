@@ -1,0 +1,169 @@
+//! Housekeeping of expiry: many documents at once, damaged ones among them, and nothing while nothing is due.
+
+use crate::harness::{Harness, KEY, TestAmbient};
+use bytes::Bytes;
+use engine::{Container, EngineOptions, PartitionBounds};
+use kv::{Batch, CommitMode, Direction, Durability, FaultScript, KeyRange, ScanLimit, Space, Store};
+use partition::keyspace::{
+    EXPIRY, META, NUMBERS, PartitionId, RECORDS, SPACES, UNIQUE, container_rows, reschedule_key,
+};
+use plan::Condition;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Turns of the scheduler in which what a test waits for must have happened.
+const TURNS_MAX: usize = 100_000;
+/// Time in which the jobs have done what is due.
+const JOBS_TIME: Duration = Duration::from_secs(5);
+
+fn inline() -> Store {
+    Store::memory(&SPACES, CommitMode::Inline)
+}
+
+async fn rows(store: &Store, space: Space, range: KeyRange) -> Vec<(Bytes, Bytes)> {
+    let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+    let view = store.view().await.unwrap();
+    view.scan(space, range, Direction::Forward, limit).await.unwrap().rows
+}
+
+async fn count(harness: &Harness, space: Space, container: &Container) -> usize {
+    rows(&harness.store, space, container_rows(container.number())).await.len()
+}
+
+async fn fill(harness: &Harness, container: &Container, documents: usize) {
+    for id in 0..documents {
+        let text = format!(r#"{{"id":"{id}","pk":"key {}","mail":"m{id}"}}"#, id % 37);
+        harness.create(container, &text).await.unwrap();
+    }
+}
+
+/// One damaged record ended the sweep of its container, and of all containers behind it, in every round.
+#[tokio::test(start_paused = true)]
+async fn a_damaged_record_stops_neither_its_container_nor_another() {
+    let harness = Harness::on(inline(), TestAmbient::new()).await;
+    let mut containers = Vec::new();
+    for id in ["first", "second"] {
+        let container = harness.container(json!({ "id": id, "defaultTtl": 10 }), 400).await;
+        fill(&harness, &container, 60).await;
+        containers.push(container);
+    }
+    // The writer rests meanwhile, and reads the store anew.
+    tokio::time::sleep(JOBS_TIME).await;
+    let records = rows(&harness.store, RECORDS, container_rows(containers[0].number())).await;
+    let mut batch = Batch::default();
+    for (key, row) in records.iter().take(3) {
+        batch.put(RECORDS, key.clone(), row.slice(..row.len() / 2));
+    }
+    harness.store.submit(&harness.store.lane(), batch, Durability::Sync).await.unwrap();
+    harness.ambient.advance_seconds(20);
+    tokio::time::sleep(JOBS_TIME).await;
+    assert_eq!(count(&harness, RECORDS, &containers[0]).await, 3);
+    assert_eq!(count(&harness, RECORDS, &containers[1]).await, 0);
+    assert_eq!(harness.engine.skipped_documents(), 3);
+    // What comes later is swept all the same.
+    fill(&harness, &containers[0], 2).await;
+    harness.ambient.advance_seconds(20);
+    tokio::time::sleep(JOBS_TIME).await;
+    assert_eq!(count(&harness, RECORDS, &containers[0]).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_of_many_partition_keys_go_with_all_their_rows() {
+    let harness = Harness::on(inline(), TestAmbient::new()).await;
+    let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
+    let definition = json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique });
+    let container = harness.container(definition, 25_000).await;
+    fill(&harness, &container, 700).await;
+    harness.create(&container, r#"{"id":"stays","pk":"key 1","mail":"m","ttl":-1}"#).await.unwrap();
+    harness.ambient.advance_seconds(20);
+    tokio::time::sleep(JOBS_TIME).await;
+    for (space, left) in [(RECORDS, 1), (NUMBERS, 1), (UNIQUE, 1), (EXPIRY, 0)] {
+        assert_eq!(count(&harness, space, &container).await, left, "{space:?}");
+    }
+    let usage = harness.engine.container_usage(harness.reader(), &container).await.unwrap();
+    assert_eq!(usage.documents, 1);
+    assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
+}
+
+/// A walk over all records began anew after every restart.
+#[tokio::test(start_paused = true)]
+async fn writing_expiry_rows_anew_goes_on_where_it_stopped() {
+    const DOCUMENTS: usize = 1000;
+    let store = Store::memory(&SPACES, CommitMode::Stepped);
+    let committed = store.clone();
+    tokio::spawn(async move {
+        loop {
+            committed.step_is_due().await;
+            tokio::task::yield_now().await;
+            committed.step();
+        }
+    });
+    let harness = Harness::on(store.clone(), TestAmbient::new()).await;
+    let container = harness.container(json!({}), 400).await;
+    fill(&harness, &container, DOCUMENTS).await;
+    let mut body = serde_json::Value::Object(container.definition().to_json());
+    body["defaultTtl"] = 1_000_000.into();
+    harness.engine.replace_container(harness.admin(), &container, &body, &Condition::None).await.unwrap();
+    let mut turns = 0;
+    while count(&harness, EXPIRY, &container).await == 0 {
+        turns += 1;
+        assert!(turns < TURNS_MAX, "the walk does not begin");
+        tokio::task::yield_now().await;
+    }
+    // Jobs stop between two steps. The store stays open for the next engine.
+    let engine = Arc::clone(&harness.engine);
+    let closing = tokio::spawn(async move { engine.stop_jobs().await });
+    closing.await.unwrap();
+    let written = rows(&store, EXPIRY, container_rows(container.number())).await;
+    assert!(!written.is_empty() && written.len() < DOCUMENTS, "{}", written.len());
+    let id = PartitionId { container: container.number(), ordinal: model::PartitionOrdinal(0) };
+    let saved = store.view().await.unwrap().get(META, &reschedule_key(id)).await.unwrap();
+    assert!(saved.is_some(), "no checkpoint");
+    drop(harness);
+    // Rows that are behind the checkpoint are not written again: without them the rest is all that comes.
+    let mut batch = Batch::default();
+    written.iter().for_each(|(key, _)| batch.delete(EXPIRY, key.clone()));
+    store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
+    let again = Harness::on(store.clone(), TestAmbient::new()).await;
+    tokio::time::sleep(JOBS_TIME).await;
+    assert_eq!(count(&again, EXPIRY, &container).await, DOCUMENTS - written.len());
+}
+
+/// Every second every container with a time to live was scanned.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_read_while_nothing_is_due() {
+    let script = FaultScript::seeded(1);
+    let store = Store::faulty(inline(), script.clone());
+    let harness = Harness::on(store, TestAmbient::new()).await;
+    for id in 0..20 {
+        let container = harness.container(json!({ "id": format!("c{id}"), "defaultTtl": 1000 }), 400).await;
+        fill(&harness, &container, 2).await;
+    }
+    tokio::time::sleep(JOBS_TIME).await;
+    let calls = script.call_count();
+    for _ in 0..30 {
+        harness.ambient.advance_seconds(1);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(script.call_count(), calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_partition_is_opened_when_something_is_due() {
+    let partitions = PartitionBounds { idle_seconds: 10, open_max: 100 };
+    let options = EngineOptions { partitions, ..EngineOptions::default() };
+    let harness = Harness::with_options(inline(), TestAmbient::new(), &[KEY], options).await;
+    let container = harness.container(json!({ "defaultTtl": 100 }), 400).await;
+    fill(&harness, &container, 10).await;
+    for _ in 0..60 {
+        harness.ambient.advance_seconds(1);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!((harness.engine.open_partitions(), count(&harness, RECORDS, &container).await), (0, 10));
+    for _ in 0..60 {
+        harness.ambient.advance_seconds(1);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!((harness.engine.open_partitions(), count(&harness, RECORDS, &container).await), (0, 0));
+}
