@@ -1,6 +1,6 @@
 //! What a partition must know of its container's definition, and which definition is in force.
 
-use crate::index::{ComputedReader, Rules, indexable};
+use crate::index::{ComputedReader, Rules};
 use arc_swap::{ArcSwap, Guard};
 use model::{ContainerDefinition, DefaultTtl, PartitionKeyDefinition, UniqueKeyPolicy};
 use std::sync::Arc;
@@ -28,7 +28,6 @@ pub struct ContainerShape {
 impl ContainerShape {
     /// What the definition says; the queries of its computed properties are read by `reader`.
     pub fn new(definition: &ContainerDefinition, reader: ComputedReader) -> ContainerShape {
-        let computed = indexable(&definition.policies.computed, reader);
         ContainerShape {
             change: 0,
             partition_key: definition.partition_key.clone(),
@@ -36,7 +35,7 @@ impl ContainerShape {
             is_expiry_pending: false,
             unique_keys: definition.unique_keys.clone(),
             history_seconds: None,
-            rules: Arc::new(Rules::new(&definition.policies.indexing, computed)),
+            rules: Arc::new(Rules::of(&definition.policies.indexing, &definition.policies.computed, reader)),
         }
     }
 

@@ -70,12 +70,14 @@ impl ComputedProperty {
 }
 
 impl ComputedProperty {
-    pub(super) fn encode(&self, out: &mut Encoder) {
+    /// Writes the property, for a stored row.
+    pub fn encode(&self, out: &mut Encoder) {
         out.text(&self.name);
         out.text(&self.query);
     }
 
-    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<ComputedProperty, DecodeFault> {
+    /// Reads what [`ComputedProperty::encode`] wrote.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<ComputedProperty, DecodeFault> {
         Ok(ComputedProperty {
             name: input.text("name of a computed property")?,
             query: input.text("query of a computed property")?,

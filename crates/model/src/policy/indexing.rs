@@ -246,7 +246,8 @@ impl IndexedPath {
 }
 
 impl IndexingPolicy {
-    pub(super) fn encode(&self, out: &mut Encoder) {
+    /// Writes the policy, for a stored row.
+    pub fn encode(&self, out: &mut Encoder) {
         out.byte(self.mode.tag());
         out.flag(self.automatic);
         out.list(&self.included, |out, path| path.encode(out));
@@ -257,7 +258,8 @@ impl IndexingPolicy {
         out.list(&self.full_texts, Encoder::path);
     }
 
-    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<IndexingPolicy, DecodeFault> {
+    /// Reads what [`IndexingPolicy::encode`] wrote.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<IndexingPolicy, DecodeFault> {
         Ok(IndexingPolicy {
             mode: input.choice("indexing mode", MODES.map(|(_, mode)| mode), IndexingMode::tag)?,
             automatic: input.flag("automatic indexing")?,

@@ -95,7 +95,7 @@ impl IndexReader {
         let Some(piece) = self.pieces.get(piece).zip(Some(piece)) else { return Ok(None) };
         let live = match within.and_then(|within| within.ranks.get(piece.1)) {
             Some(ranks) => ranks.clone(),
-            None => ranks::full(piece.0.universe().len()) - piece.0.dead(),
+            None => piece.0.dead().live_of(ranks::full(piece.0.universe().len())),
         };
         let mut columns = Columns { piece: piece.0.clone(), live, columns: Vec::with_capacity(paths.len()) };
         if !columns.live.is_empty() {

@@ -1,5 +1,6 @@
 //! How many documents have a value, without going through them one by one where that can be avoided.
 
+use crate::index::dead::DeadSet;
 use crate::index::ranks::Posting;
 use crate::index::universe::Universe;
 use model::DocumentNumber;
@@ -34,7 +35,7 @@ pub struct Counted {
 /// Which documents of a piece count.
 pub(crate) struct Live<'a> {
     pub(crate) universe: Universe<'a>,
-    pub(crate) dead: &'a RoaringBitmap,
+    pub(crate) dead: &'a DeadSet,
     /// None of them is dead.
     pub(crate) within: Option<&'a RoaringBitmap>,
 }
@@ -57,7 +58,7 @@ impl Live<'_> {
             (Posting::Full, Some(within)) => within.len(),
             (Posting::Full, None) => self.universe.len() as u64 - self.dead.len(),
             (Posting::Set(set), Some(within)) => set.intersection_len(within),
-            (Posting::Set(set), None) => set.len() - set.intersection_len(self.dead),
+            (Posting::Set(set), None) => set.len() - self.dead.count_in(set),
             (Posting::Short(ranks), None) if self.dead.is_empty() => ranks.len() as u64,
             (Posting::List(ranks), None) if self.dead.is_empty() => ranks.len() as u64,
             (Posting::Short(ranks), _) => {
@@ -135,9 +136,12 @@ mod tests {
         let ranks: Vec<u32> = (0..300).filter(|rank| rank % 3 == 0).collect();
         let short: Vec<u16> = (0..300).filter(|rank| rank % 3 == 0).collect();
         let full: Vec<u32> = (0..300).collect();
-        let dead: RoaringBitmap = (0..90).collect();
+        let mut dead = DeadSet::default();
+        (0..90).for_each(|rank| {
+            dead.insert(rank);
+        });
         let within: RoaringBitmap = (100..250).filter(|rank| rank % 2 == 0).collect();
-        let none = RoaringBitmap::new();
+        let (none, nowhere) = (DeadSet::default(), RoaringBitmap::new());
         let postings = [
             (Posting::Full, &full),
             (Posting::Short(&short), &ranks),
@@ -148,7 +152,7 @@ mod tests {
             (&none, None),
             (&dead, None),
             (&dead, Some(&within)),
-            (&none, Some(&none)),
+            (&none, Some(&nowhere)),
             (&none, Some(&within)),
         ] {
             let live = Live { universe: Universe::Listed(&universe), dead, within };

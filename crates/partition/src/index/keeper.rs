@@ -444,8 +444,8 @@ impl Keeper {
         for input in inputs {
             match self.segments.iter().find(|piece| Arc::ptr_eq(&piece.segment, &input.segment)) {
                 Some(now) => {
-                    let ranks = &*now.dead - &*input.dead;
-                    died.extend(ranks.iter().filter_map(|rank| now.segment.numbers().get(rank as usize)));
+                    let ranks = now.dead.added_since(&input.dead);
+                    died.extend(ranks.filter_map(|rank| now.segment.numbers().get(rank as usize)));
                 }
                 // All of it died and it was put away.
                 None => died.extend(input.live_numbers()),
@@ -468,8 +468,8 @@ impl Keeper {
                     let same = |piece: &RunPiece| Arc::ptr_eq(&piece.run, &input.run);
                     let Some(place) = runs.iter().position(same) else { continue };
                     let now = runs.remove(place);
-                    let ranks = &*now.dead - &*input.dead;
-                    died.extend(ranks.iter().filter_map(|rank| Universe::Packed(&now.run.numbers).get(rank)));
+                    let ranks = now.dead.added_since(&input.dead);
+                    died.extend(ranks.filter_map(|rank| Universe::Packed(&now.run.numbers).get(rank)));
                     delete_dead(self.home.partition, &now, &mut batch);
                     replaced.extend(self.own_run(&now));
                 }
@@ -555,7 +555,8 @@ fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
 
 fn manifest(keeper: &Keeper, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
     let runs = runs.iter().map(|piece| piece.run.meta.clone()).collect();
-    Manifest { fingerprint: keeper.rules.fingerprint(), lsn, runs }
+    let rules = &keeper.rules;
+    Manifest { fingerprint: rules.fingerprint(), definition: rules.definition().clone(), lsn, runs }
 }
 
 /// Waits for the job under way; for ever without one.

@@ -1,7 +1,7 @@
 //! What the index of a partition consists of on disk: its runs, their dead documents, and the position reached.
 //!
 //! ```text
-//! manifest   format:1 = 3 · fingerprint of the policy:16 · lsn · count of runs · for each: see `run`
+//! manifest   format:1 = 4 · fingerprint of the policy:16 · length of its definition · definition · lsn · count of runs · for each: see `run`
 //! dead set   roaring bitmap of dead ranks of a run, 65,536 ranks a row
 //! ```
 //!
@@ -11,20 +11,19 @@
 use crate::index::block::{
     put_number, read_bitmap, seal, take_bytes, take_count, take_number, unseal, write_bitmap,
 };
+use crate::index::dead::{DeadSet, chunk_count};
 use crate::index::memory::IndexMemory;
 use crate::index::piece::RunPiece;
 use crate::index::run::{Run, RunMeta};
 use crate::keyspace::{self, INDEX, META, PartitionId};
 use crate::storage::{damaged, read_fault};
+use bytes::Bytes;
 use kv::{Batch, Direction, KeyRange, ScanLimit, View};
 use model::{Fault, Lsn};
-use roaring::RoaringBitmap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const FORMAT: u8 = 3;
-/// Ranks of one row of a dead set.
-const CHUNK: u32 = 1 << 16;
+const FORMAT: u8 = 4;
 /// Rows of dead sets that are read together.
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
@@ -35,6 +34,8 @@ pub(crate) type Fingerprint = [u8; 16];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) fingerprint: Fingerprint,
+    /// See `Rules::definition`.
+    pub(crate) definition: Bytes,
     pub(crate) lsn: Lsn,
     pub(crate) runs: Vec<RunMeta>,
 }
@@ -43,6 +44,8 @@ impl Manifest {
     pub(crate) fn put(&self, partition: PartitionId, batch: &mut Batch) {
         let mut bytes = vec![FORMAT];
         bytes.extend_from_slice(&self.fingerprint);
+        put_number(self.definition.len() as u64, &mut bytes);
+        bytes.extend_from_slice(&self.definition);
         for number in [self.lsn.0, self.runs.len() as u64] {
             put_number(number, &mut bytes);
         }
@@ -60,10 +63,12 @@ impl Manifest {
         }
         let fingerprint = take_bytes(&mut bytes, 16)?;
         let fingerprint = fingerprint.try_into().map_err(|_| damaged("fingerprint of the index"))?;
+        let length = take_count(&mut bytes)?;
+        let definition = Bytes::copy_from_slice(take_bytes(&mut bytes, length)?);
         let lsn = Lsn(take_number(&mut bytes)?);
         let count = take_count(&mut bytes)?;
         let runs = (0..count).map(|_| RunMeta::read(&mut bytes)).collect::<Result<_, _>>()?;
-        Ok(Some(Manifest { fingerprint, lsn, runs }))
+        Ok(Some(Manifest { fingerprint, definition, lsn, runs }))
     }
 }
 
@@ -74,12 +79,14 @@ pub(crate) async fn load_piece(
     partition: PartitionId,
     meta: RunMeta,
 ) -> Result<RunPiece, Fault> {
-    let mut dead = RoaringBitmap::new();
+    let mut dead = DeadSet::default();
     let mut range = keyspace::dead_range(partition, meta.owner, meta.id);
     loop {
         let chunk = view.scan(META, range.clone(), Direction::Forward, STEP).await.map_err(read_fault)?;
         for (_, row) in &chunk.rows {
-            dead |= read_bitmap(&unseal(row.clone())?)?;
+            if !dead.add_chunk(read_bitmap(&unseal(row.clone())?)?) {
+                return Err(damaged("dead set of a run"));
+            }
         }
         match chunk.rows.last() {
             Some((key, _)) if chunk.more => range = keyspace::after(&range, key),
@@ -97,23 +104,16 @@ pub(crate) async fn load_piece(
 
 /// Writes the parts of a dead set that have grown since it was saved.
 pub(crate) fn put_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Batch) {
-    if piece.dead.len() == piece.saved.len() {
-        return;
-    }
-    for chunk in 0..piece.run.meta.documents.div_ceil(CHUNK) {
-        let ranks = chunk * CHUNK..=chunk * CHUNK + (CHUNK - 1);
-        if piece.dead.range_cardinality(ranks.clone()) != piece.saved.range_cardinality(ranks.clone()) {
-            let part: RoaringBitmap = piece.dead.range(ranks).collect();
-            let key = keyspace::dead_key(partition, piece.run.meta.owner, piece.run.meta.id, chunk);
-            batch.put(META, key, seal(&write_bitmap(&part)));
-        }
+    for (chunk, ranks) in piece.dead.changed_since(&piece.saved) {
+        let key = keyspace::dead_key(partition, piece.run.meta.owner, piece.run.meta.id, chunk);
+        batch.put(META, key, seal(&write_bitmap(ranks)));
     }
 }
 
 /// Deletes the dead set of a run that is replaced.
 pub(crate) fn delete_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Batch) {
     let meta = &piece.run.meta;
-    for chunk in 0..meta.documents.div_ceil(CHUNK) {
+    for chunk in 0..chunk_count(meta.documents) {
         batch.delete(META, keyspace::dead_key(partition, meta.owner, meta.id, chunk));
     }
 }

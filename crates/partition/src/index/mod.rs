@@ -10,7 +10,7 @@
 //! | `path`, `code` | the bytes of a term |
 //! | `rules`, `terms`, `computed`, `spatial`, `cells` | from a policy and a document to its terms |
 //! | `segment`, `merge` | pieces in memory |
-//! | `piece`, `universe`, `packed`, `ranks` | what pieces have in common; their documents, and sets of them |
+//! | `piece`, `universe`, `packed`, `dead`, `ranks` | what pieces have in common; their documents, and sets of them |
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `run_numbers`, `unnamed`, `manifest` | pieces on disk |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
@@ -26,6 +26,7 @@ mod code;
 mod columns;
 mod computed;
 mod counts;
+mod dead;
 mod documents;
 mod jobs;
 mod keeper;
@@ -74,7 +75,6 @@ pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
 pub(crate) use build::{Build, Plan};
-pub(crate) use computed::indexable;
 pub(crate) use jobs::{Install, drop_run};
 pub(crate) use keeper::{Changes, Event, Home, InstallBatch, Keeper, Prepared};
 pub(crate) use manifest::Fingerprint;

@@ -2,19 +2,19 @@
 //!
 //! A document version lives wholly in one piece, and a number is alive in at most one.
 
+use crate::index::dead::DeadSet;
 use crate::index::run::Run;
 use crate::index::segment::Segment;
 use crate::index::universe::Universe;
 use model::DocumentNumber;
-use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// A segment and its dead documents.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentPiece {
     pub(crate) segment: Arc<Segment>,
-    /// Ranks; copied when it changes, since readers share it.
-    pub(crate) dead: Arc<RoaringBitmap>,
+    /// Readers share it.
+    pub(crate) dead: Arc<DeadSet>,
 }
 
 impl SegmentPiece {
@@ -39,7 +39,7 @@ impl SegmentPiece {
     }
 }
 
-fn kill(universe: Universe<'_>, dead: &mut Arc<RoaringBitmap>, number: DocumentNumber) -> bool {
+fn kill(universe: Universe<'_>, dead: &mut Arc<DeadSet>, number: DocumentNumber) -> bool {
     if !universe.spans(number) {
         return false;
     }
@@ -53,10 +53,10 @@ fn kill(universe: Universe<'_>, dead: &mut Arc<RoaringBitmap>, number: DocumentN
 #[derive(Clone, Debug)]
 pub(crate) struct RunPiece {
     pub(crate) run: Arc<Run>,
-    /// Ranks; copied when it changes, since readers share it.
-    pub(crate) dead: Arc<RoaringBitmap>,
+    /// Readers share it.
+    pub(crate) dead: Arc<DeadSet>,
     /// Those that are dead on disk too.
-    pub(crate) saved: Arc<RoaringBitmap>,
+    pub(crate) saved: Arc<DeadSet>,
 }
 
 impl RunPiece {
@@ -91,7 +91,7 @@ impl Piece {
         }
     }
 
-    pub(crate) fn dead(&self) -> &RoaringBitmap {
+    pub(crate) fn dead(&self) -> &DeadSet {
         match self {
             Piece::Segment(piece) => &piece.dead,
             Piece::Run(piece) => &piece.dead,

@@ -147,7 +147,7 @@ impl IndexReader {
                 continue;
             }
             let answer = lookup.combine(piece.universe().len(), &mut answers.drain(..));
-            let live = |set: RoaringBitmap| set - piece.dead();
+            let live = |set: RoaringBitmap| piece.dead().live_of(set);
             let ranks = live(answer.possible);
             let certain = answer.certain.map(live);
             documents.exact &= certain.is_none_or(|certain| certain.len() == ranks.len());
@@ -176,7 +176,7 @@ impl IndexReader {
                 ranks.push(RoaringBitmap::new());
                 continue;
             }
-            let found = ranks::common(&mut postings, piece.universe().len()) - piece.dead();
+            let found = piece.dead().live_of(ranks::common(&mut postings, piece.universe().len()));
             exact &= !is_doubtful || found.is_empty();
             ranks.push(found);
         }

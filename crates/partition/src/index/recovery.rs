@@ -34,7 +34,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens the index that is stored and takes what happened since, or makes it anew from the records if they are few.
-/// `at` is the head that the view shows.
+/// The one that is stored may be of another policy. `at` is the head that the view shows.
 pub(crate) async fn open(
     home: Home,
     rules: Arc<Rules>,
@@ -43,28 +43,25 @@ pub(crate) async fn open(
     range: &EffectiveRange,
 ) -> Result<Opened, Fault> {
     let partition = home.partition;
-    let stored = stored_runs(view, partition).await?;
-    let saved = open_saved(&home, &rules, view).await;
-    let is_manifest_stale = !matches!(saved, Ok(Saved::Usable(_) | Saved::None));
-    let keeper = match saved {
-        Ok(Saved::Usable(keeper)) => Some(*keeper),
-        Ok(Saved::None | Saved::OfOtherPolicy) => None,
+    let mut strays = stored_runs(view, partition).await?;
+    let are_few = at.documents <= home.memory.options().inline_documents_max as u64;
+    let saved = match open_saved(&home, &rules, view, are_few).await {
         Err(fault) if is_damage(&fault) => {
             tracing::error!(?partition, cause = %fault, "the index is damaged and made anew");
-            None
+            Saved::Unusable
         }
-        Err(fault) => return Err(fault),
+        other => other?,
     };
-    let keeper = match keeper {
-        Some(keeper) => Some(keeper),
-        None if at.documents <= home.memory.options().inline_documents_max as u64 => {
+    let is_manifest_stale = matches!(saved, Saved::Unusable);
+    let keeper = match saved {
+        Saved::Usable(keeper) => Some(*keeper),
+        Saved::None | Saved::Unusable if are_few => {
             let mut keeper = Keeper::new(home, rules, at.lsn);
             take_records(&mut keeper, view, partition, range).await?;
             Some(keeper)
         }
-        None => None,
+        Saved::None | Saved::Unusable => None,
     };
-    let mut strays = stored;
     if let Some(keeper) = &keeper {
         keeper.own_runs().for_each(|run| {
             strays.remove(&run);
@@ -75,22 +72,29 @@ pub(crate) async fn open(
 
 enum Saved {
     Usable(Box<Keeper>),
-    OfOtherPolicy,
+    Unusable,
     None,
 }
 
-async fn open_saved(home: &Home, rules: &Arc<Rules>, view: &View) -> Result<Saved, Fault> {
+/// The index that is stored, by the rules it was made by. One of another policy is of no use if documents `are_few`: the
+/// new one is there as soon.
+async fn open_saved(home: &Home, rules: &Arc<Rules>, view: &View, are_few: bool) -> Result<Saved, Fault> {
     let Some(manifest) = Manifest::load(view, home.partition).await? else {
         return Ok(Saved::None);
     };
-    if manifest.fingerprint != rules.fingerprint() {
-        return Ok(Saved::OfOtherPolicy);
-    }
+    let rules = if manifest.fingerprint == rules.fingerprint() {
+        Some(Arc::clone(rules))
+    } else if are_few {
+        None
+    } else {
+        rules.stored(&manifest.definition, manifest.fingerprint).map(Arc::new)
+    };
+    let Some(rules) = rules else { return Ok(Saved::Unusable) };
     let mut runs = Vec::with_capacity(manifest.runs.len());
     for meta in &manifest.runs {
         runs.push(load_piece(&home.memory, view, home.partition, meta.clone()).await?);
     }
-    let mut keeper = Keeper::saved(home.clone(), Arc::clone(rules), &manifest, runs);
+    let mut keeper = Keeper::saved(home.clone(), rules, &manifest, runs);
     catch_up(&mut keeper, view, home.partition).await?;
     Ok(Saved::Usable(Box::new(keeper)))
 }

@@ -5,12 +5,15 @@
 //! of every document that has any value at it. A computed property is indexed only where the policy names it: `/*` is
 //! about what documents have. Knows nothing of terms or where they are kept.
 
-use crate::index::computed::IndexableProperty;
+use crate::index::computed::{ComputedReader, IndexableProperty, indexable};
 use crate::index::manifest::Fingerprint;
 use crate::index::path::{IndexPath, PATH_BYTES_MAX, PathStep};
 use crate::index::spatial;
-use model::Encoder;
-use model::policy::{CompositePath, IndexEnd, IndexSegment, IndexingMode, IndexingPolicy, SpatialIndex};
+use bytes::Bytes;
+use model::policy::{
+    CompositePath, ComputedProperty, IndexEnd, IndexSegment, IndexingMode, IndexingPolicy, SpatialIndex,
+};
+use model::{Decoder, Encoder};
 use plan::SYSTEM_PROPERTIES;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -32,6 +35,9 @@ pub(crate) struct Rules {
     computed: Vec<(IndexableProperty, Place)>,
     spatial: Vec<SpatialIndex>,
     fingerprint: Fingerprint,
+    /// The policy and the computed properties that all this was made from, encoded.
+    definition: Bytes,
+    computed_reader: ComputedReader,
 }
 
 /// A composite index.
@@ -71,8 +77,37 @@ const ROOT: usize = 0;
 const NOWHERE: Place = Place { node: None, below: false };
 
 impl Rules {
+    /// What a policy says. Of the computed properties, whose queries are read by `reader`, those are taken that it names.
+    pub(crate) fn of(
+        policy: &IndexingPolicy,
+        computed: &[ComputedProperty],
+        reader: ComputedReader,
+    ) -> Rules {
+        let mut definition = Encoder::default();
+        policy.encode(&mut definition);
+        definition.list(computed, |out, property| property.encode(out));
+        let definition = definition.finish().into();
+        Rules { definition, computed_reader: reader, ..Rules::new(policy, indexable(computed, reader)) }
+    }
+
+    /// The rules that an index was made by, from the definition that is stored with it. `None` if these would not make
+    /// the terms that it has, as after a change of the program.
+    pub(crate) fn stored(&self, definition: &[u8], fingerprint: Fingerprint) -> Option<Rules> {
+        let mut input = Decoder::new(definition);
+        let policy = IndexingPolicy::decode(&mut input).ok()?;
+        let computed = input.list("computed properties", ComputedProperty::decode).ok()?;
+        input.finish().ok()?;
+        Some(Rules::of(&policy, &computed, self.computed_reader))
+            .filter(|rules| rules.fingerprint == fingerprint)
+    }
+
+    /// What [`Rules::stored`] reads.
+    pub(crate) fn definition(&self) -> &Bytes {
+        &self.definition
+    }
+
     /// Of the computed properties those are taken that the policy names.
-    pub(crate) fn new(policy: &IndexingPolicy, computed: Vec<IndexableProperty>) -> Rules {
+    fn new(policy: &IndexingPolicy, computed: Vec<IndexableProperty>) -> Rules {
         let indexes = match policy.mode {
             IndexingMode::Consistent | IndexingMode::Lazy => true,
             IndexingMode::None => false,
@@ -84,6 +119,8 @@ impl Rules {
             computed: Vec::new(),
             spatial: Vec::new(),
             fingerprint: Fingerprint::default(),
+            definition: Bytes::new(),
+            computed_reader: |_| None,
         };
         if indexes {
             rules.take(policy, computed);

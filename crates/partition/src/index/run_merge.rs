@@ -3,6 +3,7 @@
 //! Reads one block of each at a time from the newest state of the store, so that no state is held open meanwhile.
 
 use crate::index::block::Entry;
+use crate::index::dead::DeadSet;
 use crate::index::keeper::Home;
 use crate::index::memory::HeldBytes;
 use crate::index::merge::TERMS_PER_TURN;
@@ -13,7 +14,6 @@ use crate::index::run_writer::{NewRun, RunWriter};
 use crate::index::universe::{NumberPacker, PackedNumbers};
 use crate::storage::damaged;
 use model::Fault;
-use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Documents between two turns of others.
@@ -24,7 +24,7 @@ struct Input {
     universe: usize,
     /// New rank of every old one that is alive; of a dead one, the new rank of the next.
     ranks: Packed<0>,
-    dead: Arc<RoaringBitmap>,
+    dead: Arc<DeadSet>,
     /// The next term.
     entry: Option<Entry>,
 }

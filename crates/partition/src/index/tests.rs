@@ -230,7 +230,7 @@ impl Case {
         let (policy, json) = NaivePolicy::random(&mut random);
         let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": json });
         let definition = ContainerDefinition::from_json(&body).unwrap();
-        let rules = Arc::new(Rules::new(&definition.policies.indexing, Vec::new()));
+        let rules = Arc::new(Rules::of(&definition.policies.indexing, &[], |_| None));
         let options = IndexOptions {
             inline_documents_max: 10 + random.below(60),
             flush_documents: 20 + random.below(60),

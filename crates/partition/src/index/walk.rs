@@ -3,6 +3,7 @@
 use crate::index::block::Entry;
 use crate::index::code::{CodeRange, is_cut};
 use crate::index::counts::{Counted, Detail, Live};
+use crate::index::dead::DeadSet;
 use crate::index::documents::Documents;
 use crate::index::path::IndexPath;
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
@@ -286,7 +287,7 @@ fn next_term(terms: &Range<usize>, direction: Direction) -> Option<usize> {
 fn take_posting(
     posting: &Posting<'_>,
     universe: Universe<'_>,
-    dead: &RoaringBitmap,
+    dead: &DeadSet,
     within: Option<&RoaringBitmap>,
     numbers: &mut Vec<DocumentNumber>,
 ) {

@@ -62,11 +62,15 @@ impl Writer {
                 }
                 self.index_stale = false;
                 // Nothing can fail from here on: an opening that fails has no job under way.
-                match &mut opened.keeper {
-                    Some(keeper) => keeper.complete().await,
-                    None => self.begin_build(rules, head.lsn),
+                if let Some(keeper) = &mut opened.keeper {
+                    keeper.complete().await;
                 }
+                let is_current = |keeper: &Keeper| keeper.rules().fingerprint() == rules.fingerprint();
+                let is_wanted = opened.keeper.as_ref().is_none_or(|keeper| !is_current(keeper));
                 self.index = opened.keeper;
+                if is_wanted {
+                    self.begin_build(rules, head.lsn);
+                }
                 Ok(())
             }
             Err(fault) if is_damage(&fault) => {

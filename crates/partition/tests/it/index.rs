@@ -228,6 +228,58 @@ async fn a_new_policy_is_indexed_beside_the_old_one() {
     assert_eq!(house.count("v", 2).await.unwrap(), 95);
 }
 
+/// The stored index of an older policy was dropped by an opening, and queries had none until the new one was made.
+#[tokio::test]
+async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_is_ready() {
+    let mut house = House::in_memory().await;
+    for id in 0..300 {
+        house.put(id, id % 7).await.unwrap();
+    }
+    house.settle().await;
+    let version = IndexPath::property([PathStep::Name("v")]);
+    let policies = [
+        json!({ "includedPaths": [{ "path": "/odd/?" }], "excludedPaths": [{ "path": "/*" }] }),
+        json!({ "includedPaths": [{ "path": "/v/?" }, { "path": "/tags/*" }], "excludedPaths": [{ "path": "/*" }],
+            "compositeIndexes": [[{ "path": "/odd" }, { "path": "/v", "order": "descending" }]] }),
+        json!({}),
+    ];
+    for (round, policy) in policies.iter().enumerate() {
+        let before = house.partition.view().await.unwrap().index().unwrap().covers(&version);
+        house.replace_policy(policy);
+        house.partition.reshape();
+        let mut openings = 0;
+        for turns in 0..12 {
+            for _ in 0..turns {
+                tokio::task::yield_now().await;
+            }
+            house.restart().await;
+            if house.partition.index_progress() == 100 {
+                break;
+            }
+            openings += 1;
+            let view = house.partition.view().await.unwrap();
+            let index = view.index().expect("an index of the older policy");
+            assert_eq!(index.covers(&version), before, "in round {round}");
+            house.audit().await;
+            // Changed by what is written meanwhile, and saved with what it says of the older policy.
+            for id in 0..30 {
+                house.put((turns * 31 + id * 7) % 300, id % 7).await.unwrap();
+            }
+            house.delete(turns).await.ok();
+            house.audit().await;
+        }
+        assert!(openings > 0, "no opening came before the new index");
+        house.settle().await;
+        house.audit().await;
+        assert_eq!(house.partition.index_progress(), 100);
+        let expected = if round == 0 { Coverage::None } else { Coverage::Whole };
+        assert_eq!(house.partition.view().await.unwrap().index().unwrap().covers(&version), expected);
+        nothing_unnamed(&house).await;
+    }
+    let counts = [house.count("odd", 0).await.unwrap(), house.count("odd", 1).await.unwrap()];
+    assert_eq!(counts[0] + counts[1], house.partition.counts().documents);
+}
+
 #[tokio::test]
 async fn damage_is_told_and_the_index_is_made_anew() {
     let mut house = House::in_memory().await;
