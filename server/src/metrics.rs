@@ -135,6 +135,21 @@ impl fmt::Display for QueryLines {
     }
 }
 
+/// Open partitions, and documents that housekeeping could not read, as lines of `/metrics`.
+pub(crate) struct PartitionLines {
+    pub(crate) open: usize,
+    pub(crate) skipped_documents: u64,
+}
+
+impl fmt::Display for PartitionLines {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = "perihelion_open_partitions";
+        writeln!(formatter, "# TYPE {name} gauge\n{name} {}", self.open)?;
+        let name = "perihelion_housekeeping_skipped_documents_total";
+        writeln!(formatter, "# TYPE {name} counter\n{name} {}", self.skipped_documents)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

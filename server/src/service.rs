@@ -1,7 +1,7 @@
 //! What the server answers by itself (health, metrics, certificate), and everything else through the REST door.
 
 use crate::backoff::Backoff;
-use crate::metrics::{KeyLines, Metrics, QueryLines};
+use crate::metrics::{KeyLines, Metrics, PartitionLines, QueryLines};
 use crate::settings::Timeouts;
 use crate::tls::Tls;
 use bytes::Bytes;
@@ -116,6 +116,11 @@ impl Service {
                     self.engine.memory_use(),
                 );
                 lines.push_str(&QueryLines(self.engine.long_queries()).to_string());
+                let partitions = PartitionLines {
+                    open: self.engine.open_partitions(),
+                    skipped_documents: self.engine.skipped_documents(),
+                };
+                lines.push_str(&partitions.to_string());
                 lines.push_str(&KeyLines(&self.engine.access().key_uses()).to_string());
                 text(StatusCode::OK, &lines)
             }

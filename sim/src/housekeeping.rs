@@ -3,11 +3,11 @@
 //!
 //! Writers panic, containers are dropped while their partitions are being opened, records are damaged.
 //!
-//! A course is drawn from its seed and played on the real engine. The judge knows, for every document, whether any
+//! A course (`course`) is played on the real engine. The judge knows, for every document, whether any
 //! definition that was in force has ever let it expire, and looks at the rows of the store whenever all is quiet.
 
+use crate::course::{CONTAINERS, Course, DOCUMENTS, Event};
 use crate::naive::DefaultTtl;
-use crate::random::Random;
 use crate::scenario::Scenario;
 use crate::world::{Complaint, DATABASE, World, wire_ttl};
 use engine::{Action, Container, DocumentAddress, Engine, Keyed, Place, Principal, Reach, ReadOptions};
@@ -24,10 +24,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use value::Document;
 
-/// Containers of a course.
-const CONTAINERS: usize = 3;
-/// Enough documents for runs of the index, and for a walk that takes a while.
-const DOCUMENTS: usize = 24;
 /// Time in which the jobs have done everything, trimming included, which comes once in sixty rounds.
 const QUIET_MS: u64 = 65_000;
 /// Time after which a partition without requests is closed, and in which the jobs look for it.
@@ -38,115 +34,6 @@ const OPENING_TURNS: u64 = 400;
 /// Where the store keeps its own rows, and the marks of ingests that no batch has named.
 const OWN_SPACE: Space = Space(u8::MAX);
 const UNNAMED_INGESTS: &str = "pending";
-
-/// The course of one seed.
-#[derive(Clone, Debug)]
-pub struct Course {
-    /// What it was drawn from.
-    pub seed: u64,
-    /// Whether writes are acknowledged before they are on the disk.
-    pub buffered: bool,
-    /// What happens, in order.
-    pub steps: Vec<Event>,
-}
-
-/// What happens next.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
-    /// Turns of the scheduler pass.
-    Turns(u64),
-    /// Time passes until the jobs have nothing left to do; then everything is looked at.
-    Quiet,
-    /// The clock goes forward by so many seconds.
-    Clock(u32),
-    /// A container gets another default and another indexing policy.
-    Define {
-        /// The container.
-        container: usize,
-        /// The default.
-        default_ttl: DefaultTtl,
-        /// The property that is not indexed, if any.
-        unindexed: Option<&'static str>,
-    },
-    /// A document is written.
-    Write {
-        /// The container.
-        container: usize,
-        /// The document.
-        id: usize,
-    },
-    /// A document is deleted, if it is there.
-    Delete {
-        /// The container.
-        container: usize,
-        /// The document.
-        id: usize,
-    },
-    /// A writer panics when it evaluates the transaction behind so many others.
-    Panic {
-        /// The others.
-        transactions: u64,
-    },
-    /// A container is dropped while a client reads it, which opens its partition, and created again.
-    Drop {
-        /// The container.
-        container: usize,
-        /// Turns of the scheduler between the drop and the read.
-        turns: u64,
-    },
-    /// The record of a document is damaged.
-    Damage {
-        /// The container.
-        container: usize,
-        /// The document.
-        id: usize,
-    },
-    /// The consumer of a container's log is registered at its beginning, or has read everything.
-    Consume {
-        /// The container.
-        container: usize,
-        /// Whether it has read everything.
-        to_end: bool,
-    },
-}
-
-/// Draws the course of a seed.
-pub fn draw(seed: u64) -> Course {
-    let mut random = Random::seeded(seed);
-    let buffered = random.chance(30);
-    let mut steps = Vec::new();
-    for _ in 0..random.between(2, 4) {
-        for _ in 0..random.between(8, 30) {
-            steps.push(event(&mut random));
-        }
-        steps.push(Event::Quiet);
-    }
-    Course { seed, buffered, steps }
-}
-
-fn event(random: &mut Random) -> Event {
-    let container = random.index(CONTAINERS);
-    let id = random.index(DOCUMENTS);
-    match random.below(100) {
-        0..=14 => Event::Turns(random.below(60)),
-        15..=29 => Event::Clock(u32::try_from(random.between(5, 20)).unwrap_or(5)),
-        30..=69 => {
-            let default_ttl = match random.below(5) {
-                0..=1 => DefaultTtl::Off,
-                2..=3 => DefaultTtl::Seconds(random.between(5, 10)),
-                _ => DefaultTtl::Seconds(100_000),
-            };
-            let unindexed = *random.pick(&[None, Some("v"), Some("mail")]);
-            Event::Define { container, default_ttl, unindexed }
-        }
-        70..=82 => Event::Write { container, id },
-        83..=86 => Event::Delete { container, id },
-        87..=89 => Event::Panic { transactions: random.below(4) },
-        90..=92 => Event::Drop { container, turns: random.below(8) },
-        93..=94 => Event::Damage { container, id },
-        _ => Event::Consume { container, to_end: random.chance(50) },
-    }
-}
 
 /// What a course does to the product from within. Programs are built without it.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +53,7 @@ pub fn play(course: &Course, hooks: Option<Hooks>) -> Result<(), Complaint> {
         let done = housekeeping.step(*step);
         done.map_err(|complaint| format!("seed {}, step {index}, {step:?}: {complaint}", course.seed))?;
     }
-    Ok(())
+    housekeeping.world.close().map_err(|complaint| format!("seed {}, at the end: {complaint}", course.seed))
 }
 
 struct Housekeeping {

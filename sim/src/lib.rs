@@ -8,6 +8,7 @@
 //! Knows the product from outside, through its façade; the only inner thing it looks at are the rows of the store.
 
 pub mod ambient;
+pub mod course;
 pub mod desk;
 pub mod feeds;
 pub mod history;

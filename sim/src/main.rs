@@ -116,7 +116,7 @@ fn compare_queries(first: u64, pairs: u64) -> ExitCode {
 
 fn keep_house(first: u64, end: u64) -> ExitCode {
     for seed in first..end {
-        if let Err(complaint) = sim::housekeeping::play(&sim::housekeeping::draw(seed), None) {
+        if let Err(complaint) = sim::housekeeping::play(&sim::course::draw(seed), None) {
             println!("{complaint}");
             return ExitCode::FAILURE;
         }

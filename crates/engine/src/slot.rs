@@ -347,3 +347,16 @@ impl Drop for UnderWay {
 fn stopped() -> Fault {
     StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_answers_for_those_it_came_from() {
+        let parents = vec![PartitionOrdinal(0), PartitionOrdinal(2)];
+        let slot = PartitionSlot::new(PartitionOrdinal(5), EffectiveRange::full(), parents);
+        let descends = [0, 1, 2, 5].map(|ordinal| slot.descends_from(PartitionOrdinal(ordinal)));
+        assert_eq!(descends, [true, false, true, true]);
+    }
+}

@@ -13,6 +13,7 @@ use crate::assembly::Assembly;
 use crate::collect::Wish;
 use crate::fault::query_fault;
 use crate::found::{Found, QueryMetrics, QueryRow};
+use crate::merge::{self, Merge};
 use crate::position::{self, Item};
 use crate::program::{Check, Input, Layer, Program, Shape};
 use crate::ranges;
@@ -26,6 +27,9 @@ use crate::task::{OpenPart, Part, QueryBounds, Task};
 const OFFSET_HELD_MAX: u64 = 1000;
 /// Results that are passed over at a time.
 const OFFSET_STEP_MAX: u64 = 100_000;
+
+/// How many times its share of the rows a part of several fetches first, where documents come in order.
+const SHARE_MARGIN: usize = 2;
 
 /// What a page is wanted of.
 #[derive(Clone, Debug)]
@@ -191,6 +195,9 @@ impl Work {
             should_walk = should_walk || access::should_walk_in_order(open, &request).await?;
             requests.push(request);
         }
+        // Each part is likely to give its share of the rows; what is missing then is fetched when it is known.
+        let share = wanted.saturating_mul(SHARE_MARGIN).div_ceil(parts.len().max(1));
+        requests.iter_mut().for_each(|request| request.wanted = share.min(wanted));
         Ok(should_walk.then_some(requests))
     }
 
@@ -241,10 +248,18 @@ impl Work {
     /// Fills the page from one range after the other.
     async fn ranges(&mut self, layer: &Layer, parts: &[Part]) -> Result<(), Fault> {
         for range in ranges::in_order(parts, self.assembly.range()) {
-            self.assembly.enter(&range);
             // Positions of unordered rows are short, so they are never cut.
-            let after = self.assembly.after().settled(|_| None);
-            let streams = range.parts.into_iter().map(|part| Stream::new(&self.task, part, &after)).collect();
+            let after = if range.is_resumed { self.assembly.after().settled(|_| None) } else { Vec::new() };
+            let streams = range.parts.iter().map(|part| Stream::new(&self.task, part.clone(), &after));
+            let streams: Vec<Stream> = streams.collect();
+            if streams.iter().all(|stream| stream.next_place().is_none()) {
+                continue;
+            }
+            // A full page goes on behind its last row, so that what is inserted there meanwhile is given.
+            if self.assembly.is_full() {
+                return Ok(());
+            }
+            self.assembly.enter(&range);
             if !self.stream(layer, streams).await? {
                 return Ok(());
             }
@@ -256,10 +271,14 @@ impl Work {
     /// Fills the page from streams, always from the one whose next row comes first. Returns whether they are exhausted.
     async fn stream(&mut self, layer: &Layer, mut streams: Vec<Stream>) -> Result<bool, Fault> {
         let begun_at = self.assembly.after().settled(|_| None);
+        if streams.len() > 1 && !self.assembly.is_full() {
+            let done = merge::fill_first(&self.task, &mut streams, &begun_at, self.wanted()).await?;
+            self.seen.extend(done.seen);
+            self.metrics.add(&done.metrics);
+        }
+        let mut merge = Merge::new(streams);
         loop {
-            let first = streams.iter_mut().filter(|stream| stream.next_place().is_some());
-            let first = first.min_by(|left, right| left.next_place().cmp(&right.next_place()));
-            let Some(stream) = first else {
+            let Some(stream) = merge.first() else {
                 return Ok(true);
             };
             if self.assembly.is_full() {
@@ -267,6 +286,7 @@ impl Work {
             }
             if let Some(row) = stream.pop() {
                 self.assembly.push(row);
+                merge.first_changed();
                 continue;
             }
             // A page that got nowhere would be asked for again and again.
@@ -277,15 +297,18 @@ impl Work {
                 self.assembly.reach(place.to_vec());
                 return Ok(false);
             }
-            let offset = self.assembly.offset().min(OFFSET_HELD_MAX);
-            let wanted = Wanted {
-                rows: self.assembly.room().saturating_add(usize::try_from(offset).unwrap_or(usize::MAX)),
-                bytes: self.assembly.room_bytes(),
-            };
+            let wanted = self.wanted();
             if let Some(open) = stream.fill(&self.task, layer, wanted, &mut self.metrics).await? {
                 self.seen.push(open.seen());
             }
+            merge.first_changed();
         }
+    }
+
+    /// How much the page still takes from streams.
+    fn wanted(&self) -> Wanted {
+        let offset = usize::try_from(self.assembly.offset().min(OFFSET_HELD_MAX)).unwrap_or(usize::MAX);
+        Wanted { rows: self.assembly.room().saturating_add(offset), bytes: self.assembly.room_bytes() }
     }
 
     /// Finds the whole of a position that was cut, by the documents that are still there.

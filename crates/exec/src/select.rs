@@ -3,18 +3,16 @@
 //! Partitions work at the same time, a bounded number of them; what they collect is merged as it comes, which gives
 //! the same as one after the other.
 
-use eval::{Context, Meter};
+use eval::Context;
 use model::{DocumentNumber, Fault};
 use plan::StoredDocument;
 use std::ops::ControlFlow;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Instant;
-use tokio::task::JoinSet;
 use value::{Value, ValueRef};
 
 use crate::access::{self, Walk};
+use crate::bounded::{self, PartWork};
 use crate::collect::{Collector, Wish};
 use crate::fault::query_fault;
 use crate::found::{Found, QueryMetrics};
@@ -22,8 +20,6 @@ use crate::position::Item;
 use crate::program::{Check, Input, Layer};
 use crate::task::{OpenPart, Task};
 
-/// Partitions that work for one query at the same time.
-const PARTITIONS_AT_ONCE: usize = 8;
 /// Documents that are fetched by number at a time.
 const NUMBERS_AT_A_TIME: usize = 64;
 /// Rows of a layer between two looks at the clock and at other tasks.
@@ -43,7 +39,7 @@ pub(crate) async fn over_partitions(
     if collector.is_in_doubt() {
         collector = collect_all(task, parts, wish, false, metrics).await?;
     }
-    collector.finish(innermost(task)?, &task.context()).map_err(query_fault)
+    collector.finish(task.innermost()?, &task.context()).map_err(query_fault)
 }
 
 /// What all partitions have. An index may answer by itself if `by_index` says so.
@@ -54,73 +50,22 @@ async fn collect_all(
     by_index: bool,
     metrics: &mut QueryMetrics,
 ) -> Result<Collector, Fault> {
-    let mut collector = Collector::new(innermost(task)?, &task.context(), wish.clone());
+    let mut collector = Collector::new(task.innermost()?, &task.context(), wish.clone());
     if let [part] = parts {
         let (collected, done) = collect(Arc::clone(task), part.clone(), wish.clone(), by_index).await?;
         metrics.add(&done);
         collector = collected;
     } else {
-        let mut waiting = parts.iter();
-        let begin = |part: &OpenPart| -> Pin<Box<dyn Future<Output = Collected> + Send>> {
+        let begin = |part: &OpenPart| -> PartWork<(Collector, QueryMetrics)> {
             Box::pin(collect(Arc::clone(task), part.clone(), wish.clone(), by_index))
         };
-        let mut here = Vec::new();
-        while task.meter.is_inline() {
-            here.extend(waiting.by_ref().take(PARTITIONS_AT_ONCE - here.len()).map(begin));
-            let Some(collected) = first_of(&mut here, &task.meter).await else {
-                break;
-            };
-            let (collected, done) = collected?;
+        let merge = |(collected, done): (Collector, QueryMetrics)| {
             metrics.add(&done);
             collector.merge(collected);
-        }
-        let mut working: JoinSet<Collected> = here.into_iter().collect();
-        loop {
-            while working.len() < PARTITIONS_AT_ONCE
-                && let Some(part) = waiting.next()
-            {
-                working.spawn(begin(part));
-            }
-            let Some(collected) = working.join_next().await else {
-                break;
-            };
-            let (collected, done) = collected.map_err(|error| Fault::Internal(error.to_string()))??;
-            metrics.add(&done);
-            collector.merge(collected);
-        }
+        };
+        bounded::for_each_done(&task.meter, parts.iter().map(begin), merge).await?;
     }
     Ok(collector)
-}
-
-/// What one partition has, and what was done for it.
-type Collected = Result<(Collector, QueryMetrics), Fault>;
-
-/// The first that is done of some that share a thread, as long as their work is not moved to another one; there each
-/// of them gets a task of its own.
-async fn first_of(
-    here: &mut Vec<Pin<Box<dyn Future<Output = Collected> + Send>>>,
-    meter: &Meter,
-) -> Option<Collected> {
-    std::future::poll_fn(|context| {
-        if here.is_empty() || !meter.is_inline() {
-            return Poll::Ready(None);
-        }
-        for index in 0..here.len() {
-            if let Poll::Ready(collected) = here[index].as_mut().poll(context) {
-                drop(here.swap_remove(index));
-                return Poll::Ready(Some(collected));
-            }
-            if meter.is_due() {
-                break;
-            }
-        }
-        Poll::Pending
-    })
-    .await
-}
-
-fn innermost(task: &Task) -> Result<&Layer, Fault> {
-    task.program.layers.first().ok_or_else(|| Fault::Internal("a program without layers".to_owned()))
 }
 
 /// What one partition has.
@@ -130,7 +75,7 @@ async fn collect(
     wish: Wish,
     by_index: bool,
 ) -> Result<(Collector, QueryMetrics), Fault> {
-    let layer = innermost(&task)?;
+    let layer = task.innermost()?;
     let context = task.context();
     let mut metrics = QueryMetrics::default();
     if by_index && let Some(collector) = access::by_index(&task, &context, &open, &wish, &mut metrics).await?
@@ -178,7 +123,7 @@ pub(crate) async fn over_numbers(
     wish: &Wish,
     metrics: &mut QueryMetrics,
 ) -> Result<Found, Fault> {
-    let layer = innermost(task)?;
+    let layer = task.innermost()?;
     let context = task.context();
     let mut collector = Collector::new(layer, &context, wish.clone());
     for some in numbers.chunks(NUMBERS_AT_A_TIME) {

@@ -9,7 +9,7 @@ use partition::index::{Documents, IndexReader, Lookup};
 use std::sync::Arc;
 
 use crate::fault::query_fault;
-use crate::program::Program;
+use crate::program::{Layer, Program};
 use crate::source::PartSource;
 
 /// Bounds of a query.
@@ -173,6 +173,11 @@ impl Task {
     /// The same work without a word from any index.
     pub(crate) fn without_indexes(self) -> Task {
         Task { asks_indexes: false, ..self }
+    }
+
+    /// The layer that reads documents.
+    pub(crate) fn innermost(&self) -> Result<&Layer, Fault> {
+        self.program.layers.first().ok_or_else(|| Fault::Internal("a program without layers".to_owned()))
     }
 
     /// Lets others go first.

@@ -1,7 +1,8 @@
 //! Seeds of the engine's own work, and the faults that these seeds find when they are put in again.
 
-use partition::planted::{PlantedFault, panic_after, plant, stall_openings};
-use sim::housekeeping::{Hooks, draw, play};
+use partition::planted::{PlantedFault, panic_after, panic_in_job, plant, stall_openings};
+use sim::course::draw;
+use sim::housekeeping::{Hooks, play};
 
 const SEEDS: u64 = 80;
 const HOOKS: Hooks = Hooks { panic_after, stall_openings };
@@ -59,4 +60,20 @@ fn a_writer_that_is_not_opened_again() {
 #[test]
 fn a_container_that_is_dropped_while_it_is_opened() {
     found_by_a_seed(PlantedFault::OpeningIsMissed, "rows of the dropped container");
+}
+
+/// A job that panicked ended all jobs, and the engine could not be closed any more.
+#[test]
+fn a_job_that_panics_stops_no_other() {
+    let jobs = [
+        "reschedule expiry",
+        "sweep expired documents",
+        "drop a container",
+        "trim logs",
+        "close idle partitions",
+    ];
+    for (seed, job) in (0..).zip(jobs) {
+        panic_in_job(job);
+        play(&draw(seed), Some(HOOKS)).unwrap_or_else(|complaint| panic!("{job}: {complaint}"));
+    }
 }

@@ -1,7 +1,7 @@
 //! Hands mutations of many documents to a writer at once, and goes on without those that cannot be carried out.
 //!
-//! A document that cannot be read, a damaged record for one, must not stop the work on the others: it is logged,
-//! counted and left out.
+//! A document that cannot be read, a damaged record for one, must not stop the work on the others: it is tried once
+//! more alone, then logged, counted and left out.
 
 use super::expiry::TRANSACTION_DOCUMENTS;
 use crate::catalog::Container;
@@ -74,6 +74,13 @@ impl Engine {
                 return Err(fault);
             }
             let operation = operations.remove(done + index);
+            // Once more alone: a read may have failed that does not fail again.
+            let alone = vec![operation.clone()];
+            let (executed, _) = self.execute_at(container, key.clone(), alone, Returned::Reads).await?;
+            let Err(StepFault { fault, .. }) = executed else { continue };
+            if !is_poison(&fault) {
+                return Err(fault);
+            }
             tracing::warn!(container = container.number().0, ?operation, cause = %fault, "housekeeping_skipped");
             self.jobs.skipped.fetch_add(1, Ordering::Relaxed);
             skipped += Skipped(1);

@@ -1,0 +1,124 @@
+//! Streams of several partitions as one: always the stream whose next row stands first.
+//!
+//! A binary heap of streams by their next places, which reads the places where they are: no position is copied.
+
+use model::{Fault, Lsn, PartitionOrdinal};
+use std::sync::Arc;
+
+use crate::bounded::{self, PartWork};
+use crate::found::QueryMetrics;
+use crate::program::Layer;
+use crate::stream::{Stream, Wanted};
+use crate::task::Task;
+
+/// Streams in the order of their next places.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    streams: Vec<Stream>,
+    /// Which streams are not exhausted: a heap, the first of which has the first place.
+    heap: Vec<usize>,
+}
+
+impl Merge {
+    pub(crate) fn new(streams: Vec<Stream>) -> Merge {
+        let heap = (0..streams.len()).filter(|at| streams[*at].next_place().is_some()).collect();
+        let mut merge = Merge { streams, heap };
+        for at in (0..merge.heap.len() / 2).rev() {
+            merge.sink(at);
+        }
+        merge
+    }
+
+    /// The stream whose next row stands first; nothing if all are exhausted. After a change of it
+    /// [`first_changed`](Self::first_changed) is to be called.
+    pub(crate) fn first(&mut self) -> Option<&mut Stream> {
+        self.heap.first().map(|at| &mut self.streams[*at])
+    }
+
+    /// The next place of the first stream has changed.
+    pub(crate) fn first_changed(&mut self) {
+        if self.heap.first().is_some_and(|at| self.streams[*at].next_place().is_none()) {
+            self.heap.swap_remove(0);
+        }
+        self.sink(0);
+    }
+
+    /// Moves what is at a place of the heap down to where it belongs.
+    fn sink(&mut self, mut at: usize) {
+        loop {
+            let mut first = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < self.heap.len() && self.place(child) < self.place(first) {
+                    first = child;
+                }
+            }
+            if first == at {
+                return;
+            }
+            self.heap.swap(at, first);
+            at = first;
+        }
+    }
+
+    fn place(&self, at: usize) -> Option<&[u8]> {
+        self.streams[self.heap[at]].next_place()
+    }
+}
+
+/// What was read of streams before they are merged.
+#[derive(Debug, Default)]
+pub(crate) struct FirstFill {
+    pub(crate) seen: Vec<(PartitionOrdinal, Lsn)>,
+    pub(crate) metrics: QueryMetrics,
+}
+
+/// Reads, a bounded number at a time, the streams that have not come further than `begun_at`: no row can be given before
+/// each of them has. So nothing is read that would not be read one after the other, and a single stream is left alone.
+pub(crate) async fn fill_first(
+    task: &Arc<Task>,
+    streams: &mut Vec<Stream>,
+    begun_at: &[u8],
+    wanted: Wanted,
+) -> Result<FirstFill, Fault> {
+    let mut done = FirstFill::default();
+    let stands = |stream: &Stream| stream.next_place() == Some(begun_at);
+    if streams.iter().filter(|stream| stands(stream)).take(2).count() < 2 {
+        return Ok(done);
+    }
+    let begun_at: Arc<[u8]> = begun_at.into();
+    let mut filled: Vec<Option<Filled>> = streams.iter().map(|_| None).collect();
+    let begin = |(at, stream): (usize, Stream)| -> PartWork<(usize, Filled)> {
+        let (task, begun_at) = (Arc::clone(task), Arc::clone(&begun_at));
+        Box::pin(async move { Ok((at, fill_one(&task, stream, &begun_at, wanted).await?)) })
+    };
+    let work = std::mem::take(streams).into_iter().enumerate().map(begin);
+    bounded::for_each_done(&task.meter, work, |(at, one)| filled[at] = Some(one)).await?;
+    for one in filled.into_iter().flatten() {
+        done.seen.extend(one.seen);
+        done.metrics.add(&one.metrics);
+        streams.push(one.stream);
+    }
+    Ok(done)
+}
+
+/// A stream that has come further than where it began.
+struct Filled {
+    stream: Stream,
+    seen: Option<(PartitionOrdinal, Lsn)>,
+    metrics: QueryMetrics,
+}
+
+async fn fill_one(
+    task: &Arc<Task>,
+    mut stream: Stream,
+    begun_at: &[u8],
+    wanted: Wanted,
+) -> Result<Filled, Fault> {
+    let layer: &Layer = task.innermost()?;
+    let (mut seen, mut metrics) = (None, QueryMetrics::default());
+    while stream.next_place() == Some(begun_at) {
+        let open = stream.fill(task, layer, wanted, &mut metrics).await?;
+        seen = seen.or(open.map(|open| open.seen()));
+    }
+    Ok(Filled { stream, seen, metrics })
+}

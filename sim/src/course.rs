@@ -1,0 +1,118 @@
+//! What happens in a simulation of housekeeping, drawn from a seed.
+
+use crate::naive::DefaultTtl;
+use crate::random::Random;
+
+/// Containers of a course.
+pub(crate) const CONTAINERS: usize = 3;
+/// Enough documents for runs of the index, and for a walk that takes a while.
+pub(crate) const DOCUMENTS: usize = 24;
+
+/// The course of one seed.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// Whether writes are acknowledged before they are on the disk.
+    pub buffered: bool,
+    /// What happens, in order.
+    pub steps: Vec<Event>,
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// Turns of the scheduler pass.
+    Turns(u64),
+    /// Time passes until the jobs have nothing left to do; then everything is looked at.
+    Quiet,
+    /// The clock goes forward by so many seconds.
+    Clock(u32),
+    /// A container gets another default and another indexing policy.
+    Define {
+        /// The container.
+        container: usize,
+        /// The default.
+        default_ttl: DefaultTtl,
+        /// The property that is not indexed, if any.
+        unindexed: Option<&'static str>,
+    },
+    /// A document is written.
+    Write {
+        /// The container.
+        container: usize,
+        /// The document.
+        id: usize,
+    },
+    /// A document is deleted, if it is there.
+    Delete {
+        /// The container.
+        container: usize,
+        /// The document.
+        id: usize,
+    },
+    /// A writer panics when it evaluates the transaction behind so many others.
+    Panic {
+        /// The others.
+        transactions: u64,
+    },
+    /// A container is dropped while a client reads it, which opens its partition, and created again.
+    Drop {
+        /// The container.
+        container: usize,
+        /// Turns of the scheduler between the drop and the read.
+        turns: u64,
+    },
+    /// The record of a document is damaged.
+    Damage {
+        /// The container.
+        container: usize,
+        /// The document.
+        id: usize,
+    },
+    /// The consumer of a container's log is registered at its beginning, or has read everything.
+    Consume {
+        /// The container.
+        container: usize,
+        /// Whether it has read everything.
+        to_end: bool,
+    },
+}
+
+/// Draws the course of a seed.
+pub fn draw(seed: u64) -> Course {
+    let mut random = Random::seeded(seed);
+    let buffered = random.chance(30);
+    let mut steps = Vec::new();
+    for _ in 0..random.between(2, 4) {
+        for _ in 0..random.between(8, 30) {
+            steps.push(event(&mut random));
+        }
+        steps.push(Event::Quiet);
+    }
+    Course { seed, buffered, steps }
+}
+
+fn event(random: &mut Random) -> Event {
+    let container = random.index(CONTAINERS);
+    let id = random.index(DOCUMENTS);
+    match random.below(100) {
+        0..=14 => Event::Turns(random.below(60)),
+        15..=29 => Event::Clock(u32::try_from(random.between(5, 20)).unwrap_or(5)),
+        30..=69 => {
+            let default_ttl = match random.below(5) {
+                0..=1 => DefaultTtl::Off,
+                2..=3 => DefaultTtl::Seconds(random.between(5, 10)),
+                _ => DefaultTtl::Seconds(100_000),
+            };
+            let unindexed = *random.pick(&[None, Some("v"), Some("mail")]);
+            Event::Define { container, default_ttl, unindexed }
+        }
+        70..=82 => Event::Write { container, id },
+        83..=86 => Event::Delete { container, id },
+        87..=89 => Event::Panic { transactions: random.below(4) },
+        90..=92 => Event::Drop { container, turns: random.below(8) },
+        93..=94 => Event::Damage { container, id },
+        _ => Event::Consume { container, to_end: random.chance(50) },
+    }
+}
