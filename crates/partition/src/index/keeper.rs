@@ -5,8 +5,14 @@
 //! out when somebody asks or when enough documents are together. Knows nothing of how changes were decided and commits
 //! nothing: what must be durable is handed to the writer as a batch.
 
+mod install;
+mod work;
+
+pub(crate) use self::install::InstallBatch;
+use self::install::manifest;
+use self::work::Work;
 use crate::index::jobs::{Inputs, Install, Job, Output, flush, flush_job, merge_job, run_merge_job};
-use crate::index::manifest::{Manifest, delete_dead, put_dead};
+use crate::index::manifest::{Manifest, put_dead};
 use crate::index::memory::{IndexMemory, Share};
 use crate::index::merge::{FAN_IN, merge_all};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
@@ -14,7 +20,6 @@ use crate::index::rules::Rules;
 use crate::index::run_numbers::RunNumbers;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::Version;
-use crate::index::universe::Universe;
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::PartitionId;
 use kv::{Batch, Store};
@@ -93,37 +98,6 @@ pub(crate) struct Keeper {
     work: Work,
 }
 
-/// What an index has under way beside the writer.
-#[derive(Debug)]
-enum Work {
-    /// Nothing may begin: not all changes up to the position are in it yet.
-    Incomplete,
-    Idle,
-    Busy(Job),
-    /// What a job has made waits for its manifest.
-    Installing(Install),
-}
-
-impl Work {
-    /// Segments that will be replaced by what is under way: nobody else may.
-    fn frozen(&self) -> &[SegmentPiece] {
-        match self {
-            Work::Busy(Job { inputs, .. }) | Work::Installing(Install { inputs, .. }) => match inputs {
-                Inputs::Merged(inputs) | Inputs::Flushed(inputs) => inputs,
-                Inputs::Runs(_) => &[],
-            },
-            Work::Incomplete | Work::Idle => &[],
-        }
-    }
-
-    fn job(&self) -> Option<&Job> {
-        match self {
-            Work::Busy(job) => Some(job),
-            Work::Incomplete | Work::Idle | Work::Installing(_) => None,
-        }
-    }
-}
-
 /// What an index has to tell its writer.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -131,24 +105,6 @@ pub(crate) enum Event {
     Changed,
     /// A reader met damage: the index must be made anew.
     Damaged,
-}
-
-/// What an install makes of the index.
-#[derive(Debug)]
-pub(crate) struct Installed {
-    runs: Vec<RunPiece>,
-    lsn: Lsn,
-    /// Runs whose rows may go.
-    replaced: Vec<u64>,
-}
-
-/// What makes an install durable.
-#[derive(Debug)]
-pub(crate) struct InstallBatch {
-    pub(crate) batch: Batch,
-    /// The runs that the batch names.
-    pub(crate) named: Vec<UnnamedRun>,
-    pub(crate) installed: Installed,
 }
 
 impl Keeper {
@@ -410,7 +366,7 @@ impl Keeper {
         let result = tokio::select! {
             biased;
             () = self.alarm.notified() => return Event::Damaged,
-            result = ended(&mut self.work) => result,
+            result = self.work.ended() => result,
             () = self.share.asked() => {
                 self.flush_wanted = !self.segments.is_empty();
                 self.begin_job();
@@ -482,61 +438,6 @@ impl Keeper {
         died
     }
 
-    /// The batch that makes the runs that wait durable, to be committed before [`Keeper::installed`].
-    pub(crate) fn install_batch(&mut self) -> Option<InstallBatch> {
-        let new_runs = match &mut self.work {
-            Work::Installing(install) => std::mem::take(&mut install.runs),
-            Work::Incomplete | Work::Idle | Work::Busy(_) => return None,
-        };
-        let Work::Installing(install) = &self.work else { return None };
-        let mut batch = Batch::default();
-        let mut runs: Vec<RunPiece> = self.runs.clone();
-        let mut died = Vec::new();
-        let mut replaced = Vec::new();
-        let mut named = Vec::with_capacity(new_runs.len());
-        match &install.inputs {
-            Inputs::Merged(inputs) | Inputs::Flushed(inputs) => died = self.died_since(inputs),
-            Inputs::Runs(inputs) => {
-                for input in inputs {
-                    let same = |piece: &RunPiece| Arc::ptr_eq(&piece.run, &input.run);
-                    let Some(place) = runs.iter().position(same) else { continue };
-                    let now = runs.remove(place);
-                    let ranks = now.dead.added_since(&input.dead);
-                    died.extend(ranks.filter_map(|rank| Universe::Packed(&now.run.numbers).get(rank)));
-                    delete_dead(self.home.partition, &now, &mut batch);
-                    replaced.extend(self.own_run(&now));
-                }
-            }
-        }
-        for new in new_runs {
-            let mut piece = RunPiece::new(new.run);
-            new.unnamed.name_in(&mut batch);
-            named.push(new.unnamed);
-            died.iter().for_each(|number| {
-                piece.kill(*number);
-            });
-            runs.push(piece);
-        }
-        runs.retain(|piece| {
-            if piece.live_count() == 0 {
-                delete_dead(self.home.partition, piece, &mut batch);
-                replaced.extend(self.own_run(piece));
-            }
-            piece.live_count() > 0
-        });
-        for piece in &mut runs {
-            put_dead(self.home.partition, piece, &mut batch);
-            piece.saved = Arc::clone(&piece.dead);
-        }
-        let lsn = match (&install.inputs, self.lsn_saved) {
-            // Only a flush moves the position; what is in memory is behind it.
-            (Inputs::Runs(_), Some(saved)) => saved,
-            (Inputs::Merged(_) | Inputs::Flushed(_) | Inputs::Runs(_), _) => install.lsn,
-        };
-        manifest(self, lsn, &runs).put(self.home.partition, &mut batch);
-        Some(InstallBatch { batch, named, installed: Installed { runs, lsn, replaced } })
-    }
-
     /// The number of a run that this partition wrote; others may use those that it did not.
     fn own_run(&self, piece: &RunPiece) -> Option<u64> {
         let meta = &piece.run.meta;
@@ -546,18 +447,6 @@ impl Keeper {
     /// The numbers of the runs that this partition wrote.
     pub(crate) fn own_runs(&self) -> impl Iterator<Item = u64> {
         self.runs.iter().filter_map(|piece| self.own_run(piece))
-    }
-
-    /// The batch of an install is durable. Returns the runs whose rows may go.
-    pub(crate) async fn installed(&mut self, installed: Installed) -> Vec<u64> {
-        self.pause = 0;
-        self.runs = installed.runs;
-        self.lsn_saved = Some(installed.lsn);
-        let inputs = self.work.frozen().to_vec();
-        self.take_out(&inputs);
-        self.work = Work::Idle;
-        self.tidy().await;
-        installed.replaced
     }
 }
 
@@ -581,18 +470,4 @@ fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
     }
     all.sort_by_key(|version| version.number);
     Some(Segment::drafted(common?, all))
-}
-
-fn manifest(keeper: &Keeper, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
-    let runs = runs.iter().map(|piece| piece.run.meta.clone()).collect();
-    let rules = &keeper.rules;
-    Manifest { fingerprint: rules.fingerprint(), definition: rules.definition().clone(), lsn, runs }
-}
-
-/// Waits for the job under way; for ever without one.
-async fn ended(work: &mut Work) -> Result<Result<Output, Fault>, JoinError> {
-    match work {
-        Work::Busy(job) => (&mut job.task).await,
-        Work::Incomplete | Work::Idle | Work::Installing(_) => std::future::pending().await,
-    }
 }

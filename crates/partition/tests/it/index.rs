@@ -326,6 +326,49 @@ async fn damage_is_told_and_the_index_is_made_anew() {
     house.audit().await;
 }
 
+/// A build was begun anew when a reader met damage in the old index.
+#[tokio::test]
+async fn damage_to_the_old_index_does_not_restart_the_build() {
+    const TURNS_MAX: usize = 100_000;
+    let house = House::in_memory().await;
+    for id in 0..5_000 {
+        house.put(id, id % 7).await.unwrap();
+    }
+    house.settle().await;
+    let mut batch = Batch::default();
+    for (key, row) in house.index_rows().await {
+        let mut damaged = row.to_vec();
+        damaged[0] ^= 0x10;
+        batch.put(INDEX, key, damaged);
+    }
+    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
+    // Readers get a view from behind the damage.
+    house.put(1, 1).await.unwrap();
+    house.replace_policy(&json!({ "excludedPaths": [{ "path": "/tags/*" }] }));
+    house.partition.reshape();
+    let mut turns = 0;
+    // Two steps of five: from the beginning it would be seen after one step again.
+    while house.partition.index_progress() < 40 {
+        tokio::task::yield_now().await;
+        turns += 1;
+        assert!(turns < TURNS_MAX, "the build does not come on");
+    }
+    let mut progress = house.partition.index_progress();
+    assert!(progress < 90, "{progress} % of the build in one turn");
+    assert!(matches!(house.count("v", 3).await, Err(Fault::Storage(_))));
+    while progress < 100 {
+        tokio::task::yield_now().await;
+        let now = house.partition.index_progress();
+        assert!(now >= progress, "the build was at {progress} % and is at {now} %");
+        progress = now;
+        turns += 1;
+        assert!(turns < TURNS_MAX, "the build does not end");
+    }
+    house.settle().await;
+    house.audit().await;
+    nothing_unnamed(&house).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_anywhere_leaves_the_index_right() {
     for kind in [FaultKind::Fail, FaultKind::FailSync, FaultKind::Tear { survive: 1 }] {
