@@ -88,24 +88,47 @@ pub(crate) struct Keeper {
     changes: usize,
     /// Whether all segments are to become a run as soon as nothing else is under way.
     flush_wanted: bool,
-    /// Whether all changes up to the position are in it, so that it may be saved.
-    is_whole: bool,
     /// Changes to wait for after a failed job.
     pause: usize,
-    job: Option<Job>,
-    /// Segments that a job or an install will replace: nobody else may.
-    frozen: Vec<Arc<Segment>>,
-    /// Whether what a job has made waits for its install; no other job begins before.
-    is_installing: bool,
+    work: Work,
+}
+
+/// What an index has under way beside the writer.
+#[derive(Debug)]
+enum Work {
+    /// Nothing may begin: not all changes up to the position are in it yet.
+    Incomplete,
+    Idle,
+    Busy(Job),
+    /// What a job has made waits for its manifest.
+    Installing(Install),
+}
+
+impl Work {
+    /// Segments that will be replaced by what is under way: nobody else may.
+    fn frozen(&self) -> &[SegmentPiece] {
+        match self {
+            Work::Busy(Job { inputs, .. }) | Work::Installing(Install { inputs, .. }) => match inputs {
+                Inputs::Merged(inputs) | Inputs::Flushed(inputs) => inputs,
+                Inputs::Runs(_) => &[],
+            },
+            Work::Incomplete | Work::Idle => &[],
+        }
+    }
+
+    fn job(&self) -> Option<&Job> {
+        match self {
+            Work::Busy(job) => Some(job),
+            Work::Incomplete | Work::Idle | Work::Installing(_) => None,
+        }
+    }
 }
 
 /// What an index has to tell its writer.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The pieces may have changed, but not what they say.
+    /// The pieces may have changed, but not what they say; or runs wait for their manifest.
     Changed,
-    /// Runs wait for their manifest.
-    Install(Install),
     /// A reader met damage: the index must be made anew.
     Damaged,
 }
@@ -143,11 +166,8 @@ impl Keeper {
             lsn_saved: None,
             changes: 0,
             flush_wanted: false,
-            is_whole: false,
             pause: 0,
-            job: None,
-            frozen: Vec::new(),
-            is_installing: false,
+            work: Work::Incomplete,
         }
     }
 
@@ -181,7 +201,7 @@ impl Keeper {
 
     /// Entries of the log behind this position may be needed to make the index anew.
     pub(crate) fn lsn_needed(&self) -> Option<Lsn> {
-        let job = self.job.as_ref().map(|job| job.lsn);
+        let job = self.work.job().map(|job| job.lsn);
         self.lsn_saved.into_iter().chain(job).min()
     }
 
@@ -268,8 +288,7 @@ impl Keeper {
                 self.exchange(&inputs, SegmentPiece::new(merged));
             } else {
                 if self.may_begin() && !self.is_flush_due() {
-                    self.freeze(&inputs);
-                    self.job = Some(merge_job(inputs, self.lsn));
+                    self.work = Work::Busy(merge_job(inputs, self.lsn));
                 }
                 break;
             }
@@ -287,16 +306,12 @@ impl Keeper {
 
     /// Everything that is stored was taken: from now on the index may be saved.
     pub(crate) async fn complete(&mut self) {
-        self.is_whole = true;
+        self.work = Work::Idle;
         self.tidy().await;
     }
 
     fn may_begin(&self) -> bool {
-        self.job.is_none() && !self.is_installing && self.is_whole && self.changes >= self.pause
-    }
-
-    fn freeze(&mut self, inputs: &[SegmentPiece]) {
-        self.frozen = inputs.iter().map(|piece| Arc::clone(&piece.segment)).collect();
+        matches!(self.work, Work::Idle) && self.changes >= self.pause
     }
 
     fn begin_job(&mut self) {
@@ -306,7 +321,7 @@ impl Keeper {
         if self.is_flush_due() {
             self.begin_flush();
         } else if let Some(inputs) = self.due_runs() {
-            self.job = Some(run_merge_job(self.home.clone(), inputs, self.lsn));
+            self.work = Work::Busy(run_merge_job(self.home.clone(), inputs, self.lsn));
         }
     }
 
@@ -320,8 +335,7 @@ impl Keeper {
         self.flush_wanted = false;
         self.changes = 0;
         let inputs = self.segments.clone();
-        self.freeze(&inputs);
-        self.job = Some(flush_job(self.home.clone(), inputs, self.lsn));
+        self.work = Work::Busy(flush_job(self.home.clone(), inputs, self.lsn));
     }
 
     fn is_flush_due(&self) -> bool {
@@ -342,15 +356,17 @@ impl Keeper {
     /// Whether so much is in memory that the writer should wait for the job under way.
     pub(crate) fn is_overfull(&self) -> bool {
         let most = self.home.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
-        let is_flushing = self.job.as_ref().is_some_and(|job| matches!(job.inputs, Inputs::Flushed(_)));
-        self.job.is_some() && self.documents_in_memory() >= most || is_flushing && self.home.memory.is_tight()
+        let job = self.work.job();
+        let is_flushing = job.is_some_and(|job| matches!(job.inputs, Inputs::Flushed(_)));
+        job.is_some() && self.documents_in_memory() >= most || is_flushing && self.home.memory.is_tight()
     }
 
     /// The oldest segments of the smallest size of which there are enough.
     fn due_segments(&self) -> Option<Vec<SegmentPiece>> {
         let mut sizes: BTreeMap<u32, Vec<&SegmentPiece>> = BTreeMap::new();
+        let frozen = self.work.frozen();
         let is_free =
-            |piece: &&SegmentPiece| !self.frozen.iter().any(|frozen| Arc::ptr_eq(frozen, &piece.segment));
+            |piece: &&SegmentPiece| !frozen.iter().any(|frozen| Arc::ptr_eq(&frozen.segment, &piece.segment));
         for piece in self.segments.iter().filter(is_free) {
             sizes
                 .entry(piece.segment.numbers().len().max(1).ilog2() / FAN_IN.ilog2())
@@ -380,7 +396,12 @@ impl Keeper {
 
     /// Whether a job is under way that [`Keeper::event`] waits for.
     pub(crate) fn is_busy(&self) -> bool {
-        self.job.is_some()
+        self.work.job().is_some()
+    }
+
+    /// Whether runs wait for their manifest.
+    pub(crate) fn has_install(&self) -> bool {
+        matches!(self.work, Work::Installing(_))
     }
 
     /// Waits until there is something to do: a job has ended, or the store as a whole holds too much in memory and
@@ -389,38 +410,45 @@ impl Keeper {
         let result = tokio::select! {
             biased;
             () = self.alarm.notified() => return Event::Damaged,
-            result = ended(&mut self.job) => result,
+            result = ended(&mut self.work) => result,
             () = self.share.asked() => {
                 self.flush_wanted = !self.segments.is_empty();
                 self.begin_job();
                 return Event::Changed;
             }
         };
-        let Some(Job { inputs, lsn, .. }) = self.job.take() else { return Event::Changed };
+        match std::mem::replace(&mut self.work, Work::Idle) {
+            Work::Busy(Job { inputs, lsn, .. }) => self.job_ended(inputs, lsn, result).await,
+            other @ (Work::Incomplete | Work::Idle | Work::Installing(_)) => self.work = other,
+        }
+        Event::Changed
+    }
+
+    async fn job_ended(
+        &mut self,
+        inputs: Inputs,
+        lsn: Lsn,
+        result: Result<Result<Output, Fault>, JoinError>,
+    ) {
         match (result, inputs) {
             (Ok(Ok(Output::Segment(merged))), Inputs::Merged(inputs)) => {
                 self.exchange(&inputs, SegmentPiece::new(merged));
-                self.frozen.clear();
                 self.tidy().await;
             }
             (Ok(Ok(Output::Runs(runs))), inputs) => {
-                self.is_installing = true;
-                return Event::Install(Install { inputs, runs, lsn });
+                self.work = Work::Installing(Install { inputs, runs, lsn })
             }
             (Ok(Ok(Output::Segment(_))), Inputs::Flushed(_) | Inputs::Runs(_)) => {}
             (Ok(Err(fault)), _) => {
-                self.frozen.clear();
                 self.share.failed();
                 self.pause = self.home.memory.options().flush_documents / RETRY_PART;
                 tracing::warn!(partition = ?self.home.partition, cause = %fault, "a run was not written");
             }
             (Err(error), _) => {
-                self.frozen.clear();
                 self.share.failed();
                 tracing::error!(partition = ?self.home.partition, %error, "a job of the index ended early");
             }
         }
-        Event::Changed
     }
 
     /// Puts `merged` in the place of its inputs. What died in them since they were given is dead in it too.
@@ -454,13 +482,18 @@ impl Keeper {
         died
     }
 
-    /// The batch that makes an install durable, to be committed before [`Keeper::installed`].
-    pub(crate) fn install_batch(&self, install: &mut Install) -> InstallBatch {
+    /// The batch that makes the runs that wait durable, to be committed before [`Keeper::installed`].
+    pub(crate) fn install_batch(&mut self) -> Option<InstallBatch> {
+        let new_runs = match &mut self.work {
+            Work::Installing(install) => std::mem::take(&mut install.runs),
+            Work::Incomplete | Work::Idle | Work::Busy(_) => return None,
+        };
+        let Work::Installing(install) = &self.work else { return None };
         let mut batch = Batch::default();
         let mut runs: Vec<RunPiece> = self.runs.clone();
         let mut died = Vec::new();
         let mut replaced = Vec::new();
-        let mut named = Vec::with_capacity(install.runs.len());
+        let mut named = Vec::with_capacity(new_runs.len());
         match &install.inputs {
             Inputs::Merged(inputs) | Inputs::Flushed(inputs) => died = self.died_since(inputs),
             Inputs::Runs(inputs) => {
@@ -475,7 +508,7 @@ impl Keeper {
                 }
             }
         }
-        for new in std::mem::take(&mut install.runs) {
+        for new in new_runs {
             let mut piece = RunPiece::new(new.run);
             new.unnamed.name_in(&mut batch);
             named.push(new.unnamed);
@@ -501,7 +534,7 @@ impl Keeper {
             (Inputs::Merged(_) | Inputs::Flushed(_) | Inputs::Runs(_), _) => install.lsn,
         };
         manifest(self, lsn, &runs).put(self.home.partition, &mut batch);
-        InstallBatch { batch, named, installed: Installed { runs, lsn, replaced } }
+        Some(InstallBatch { batch, named, installed: Installed { runs, lsn, replaced } })
     }
 
     /// The number of a run that this partition wrote; others may use those that it did not.
@@ -515,17 +548,14 @@ impl Keeper {
         self.runs.iter().filter_map(|piece| self.own_run(piece))
     }
 
-    /// The batch of an install is durable. Tells the runs whose rows may go.
-    pub(crate) async fn installed(&mut self, install: Install, installed: Installed) -> Vec<u64> {
+    /// The batch of an install is durable. Returns the runs whose rows may go.
+    pub(crate) async fn installed(&mut self, installed: Installed) -> Vec<u64> {
         self.pause = 0;
-        self.frozen.clear();
-        self.is_installing = false;
         self.runs = installed.runs;
         self.lsn_saved = Some(installed.lsn);
-        match install.inputs {
-            Inputs::Merged(inputs) | Inputs::Flushed(inputs) => self.take_out(&inputs),
-            Inputs::Runs(_) => {}
-        }
+        let inputs = self.work.frozen().to_vec();
+        self.take_out(&inputs);
+        self.work = Work::Idle;
         self.tidy().await;
         installed.replaced
     }
@@ -533,7 +563,7 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        if let Some(job) = &self.job {
+        if let Some(job) = self.work.job() {
             job.task.abort();
         }
     }
@@ -560,9 +590,9 @@ fn manifest(keeper: &Keeper, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
 }
 
 /// Waits for the job under way; for ever without one.
-async fn ended(job: &mut Option<Job>) -> Result<Result<Output, Fault>, JoinError> {
-    match job {
-        Some(job) => (&mut job.task).await,
-        None => std::future::pending().await,
+async fn ended(work: &mut Work) -> Result<Result<Output, Fault>, JoinError> {
+    match work {
+        Work::Busy(job) => (&mut job.task).await,
+        Work::Incomplete | Work::Idle | Work::Installing(_) => std::future::pending().await,
     }
 }

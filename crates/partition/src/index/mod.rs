@@ -12,6 +12,7 @@
 //! | `segment`, `merge` | pieces in memory |
 //! | `piece`, `universe`, `packed`, `dead`, `ranks` | what pieces have in common; their documents, and sets of them |
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `run_numbers`, `unnamed`, `manifest` | pieces on disk |
+//! | `life` | which index serves and which one is built |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
 //! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `columns`, `reader`, `overlay` | the reader's face |
@@ -31,6 +32,7 @@ mod documents;
 mod jobs;
 mod keeper;
 mod leaf;
+mod life;
 mod lookup;
 mod manifest;
 mod memory;
@@ -74,9 +76,9 @@ pub use spatial::near;
 pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
-pub(crate) use build::{Build, Plan};
-pub(crate) use jobs::{Install, drop_run};
-pub(crate) use keeper::{Changes, Event, Home, InstallBatch, Keeper, Prepared};
+pub(crate) use jobs::drop_run;
+pub(crate) use keeper::{Changes, Home, InstallBatch, Keeper, Prepared};
+pub(crate) use life::{BuildStart, IndexLife, IndexNews, IndexProgress};
 pub(crate) use manifest::Fingerprint;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;

@@ -4,7 +4,7 @@
 //! policies.
 
 use crate::index::jobs::delete_rows;
-use crate::index::keeper::{Changes, Event, Home, Keeper, Prepared};
+use crate::index::keeper::{Changes, Home, Keeper, Prepared};
 use crate::index::rules::Rules;
 use crate::index::terms::Version;
 use crate::index::{
@@ -248,12 +248,11 @@ impl Case {
 
     /// Takes what a job has made, as the writer does.
     async fn finish_job(&mut self) {
-        if let Event::Install(mut install) = self.keeper.event().await {
-            let crate::index::InstallBatch { batch, named, installed } =
-                self.keeper.install_batch(&mut install);
+        self.keeper.event().await;
+        if let Some(crate::index::InstallBatch { batch, named, installed }) = self.keeper.install_batch() {
             self.store.submit(&self.store.lane(), batch, Durability::Sync).await.unwrap();
             named.into_iter().for_each(crate::index::UnnamedRun::keep);
-            for run in self.keeper.installed(install, installed).await {
+            for run in self.keeper.installed(installed).await {
                 delete_rows(&self.store, self.keeper.partition(), run, None).await.unwrap();
             }
         }

@@ -48,10 +48,7 @@ impl Writer {
         let view = self.store.view().await.map_err(read_fault)?;
         let more_history = self.trim_history(&view).await?;
         // Without an index there may still be one on disk that needs the log.
-        let Some(keeper) = &self.index else { return Ok(more_history) };
-        let built = self.build.as_ref().map(|build| build.lsn);
-        let built = built.into_iter().chain(self.built.as_ref().map(|keeper| keeper.lsn));
-        let needed = keeper.lsn_needed().into_iter().chain(built).min().unwrap_or(self.state.head.lsn);
+        let Some(needed) = self.index.log_needed(self.state.head.lsn) else { return Ok(more_history) };
         let end = self.lsn_consumed().min(needed).min(self.state.head.lsn).next();
         let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };

@@ -1,7 +1,6 @@
 //! How a writer ends: closed in order, or dropped in the middle of its work because it panicked.
 
 use super::{Command, Writer};
-use crate::index::Keeper;
 use crate::partition::{IdleClose, Unexecuted};
 use crate::storage::commit_fault;
 use kv::Batch;
@@ -27,11 +26,10 @@ impl Writer {
 
     /// Closes unless work of the index would be lost, or the next opening would have too much to replay.
     pub(super) async fn close_idle(&mut self) -> Result<IdleClose, Fault> {
-        let is_building = self.build.is_some() || self.built.is_some() || self.installing.is_some();
-        if is_building || self.index.as_ref().is_some_and(Keeper::is_busy) {
+        if self.index.is_working() {
             return Ok(IdleClose::Busy);
         }
-        if let Some(keeper) = &mut self.index
+        if let Some(keeper) = self.index.keeper_mut()
             && keeper.documents_in_memory() > IDLE_REPLAY_DOCUMENTS_MAX
         {
             keeper.flush().await;

@@ -11,15 +11,13 @@ mod ending;
 mod indexing;
 mod recovery;
 
-pub(crate) use self::indexing::IndexProgress;
-use self::indexing::{FailedBuild, news};
 use self::recovery::Doubt;
 use crate::cache::RecordCache;
 use crate::carryover::Carryover;
 use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
-use crate::index::{Build, Changes, Home, Install, Keeper, Prepared, RunNumbers};
+use crate::index::{Changes, Home, IndexLife, IndexProgress, Keeper, Prepared, RunNumbers};
 use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
 use crate::owner::Claim;
@@ -130,22 +128,8 @@ pub(crate) struct Writer {
     has_ended: bool,
     /// The head with which this writer began, or began again after an unknown outcome.
     first_head: Head,
-    /// At the position of the published view; `None` while there is none.
-    index: Option<Keeper>,
-    index_home: Home,
-    /// An index in the making, for the policy of now.
-    build: Option<Build>,
-    /// One that was made and waits for a moment without batches in flight.
-    built: Option<Keeper>,
-    progress: Arc<IndexProgress>,
-    /// The last index build, if it failed.
-    build_failed: Option<FailedBuild>,
-    /// Runs that wait for a moment without batches in flight.
-    installing: Option<Install>,
-    /// Runs that no manifest should name any more, but one may.
-    discarded: Vec<u64>,
-    /// The manifest on disk may not be that of the index: it must be opened again.
-    index_stale: bool,
+    /// The index that serves is at the position of the published view.
+    index: IndexLife,
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
     /// What is known of a batch that failed, until the state was read again.
@@ -177,6 +161,7 @@ impl Writer {
         let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
         let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
         let index_home = Home { store: store.clone(), partition: id, memory, run_numbers };
+        let index = IndexLife::new(index_home, spec.range.clone(), progress);
         let mut writer = Writer {
             lane: store.lane(),
             store,
@@ -194,15 +179,7 @@ impl Writer {
             head_row,
             has_ended: false,
             first_head: head.clone().reopened(),
-            index: None,
-            index_home,
-            build: None,
-            built: None,
-            progress,
-            build_failed: None,
-            installing: None,
-            discarded: Vec::new(),
-            index_stale: false,
+            index,
             consumers,
             in_flight: VecDeque::new(),
             doubt: None,
@@ -230,7 +207,7 @@ impl Writer {
                 }
                 continue;
             }
-            if self.in_flight.is_empty() && (self.installing.is_some() || self.built.is_some()) {
+            if self.in_flight.is_empty() && self.index.waits_for_rest() {
                 self.take_over().await;
                 continue;
             }
@@ -238,7 +215,7 @@ impl Writer {
             tokio::select! {
                 biased;
                 result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
-                news = news(&mut self.index, &mut self.build), if self.installing.is_none() => self.hear(news).await,
+                news = self.index.news(), if !self.index.has_install() => self.hear(news),
                 command = queue.recv(), if takes => match command {
                     Some(command) => self.backlog.push_back(command),
                     None => { self.drain().await; if self.backlog.is_empty() { return } }
@@ -258,9 +235,8 @@ impl Writer {
 
     fn may_gather(&self) -> bool {
         self.in_flight.len() < BATCHES_IN_FLIGHT_MAX
-            && self.installing.is_none()
-            && self.built.is_none()
-            && !self.index.as_ref().is_some_and(Keeper::is_overfull)
+            && !self.index.waits_for_rest()
+            && !self.index.keeper().is_some_and(Keeper::is_overfull)
     }
 
     /// Whether to take commands from the queue: not while one waits for the batches in flight.
@@ -447,8 +423,8 @@ impl Writer {
         let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
         // The disk is busy with the batch meanwhile.
-        self.index.iter().for_each(Keeper::settle);
-        let indexed = self.index.as_ref().map(|keeper| Prepared::new(keeper.rules(), changes));
+        self.index.keeper().into_iter().for_each(Keeper::settle);
+        let indexed = self.index.keeper().map(|keeper| Prepared::new(keeper.rules(), changes));
         self.in_flight.push_back(InFlight {
             number,
             commit,
@@ -498,7 +474,7 @@ impl Writer {
         let mut records = Vec::new();
         for batch in batches {
             self.state.committed(batch.number, view.clone());
-            if let (Some(keeper), Some(indexed)) = (&mut self.index, batch.indexed) {
+            if let (Some(keeper), Some(indexed)) = (self.index.keeper_mut(), batch.indexed) {
                 keeper.apply(indexed, batch.head.lsn).await;
             }
             // Only when it is committed: a sweep that begins in between would miss it.

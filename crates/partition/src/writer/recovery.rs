@@ -126,7 +126,7 @@ impl Writer {
         if self.lane.is_rewound() {
             // Acknowledged batches may be gone, and with them what index and cache were told.
             self.doubt = Some(Doubt::Unknown);
-            self.index_stale = true;
+            self.index.distrust();
             self.cache.clear();
             lane = self.store.lane();
         }
