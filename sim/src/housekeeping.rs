@@ -30,7 +30,7 @@ const QUIET_MS: u64 = 65_000;
 const IDLE_SECONDS: u32 = 40;
 const IDLE_CHECK_MS: u64 = 12_000;
 /// Turns that the opening of a partition takes whose container is dropped meanwhile: longer than deleting its rows.
-const OPENING_TURNS: u64 = 400;
+const OPENING_TURNS: u64 = 2_000;
 /// Where the store keeps its own rows, and the marks of ingests that no batch has named.
 const OWN_SPACE: Space = Space(u8::MAX);
 const UNNAMED_INGESTS: &str = "pending";

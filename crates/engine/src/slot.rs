@@ -14,9 +14,9 @@ use model::{EffectiveRange, Fault, MissingFault, PartitionOrdinal, StorageFault}
 use partition::keyspace::PartitionId;
 use partition::{Carryover, CurrentShape, IdleClose, PartitionSpec, PhysicalPartition, Surroundings};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore};
 
 /// Partitions that are opened at the same time.
 const OPENING_MAX: usize = 64;
@@ -33,7 +33,7 @@ pub(crate) struct PartitionSlot {
     pub(crate) parents: Vec<PartitionOrdinal>,
     /// The partition while it is open: what most requests need.
     open: ArcSwapOption<PhysicalPartition>,
-    state: watch::Sender<SlotState>,
+    state: Watched,
     carryover: OnceLock<Arc<Carryover>>,
     /// Counts openings.
     generation: AtomicU64,
@@ -53,6 +53,41 @@ enum SlotState {
         /// The last writer, if the outcome of its batches is not known yet.
         stopped: Option<Arc<PhysicalPartition>>,
     },
+}
+
+/// A state that can be waited for. Who waits is woken in the order of waiting, so that simulations replay: the watch
+/// channel of the runtime wakes in random order.
+#[derive(Debug)]
+struct Watched {
+    state: Mutex<SlotState>,
+    changed: Notify,
+}
+
+impl Watched {
+    fn new(state: SlotState) -> Watched {
+        Watched { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// Lets `change` alter the state; it returns whether it did.
+    fn modify(&self, change: impl FnOnce(&mut SlotState) -> bool) -> bool {
+        let is_changed = change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        if is_changed {
+            self.changed.notify_waiters();
+        }
+        is_changed
+    }
+
+    /// The state when no opening is under way.
+    async fn settled(&self) -> SlotState {
+        loop {
+            let changed = self.changed.notified();
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if !matches!(state, SlotState::Opening) {
+                return state;
+            }
+            changed.await;
+        }
+    }
 }
 
 /// What all slots of an engine share.
@@ -117,7 +152,7 @@ impl PartitionSlot {
             range,
             parents,
             open: ArcSwapOption::empty(),
-            state: watch::Sender::new(SlotState::Closed),
+            state: Watched::new(SlotState::Closed),
             carryover: OnceLock::new(),
             generation: AtomicU64::new(0),
             used_at: AtomicU64::new(0),
@@ -154,12 +189,9 @@ impl PartitionSlot {
         slots: &Arc<Slots>,
         opening: &Opening,
     ) -> Result<Arc<PhysicalPartition>, Fault> {
-        let mut watched = self.state.subscribe();
         for _ in 0..OPEN_ATTEMPTS_MAX {
             self.begin_opening(slots, opening)?;
-            let settled = watched.wait_for(|state| !matches!(state, SlotState::Opening)).await;
-            let state = settled.map_err(|_| stopped())?.clone();
-            match state {
+            match self.state.settled().await {
                 SlotState::Open(partition) if !partition.has_ended() => return Ok(partition),
                 SlotState::Failed { fault, .. } => return Err(fault),
                 SlotState::Sealed => return Err(MissingFault::Owner.into()),
@@ -179,7 +211,7 @@ impl PartitionSlot {
             return Err(stopped());
         }
         let mut last = None;
-        let begins = self.state.send_if_modified(|state| {
+        let begins = self.state.modify(|state| {
             let begins = match state {
                 SlotState::Closed => true,
                 SlotState::Failed { stopped, .. } => {
@@ -209,9 +241,7 @@ impl PartitionSlot {
 
     /// Closes the partition if it is open, and waits for an opening under way first.
     pub(crate) async fn close(&self, slots: &Slots) -> Result<(), Fault> {
-        let mut watched = self.state.subscribe();
-        let settled = watched.wait_for(|state| !matches!(state, SlotState::Opening)).await;
-        let SlotState::Open(partition) = settled.map_err(|_| stopped())?.clone() else { return Ok(()) };
+        let SlotState::Open(partition) = self.state.settled().await else { return Ok(()) };
         let closed = if partition.has_ended() { Ok(()) } else { partition.close().await };
         let next = match &closed {
             Ok(()) => SlotState::Closed,
@@ -242,14 +272,11 @@ impl PartitionSlot {
             }
             return;
         }
-        let mut watched = self.state.subscribe();
         // Ends: an opening ends, and each of them is begun by a request that saw the container before it was dropped.
         loop {
-            if watched.wait_for(|state| !matches!(state, SlotState::Opening)).await.is_err() {
-                return;
-            }
+            self.state.settled().await;
             let mut last = None;
-            self.state.send_if_modified(|state| {
+            self.state.modify(|state| {
                 if matches!(state, SlotState::Opening) {
                     return false;
                 }
@@ -271,7 +298,7 @@ impl PartitionSlot {
 
     /// `partition` has ended: the slot is `next` unless somebody has opened or sealed it meanwhile.
     fn leave_open(&self, slots: &Slots, partition: &Arc<PhysicalPartition>, next: SlotState) {
-        self.state.send_if_modified(|state| {
+        self.state.modify(|state| {
             let is_current = matches!(state, SlotState::Open(open) if Arc::ptr_eq(open, partition));
             if is_current {
                 if self.open.swap(None).is_some() {
@@ -340,7 +367,10 @@ impl Drop for UnderWay {
                 SlotState::Failed { fault, stopped: self.last.take() }
             }
         };
-        self.slot.state.send_replace(state);
+        self.slot.state.modify(|current| {
+            *current = state;
+            true
+        });
     }
 }
 

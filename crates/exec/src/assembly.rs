@@ -4,7 +4,7 @@ use kv::KeyRange;
 use model::EffectiveRange;
 
 use crate::found::{FoundRow, QueryRow};
-use crate::ranges::{self, Range};
+use crate::ranges;
 use crate::resume::{ANCHORS_MAX, After, POSITION_BYTES_MAX, Resume};
 
 /// Rows that room is made for at once.
@@ -38,15 +38,16 @@ impl Assembly {
         self.resume.range.as_ref()
     }
 
-    /// All ranges before this one are exhausted; positions are those of rows in it from now on.
-    pub(crate) fn enter(&mut self, range: &Range) {
-        if !range.is_resumed {
+    /// All ranges before this one are exhausted; positions are those of rows in it from now on. `keys` are those that a
+    /// continuation names, of a range that the page before did not end in.
+    pub(crate) fn enter(&mut self, keys: Option<KeyRange>, is_resumed: bool) {
+        if !is_resumed {
             self.last.clear();
             self.resume.after = After::Position(Vec::new());
             self.resume.range = None;
         }
         if self.resume.range.is_none() {
-            self.keys = range.keys().cloned();
+            self.keys = keys;
         }
     }
 

@@ -16,7 +16,7 @@ use crate::found::{Found, QueryMetrics, QueryRow};
 use crate::merge::{self, Merge};
 use crate::position::{self, Item};
 use crate::program::{Check, Input, Layer, Program, Shape};
-use crate::ranges;
+use crate::ranges::{self, Range};
 use crate::resume::{After, Anchor, Resume};
 use crate::select::{self, LayerRow};
 use crate::stream::{Stream, Wanted};
@@ -247,10 +247,19 @@ impl Work {
 
     /// Fills the page from one range after the other.
     async fn ranges(&mut self, layer: &Layer, parts: &[Part]) -> Result<(), Fault> {
-        for range in ranges::in_order(parts, self.assembly.range()) {
+        if let ([part], None) = (parts, self.assembly.range()) {
+            // Most queries: nothing is to be put in order or cut.
+            let after = self.assembly.after().settled(|_| None);
+            self.assembly.enter(ranges::keys(part), true);
+            if self.stream(layer, vec![Stream::new(&self.task, part.clone(), &after)]).await? {
+                self.assembly.end();
+            }
+            return Ok(());
+        }
+        for Range { parts, keys, is_resumed } in ranges::in_order(parts, self.assembly.range()) {
             // Positions of unordered rows are short, so they are never cut.
-            let after = if range.is_resumed { self.assembly.after().settled(|_| None) } else { Vec::new() };
-            let streams = range.parts.iter().map(|part| Stream::new(&self.task, part.clone(), &after));
+            let after = if is_resumed { self.assembly.after().settled(|_| None) } else { Vec::new() };
+            let streams = parts.into_iter().map(|part| Stream::new(&self.task, part, &after));
             let streams: Vec<Stream> = streams.collect();
             if streams.iter().all(|stream| stream.next_place().is_none()) {
                 continue;
@@ -259,7 +268,7 @@ impl Work {
             if self.assembly.is_full() {
                 return Ok(());
             }
-            self.assembly.enter(&range);
+            self.assembly.enter(keys, is_resumed);
             if !self.stream(layer, streams).await? {
                 return Ok(());
             }

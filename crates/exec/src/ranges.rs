@@ -21,42 +21,41 @@ pub(crate) const BOUND_BYTES_MAX: usize = 250;
 #[derive(Debug)]
 pub(crate) struct Range {
     pub(crate) parts: Vec<Part>,
+    /// The keys that a continuation names; nothing where the range is that of the continuation before.
+    pub(crate) keys: Option<KeyRange>,
     /// Whether the page before ended in it.
     pub(crate) is_resumed: bool,
 }
 
 impl Range {
-    /// The keys of a range that consists of one part; nothing where the range needs no bounds in a continuation.
-    pub(crate) fn keys(&self) -> Option<&KeyRange> {
-        match &self.parts[..] {
-            [part] => match part.scope {
-                // A continuation is bound to the logical partition.
-                PartScope::Logical(_) => None,
-                PartScope::Whole | PartScope::Hashes(_) => Some(&part.keys),
-            },
-            _ => None,
-        }
+    fn of(part: Part) -> Range {
+        Range { keys: keys(&part), parts: vec![part], is_resumed: false }
+    }
+}
+
+/// The keys that a continuation names for a range of one part; nothing for a logical partition, which its context
+/// names.
+pub(crate) fn keys(part: &Part) -> Option<KeyRange> {
+    match part.scope {
+        PartScope::Logical(_) => None,
+        PartScope::Whole | PartScope::Hashes(_) => Some(part.keys.clone()),
     }
 }
 
 /// The ranges of some parts in their order, without those that lie before the range where a continuation stopped.
 pub(crate) fn in_order(parts: &[Part], resumed: Option<&EffectiveRange>) -> Vec<Range> {
-    let one = |part: Part, is_resumed| Range { parts: vec![part], is_resumed };
-    if let ([part], None) = (parts, resumed) {
-        return vec![one(part.clone(), true)];
-    }
     let mut sorted: Vec<&Part> = parts.iter().collect();
     sorted.sort_by(|left, right| left.keys.start.cmp(&right.keys.start));
     let Some(resumed) = resumed else {
-        return sorted.into_iter().map(|part| one(part.clone(), false)).collect();
+        return sorted.into_iter().map(|part| Range::of(part.clone())).collect();
     };
     let behind = EffectiveRange { min: resumed.max.clone(), max: EffectiveKey::max() };
     let inside: Vec<Part> = sorted.iter().filter_map(|part| part.within(resumed)).collect();
     let mut ranges = Vec::with_capacity(sorted.len() + 1);
     if !inside.is_empty() {
-        ranges.push(Range { parts: inside, is_resumed: true });
+        ranges.push(Range { parts: inside, keys: None, is_resumed: true });
     }
-    ranges.extend(sorted.iter().filter_map(|part| Some(one(part.within(&behind)?, false))));
+    ranges.extend(sorted.iter().filter_map(|part| part.within(&behind).map(Range::of)));
     ranges
 }
 
@@ -71,7 +70,8 @@ impl Part {
     /// What of the part lies in a range of hashes.
     fn within(&self, hashes: &EffectiveRange) -> Option<Part> {
         if let PartScope::Logical(_) = self.scope {
-            return Some(self.clone());
+            let is_inside = hashes.contains(&keyspace::hashes_of(&self.keys).min);
+            return is_inside.then(|| self.clone());
         }
         let container = self.source.id().container;
         let keys = self.keys.intersection(&keyspace::effective_range(container, hashes))?;
