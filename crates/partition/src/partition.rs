@@ -137,8 +137,6 @@ impl PhysicalPartition {
         shape: Arc<CurrentShape>,
         carryover: Arc<Carryover>,
     ) -> Result<PhysicalPartition, Fault> {
-        #[cfg(feature = "planted-faults")]
-        crate::planted::stall_opening().await;
         let published =
             Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());

@@ -56,6 +56,12 @@ fn a_writer_that_is_not_opened_again() {
     found_by_a_seed(PlantedFault::PanickedStaysStopped, "the partition has stopped");
 }
 
+/// A writer whose opening had begun before its container was dropped wrote rows after they were deleted.
+#[test]
+fn a_container_that_is_dropped_while_it_is_opened() {
+    found_by_a_seed(PlantedFault::OpeningIsMissed, "rows of the dropped container");
+}
+
 /// A job that panicked ended all jobs, and the engine could not be closed any more.
 #[test]
 fn a_job_that_panics_stops_no_other() {

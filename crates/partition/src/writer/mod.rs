@@ -154,6 +154,8 @@ impl Writer {
     ) -> Result<Writer, Fault> {
         let id = spec.id;
         let (claim, view) = Claim::take(&surroundings.store, id).await?;
+        #[cfg(feature = "planted-faults")]
+        crate::planted::stall_opening().await;
         let (head_row, head) = Head::load_row(&view, id).await?;
         let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.time.seconds());
