@@ -57,11 +57,14 @@ fn a_second_item_of_an_id_is_a_conflict() {
 }
 
 #[test]
-fn a_replace_is_held_to_existence_and_id() {
+fn a_replace_needs_an_item_and_may_change_its_id() {
     over_both(async |f| {
         refused(404, 0, f.container.replace_item("a", "1", json!({ "id": "1", "pk": "a" }), None).await);
         f.create(json!({ "id": "1", "pk": "a" })).await;
-        refused(400, 0, f.container.replace_item("a", "1", json!({ "id": "2", "pk": "a" }), None).await);
+        good(200, f.container.replace_item("a", "1", json!({ "id": "2", "pk": "a" }), None).await);
+        assert_eq!(ids(&f.container).await, ["2"]);
+        f.create(json!({ "id": "1", "pk": "a" })).await;
+        refused(409, 0, f.container.replace_item("a", "1", json!({ "id": "2", "pk": "a" }), None).await);
     });
 }
 
