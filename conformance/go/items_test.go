@@ -52,13 +52,20 @@ func TestASecondItemOfAnIdIsAConflict(t *testing.T) {
 	})
 }
 
-func TestAReplaceIsHeldToIdAndExistence(t *testing.T) {
+func TestAReplaceNeedsAnItemAndMayChangeItsId(t *testing.T) {
 	overBoth(t, func(t *testing.T, f *fixture) {
 		_, err := f.container.ReplaceItem(background, keyA, "1", body(`{'id':'1','pk':'a'}`), nil)
 		refused(t, 404, "0", err)
 		f.create(t, keyA, `{'id':'1','pk':'a'}`)
 		_, err = f.container.ReplaceItem(background, keyA, "1", body(`{'id':'2','pk':'a'}`), nil)
-		refused(t, 400, "0", err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.container.ReadItem(background, keyA, "1", nil)
+		refused(t, 404, "0", err)
+		f.create(t, keyA, `{'id':'1','pk':'a'}`)
+		_, err = f.container.ReplaceItem(background, keyA, "1", body(`{'id':'2','pk':'a'}`), nil)
+		refused(t, 409, "0", err)
 	})
 }
 

@@ -72,7 +72,11 @@ for (const scheme of SCHEMES) {
       assert.equal(replaced.resource._rid, created.resource._rid);
       assert.notEqual(replaced.etag, upserted.etag);
       assert.deepEqual(await statusOf(() => container.item("2", "a").replace({ id: "2", pk: "a" })), [404, 0]);
-      assert.equal((await statusOf(() => container.item("1", "a").replace({ id: "2", pk: "a" })))[0], 400);
+      const renamed = await container.item("1", "a").replace({ id: "2", pk: "a" });
+      assert.equal(renamed.resource._rid, created.resource._rid);
+      assert.equal((await container.item("1", "a").read()).statusCode, 404);
+      await container.items.create({ id: "1", pk: "a" });
+      assert.deepEqual(await statusOf(() => container.item("1", "a").replace({ id: "2", pk: "a" })), [409, 0]);
     });
 
     it("deletes once", async () => {
