@@ -93,10 +93,15 @@ impl<'a> Change<'a> {
     /// Raises the floor of LSNs above those of all dropped containers whose rows are still there. Nobody writes them
     /// any more, so what their heads say is the last word.
     pub(crate) async fn raise_floor(&mut self) -> Result<(), Fault> {
+        let CatalogState { dropped, meta, .. } = &mut self.state;
+        if dropped.iter().all(|dropped| dropped.is_below_floor) {
+            return Ok(());
+        }
         let view = self.store.view().await.map_err(read_fault)?;
-        for dropped in &self.state.dropped {
-            let highest = highest_given(&view, dropped.number).await?;
-            self.state.meta.floor = self.state.meta.floor.max(highest);
+        // Each once: with many of them, every new container would read the heads of all.
+        for dropped in dropped.iter_mut().filter(|dropped| !dropped.is_below_floor) {
+            meta.floor = meta.floor.max(highest_given(&view, dropped.number).await?);
+            dropped.is_below_floor = true;
         }
         Ok(())
     }
@@ -144,7 +149,11 @@ impl<'a> Change<'a> {
         if let Some(names) = self.state.container_names.get_mut(&container.database().number()) {
             names.remove(container.id());
         }
-        self.state.dropped.push(Dropped { number, map: Some(Arc::clone(&container.map)) });
+        self.state.dropped.push(Dropped {
+            number,
+            map: Some(Arc::clone(&container.map)),
+            is_below_floor: false,
+        });
     }
 
     /// The rows of a dropped container are gone.

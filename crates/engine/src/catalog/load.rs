@@ -41,7 +41,7 @@ impl CatalogState {
         load_shelf(view, Arc::make_mut(&mut shelves.functions)).await?;
         load_shelf(view, Arc::make_mut(&mut shelves.encryption_keys)).await?;
         for (number, _) in load_rows(view, keyspace::dropped_range()).await? {
-            state.dropped.push(Dropped { number: ContainerNumber(number), map: None });
+            state.dropped.push(Dropped { number: ContainerNumber(number), map: None, is_below_floor: false });
         }
         Ok(state)
     }

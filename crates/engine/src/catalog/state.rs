@@ -92,6 +92,8 @@ pub(crate) struct Dropped {
     pub(crate) number: ContainerNumber,
     /// Its partitions, if it was in use since the start: their writers must have ended before the rows go.
     pub(crate) map: Option<Arc<PartitionMap>>,
+    /// Whether the floor of LSNs is above all of its own.
+    pub(crate) is_below_floor: bool,
 }
 
 /// The catalog of a store.

@@ -15,16 +15,17 @@ const BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
 impl Engine {
     /// Deletes all rows of a dropped container.
     pub(super) async fn delete_dropped(&self, number: ContainerNumber) -> Result<(), Fault> {
-        let dropped = self.catalog.state().dropped().iter().find(|dropped| dropped.number == number).cloned();
-        let Some(Dropped { map, .. }) = dropped else { return Ok(()) };
+        let Some(Dropped { map, .. }) = self.dropped(number) else { return Ok(()) };
         // A writer that is still at work would put rows where nobody looks for them any more.
         for slot in map.iter().flat_map(|map| &map.entries) {
             slot.seal(&self.slots).await;
         }
         // Its heads go with its rows: what they say of LSNs is kept before.
-        let mut change = self.catalog.begin(self).await?;
-        change.raise_floor().await?;
-        change.commit().await?;
+        if self.dropped(number).is_some_and(|dropped| !dropped.is_below_floor) {
+            let mut change = self.catalog.begin(self).await?;
+            change.raise_floor().await?;
+            change.commit().await?;
+        }
         for space in CONTAINER_SPACES {
             while self.delete_some_rows(space, number).await? {
                 if self.jobs.is_stopping() {
@@ -35,6 +36,10 @@ impl Engine {
         let mut change = self.catalog.begin(self).await?;
         change.forget_dropped(number);
         change.commit().await
+    }
+
+    fn dropped(&self, number: ContainerNumber) -> Option<Dropped> {
+        self.catalog.state().dropped().iter().find(|dropped| dropped.number == number).cloned()
     }
 
     /// Deletes a bounded number of rows; tells whether there are more.

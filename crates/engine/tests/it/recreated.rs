@@ -79,6 +79,41 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
     }
 }
 
+/// The batch of the write came behind that of the drop: its client was told of a row of the store that had another
+/// value, and to try again.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
+    let store = Store::memory(&SPACES, CommitMode::Stepped);
+    let (committed, is_held) = (store.clone(), Arc::new(AtomicBool::new(false)));
+    let held = Arc::clone(&is_held);
+    tokio::spawn(async move {
+        loop {
+            committed.step_is_due().await;
+            tokio::task::yield_now().await;
+            if !held.load(Ordering::SeqCst) {
+                committed.step();
+            }
+        }
+    });
+    let harness = Arc::new(Harness::on(store, TestAmbient::new()).await);
+    let container = harness.container(json!({}), 400).await;
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    is_held.store(true, Ordering::SeqCst);
+    let (engine, pass, dropped) = (Arc::clone(&harness.engine), harness.admin(), Arc::clone(&container));
+    let drop = tokio::spawn(async move { engine.delete_container(pass, &dropped, &Condition::None).await });
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let (writing, late) = (Arc::clone(&harness), Arc::clone(&container));
+    let write = tokio::spawn(async move { writing.create(&late, r#"{"id":"2","pk":"a"}"#).await });
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    is_held.store(false, Ordering::SeqCst);
+    drop.await.unwrap().unwrap();
+    assert_eq!(write.await.unwrap().unwrap_err(), Fault::Missing(MissingFault::Owner));
+}
+
 /// The job that deletes the rows of a dropped container closed only partitions whose opening had ended. The writer of
 /// one that was being opened saved its index behind the job, and nobody ever looked for those rows again.
 #[tokio::test(start_paused = true)]

@@ -314,6 +314,11 @@ impl Writer {
     /// Decides `transaction` and what waits behind it, and submits the batch.
     async fn gather(&mut self, transaction: Transaction, reply: Reply, queue: &mut mpsc::Receiver<Command>) {
         if let Err(fault) = self.wake().await {
+            if self.has_ended {
+                // Given back, for who owns the partition now.
+                self.backlog.push_front(Command::Execute { transaction, reply });
+                return;
+            }
             let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }.into()));
             return;
         }

@@ -57,8 +57,9 @@ fn again_after(fault: &CommitFault) -> Again {
         CommitFault::Full { .. } => Again::Shrinking,
         // What the batch is made of was refused. Each transaction alone, only that one is refused which is to blame.
         CommitFault::TooLarge { .. } | CommitFault::BadKey { .. } => Again::All,
-        CommitFault::PreconditionFailed { .. }
-        | CommitFault::ChainBroken
+        // The partition is not this writer's any more: it gives back what waits, for who owns it now.
+        CommitFault::PreconditionFailed { .. } => Again::All,
+        CommitFault::ChainBroken
         | CommitFault::LaneCrowded { .. }
         | CommitFault::Uncertain { .. }
         | CommitFault::Poisoned { .. }
@@ -78,10 +79,10 @@ impl Writer {
         let runs_again = again_after(&fault);
         let told = commit_fault(fault);
         let mut again = VecDeque::new();
-        let is_single = failed.decided.len() <= 1;
-        let of_failed = if is_single && runs_again == Again::All { Again::None } else { runs_again };
+        let is_to_blame = failed.decided.len() <= 1 && doubt == Doubt::Refused;
+        let of_failed = if is_to_blame && runs_again == Again::All { Again::None } else { runs_again };
         refuse(failed.decided, &told, of_failed, &mut again);
-        if of_failed == Again::All {
+        if of_failed == Again::All && doubt == Doubt::Refused {
             self.alone = again.len();
         }
         self.unsettled.extend(failed.records.into_iter().map(|(key, _)| key));
@@ -90,6 +91,8 @@ impl Writer {
             self.unsettled.extend(batch.records.drain(..).map(|(key, _)| key));
             if let Err(fault) = (&mut batch.commit).await {
                 doubt = doubt.max(Doubt::of(&fault));
+                let is_open = matches!(fault, CommitFault::Uncertain { .. });
+                let runs_again = if is_open { Again::None } else { runs_again };
                 // Whoever waits behind a full disk meets the same full disk.
                 let fault = if runs_again == Again::Shrinking { told.clone() } else { commit_fault(fault) };
                 refuse(batch.decided, &fault, runs_again, &mut again);
