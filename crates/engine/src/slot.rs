@@ -41,7 +41,7 @@ pub(crate) struct PartitionSlot {
     used_at: AtomicU64,
 }
 
-/// See the file's head.
+/// Whether a partition is open; the head of this file shows the transitions.
 #[derive(Clone, Debug)]
 enum SlotState {
     Closed,

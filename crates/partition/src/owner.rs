@@ -20,7 +20,7 @@ const EPOCH_FIRST: u32 = 1;
 /// The node of a store that belongs to no cluster.
 const NODE_NONE: [u8; 16] = [0; 16];
 
-/// See the file's head.
+/// The row: who owns a partition, and since which opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// Grows whenever the partition is opened.

@@ -26,8 +26,9 @@ thread_local! {
     static PLANTED: Cell<Option<PlantedFault>> = const { Cell::new(None) };
     /// Turns that an opening takes longer.
     static STALL: Cell<u64> = const { Cell::new(0) };
-    /// Transactions until a writer panics.
+    /// The job that panics.
     static PANIC_IN_JOB: Cell<Option<&'static str>> = const { Cell::new(None) };
+    /// Transactions until a writer panics.
     static PANIC_IN: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
