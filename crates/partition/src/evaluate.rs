@@ -10,10 +10,11 @@ use crate::state::State;
 use bytes::Bytes;
 use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
 use model::{
-    Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault, RequestFault,
+    AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault,
+    RequestFault,
 };
 use plan::{
-    Condition, Item, Mutation, Operation, Outcome, SYSTEM_PROPERTIES, StepFault, Target, Transaction,
+    Condition, Item, Mutation, Operation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault, Target, Transaction,
 };
 use value::PatchOperation;
 
@@ -66,8 +67,8 @@ async fn step(
         Operation::Read { target, condition } => read(staging, target, condition).await,
         Operation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
         Operation::Write(Mutation::Upsert { item, condition }) => upsert(staging, item, condition).await,
-        Operation::Write(Mutation::Replace { target, item, condition }) => {
-            replace(staging, target, item, condition).await
+        Operation::Write(Mutation::Replace { target, item, condition, rename }) => {
+            replace(staging, target, item, condition, *rename).await
         }
         Operation::Write(Mutation::Patch { target, operations, condition, filter }) => {
             let (key, old) = existing(staging, target).await?;
@@ -116,14 +117,17 @@ async fn replace(
     target: &Target,
     item: &Item,
     condition: &Condition,
+    rename: Rename,
 ) -> Result<(Outcome, Charge), Fault> {
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
     let to = staging.record_key(item.id().into())?;
     if to == key {
-        replaced(staging, key, &old, item).await
-    } else {
-        renamed(staging, key, to, &old, item).await
+        return replaced(staging, key, &old, item).await;
+    }
+    match rename {
+        Rename::Allowed => renamed(staging, key, to, &old, item).await,
+        Rename::Refused => Err(AccessFault::NotPermitted { needed: "giving an item another id" }.into()),
     }
 }
 
