@@ -7,6 +7,7 @@
 //! definition that was in force has ever let it expire, and looks at the rows of the store whenever all is quiet.
 
 use crate::course::{CONTAINERS, Course, DOCUMENTS, Event};
+use crate::hooks::Hooks;
 use crate::naive::DefaultTtl;
 use crate::scenario::Scenario;
 use crate::world::{Complaint, DATABASE, World, wire_ttl};
@@ -35,19 +36,8 @@ const OPENING_TURNS: u64 = 2_000;
 const OWN_SPACE: Space = Space(u8::MAX);
 const UNNAMED_INGESTS: &str = "pending";
 
-/// What a course does to the product from within. Programs are built without it.
-#[derive(Clone, Copy, Debug)]
-pub struct Hooks {
-    /// Lets a writer panic when it evaluates the transaction behind so many others.
-    pub panic_after: fn(u64),
-    /// Lets openings of partitions take so many turns longer.
-    pub stall_openings: fn(u64),
-}
-
 /// Plays a course; without hooks nothing panics.
 pub fn play(course: &Course, hooks: Option<Hooks>) -> Result<(), Complaint> {
-    // No panic is left over from the course before.
-    hooks.iter().for_each(|hooks| (hooks.panic_after)(u64::MAX));
     let mut housekeeping = Housekeeping::new(course, hooks)?;
     for (index, step) in course.steps.iter().enumerate() {
         let done = housekeeping.step(*step);
@@ -113,7 +103,7 @@ impl Housekeeping {
             default_ttl: DefaultTtl::Off,
             waves: Vec::new(),
         };
-        let world = World::new(&scenario, durability)?;
+        let world = World::new(&scenario, durability, hooks)?;
         let mut housekeeping =
             Housekeeping { world, tended: Vec::new(), version_last: 0, hooks, dropped: Vec::new() };
         for number in 0..CONTAINERS {

@@ -9,3 +9,8 @@ mod queries;
 mod recorded_histories;
 mod seeds;
 mod sweep;
+
+use partition::planted::{panic_after, stall_openings};
+use sim::hooks::Hooks;
+
+const HOOKS: Hooks = Hooks { panic_after, stall_openings };
