@@ -7,6 +7,8 @@ pub struct Hooks {
     pub panic_after: fn(u64),
     /// Lets openings of partitions take so many turns longer.
     pub stall_openings: fn(u64),
+    /// Lets the transaction behind so many others write a row that the store refuses.
+    pub spoil_after: fn(u64),
 }
 
 impl Hooks {
@@ -15,11 +17,13 @@ impl Hooks {
     pub const PLANTED: Hooks = Hooks {
         panic_after: partition::planted::panic_after,
         stall_openings: partition::planted::stall_openings,
+        spoil_after: partition::planted::spoil_after,
     };
 
-    /// Nothing panics or takes longer any more.
+    /// Nothing panics, takes longer or is refused any more.
     pub(crate) fn calm(self) {
         (self.panic_after)(u64::MAX);
         (self.stall_openings)(0);
+        (self.spoil_after)(u64::MAX);
     }
 }

@@ -25,6 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use value::Document;
 
+/// A default that lets documents expire soon, and one that does not within a course.
+const SHORT_SECONDS: u64 = 5;
+const LONG_SECONDS: u64 = 100_000;
+/// Documents that are new when such a default is replaced.
+const FLIPPED_DOCUMENTS: usize = 4;
 /// Time in which the jobs have done everything, trimming included, which comes once in sixty rounds.
 const QUIET_MS: u64 = 65_000;
 /// Time after which a partition without requests is closed, and in which the jobs look for it.
@@ -153,6 +158,7 @@ impl Housekeeping {
             Event::Define { container, default_ttl, unindexed } => {
                 self.define(container, default_ttl, unindexed)
             }
+            Event::Flip { container, turns } => self.flip(container, turns),
             Event::Write { container, id } => self.write(container, id),
             Event::Delete { container, id } => self.delete(container, id),
             Event::Panic { transactions } => {
@@ -163,6 +169,16 @@ impl Housekeeping {
             Event::Damage { container, id } => self.damage(container, id),
             Event::Consume { container, to_end } => self.consume(container, to_end),
         }
+    }
+
+    /// New documents would be swept if the short default, which was replaced before their time was over, came back.
+    fn flip(&mut self, number: usize, turns: u64) -> Result<(), Complaint> {
+        (0..FLIPPED_DOCUMENTS).try_for_each(|id| self.write(number, id))?;
+        self.define(number, DefaultTtl::Seconds(SHORT_SECONDS), None)?;
+        self.step(Event::Turns(turns))?;
+        self.define(number, DefaultTtl::Seconds(LONG_SECONDS), None)?;
+        self.step(Event::Turns(turns))?;
+        self.step(Event::Clock(2 * u32::try_from(SHORT_SECONDS).unwrap_or(u32::MAX)))
     }
 
     /// Opens all partitions: one that was closed builds the index of a new policy when it is opened.

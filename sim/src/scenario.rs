@@ -104,11 +104,13 @@ pub struct Trouble {
     pub faults: Vec<(u64, FaultKind)>,
     /// A writer panics when it evaluates the transaction behind so many others.
     pub panic: Option<u64>,
+    /// The store refuses the transaction behind so many others, and with it the batch in which it comes.
+    pub spoil: Option<u64>,
 }
 
 impl From<Vec<(u64, FaultKind)>> for Trouble {
     fn from(faults: Vec<(u64, FaultKind)>) -> Trouble {
-        Trouble { faults, panic: None }
+        Trouble { faults, ..Trouble::default() }
     }
 }
 
@@ -255,7 +257,8 @@ impl Drawing {
     fn trouble(&mut self, percent: u64) -> Trouble {
         let faults = self.faults(percent);
         let panic = self.random.chance(percent / 2).then(|| self.random.below(6));
-        Trouble { faults, panic }
+        let spoil = self.random.chance(percent / 2).then(|| self.random.below(6));
+        Trouble { faults, panic, spoil }
     }
 
     fn crash(&mut self, percent: u64) -> Option<(u64, Survivors)> {

@@ -74,7 +74,7 @@ fn smaller_inside(scenario: &Scenario, index: usize) -> Option<Scenario> {
 }
 
 fn calm(trouble: &mut Trouble, left: &mut usize) -> bool {
-    take_out(&mut trouble.faults, left) || take(&mut trouble.panic, left)
+    take_out(&mut trouble.faults, left) || take(&mut trouble.panic, left) || take(&mut trouble.spoil, left)
 }
 
 /// Removes the element `left`, or counts the elements off.

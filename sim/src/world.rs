@@ -18,12 +18,12 @@ use engine::{
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{
-    Batch, CommitMode, Direction, Durability, FaultKind, FaultScript, Health, ScanLimit, StorageCall, Store,
-    Survivors,
+    Batch, CommitFault, CommitMode, Direction, Durability, FaultKind, FaultScript, Health, ScanLimit,
+    StorageCall, Store, Survivors,
 };
 use model::{Fault, PartitionKey};
 use partition::index::IndexOptions;
-use partition::keyspace::{self, CATALOG, PartitionId, RECORDS, SPACES};
+use partition::keyspace::{self, CATALOG, META, PartitionId, RECORDS, SPACES};
 use partition::{AuditReport, AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
 use plan::Condition;
 use serde_json::{Value as Json, json};
@@ -70,6 +70,8 @@ pub struct World {
     struck_before: u64,
     /// Whether a writer was to panic since then.
     panics: bool,
+    /// Whether the store was to refuse a transaction since then.
+    spoils: bool,
     life: Option<Life>,
 }
 
@@ -114,6 +116,7 @@ impl World {
             hooks,
             struck_before: 0,
             panics: false,
+            spoils: false,
             life: Some(life),
         };
         world.adopt(Arc::clone(&world.container))?;
@@ -254,6 +257,13 @@ impl World {
     pub fn begin_wave(&mut self) {
         self.struck_before = self.script.struck_count();
         self.panics = false;
+        self.spoils = false;
+    }
+
+    /// Whether this is how a spoiled transaction is refused, and there may be one.
+    pub fn is_spoiled(&self, fault: &Fault) -> bool {
+        let refused = CommitFault::BadKey { space: META, length: 0 };
+        self.spoils && *fault == partition::commit_fault(refused)
     }
 
     /// Whether the storage or a panic gave reason to fail since the product was last well.
@@ -276,6 +286,10 @@ impl World {
         if let (Some(hooks), Some(transactions)) = (self.hooks, trouble.panic) {
             self.panics = true;
             (hooks.panic_after)(transactions);
+        }
+        if let (Some(hooks), Some(transactions)) = (self.hooks, trouble.spoil) {
+            self.spoils = true;
+            (hooks.spoil_after)(transactions);
         }
     }
 
@@ -433,7 +447,7 @@ impl World {
     }
 }
 
-async fn reopen(store: Store) -> Result<(), kv::CommitFault> {
+async fn reopen(store: Store) -> Result<(), CommitFault> {
     store.reopen().await
 }
 

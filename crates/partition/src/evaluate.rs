@@ -47,7 +47,11 @@ pub(crate) async fn evaluate(
             }
         }
     }
-    Ok((staging.accept(), outcomes))
+    #[cfg_attr(not(feature = "planted-faults"), expect(unused_mut, reason = "only planted faults change it"))]
+    let mut accepted = staging.accept();
+    #[cfg(feature = "planted-faults")]
+    crate::planted::spoil(transaction, &mut accepted.rows);
+    Ok((accepted, outcomes))
 }
 
 /// Refuses a transaction whose answer would be larger than any may be.

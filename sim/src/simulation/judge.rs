@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 impl Simulation<'_> {
     /// Holds a wave's answers and what it left behind against the model.
     pub(super) fn judge(&mut self, records: &[Record], end: &End) -> Result<(), Complaint> {
+        self.check_spoiled(records)?;
         let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); KEYS.len()];
         for record in records {
             if let Call::Steps { key, steps } = &record.call
@@ -52,6 +53,18 @@ impl Simulation<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The store refuses one transaction: whatever was in one batch with it goes on.
+    fn check_spoiled(&self, records: &[Record]) -> Result<(), Complaint> {
+        let is_spoiled = |record: &&Record| match &record.answer {
+            Some(Answer::Steps(Err((_, fault)))) => self.world.is_spoiled(fault),
+            Some(Answer::Steps(Ok(_)) | Answer::Page(_)) | None => false,
+        };
+        match records.iter().filter(is_spoiled).count() {
+            0 | 1 => Ok(()),
+            count => Err(format!("{count} transactions were refused because of one")),
+        }
     }
 
     /// Finds an order for the operations of one partition key and makes the found state the model's.
@@ -266,6 +279,7 @@ impl Simulation<'_> {
             {
                 return Ok(None);
             }
+            Fault::Internal(_) if self.world.is_spoiled(fault) => return Ok(None),
             Fault::Query(_)
             | Fault::Conflict(ConflictFault::Permission { .. })
             | Fault::Precondition(PreconditionFault::Filter)

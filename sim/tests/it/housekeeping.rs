@@ -31,7 +31,7 @@ fn found_by_a_seed(fault: PlantedFault, words: &str) {
 
 #[test]
 fn an_old_definition_that_returns() {
-    found_by_a_seed(PlantedFault::OldDefinitionReturns, "audit: space 3");
+    found_by_a_seed(PlantedFault::OldDefinitionReturns, "is gone before its time");
 }
 
 #[test]
