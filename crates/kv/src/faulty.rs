@@ -22,7 +22,7 @@ use crate::memory::Memory;
 use crate::rows::{AnyRows, RowStore};
 use crate::script::{FaultKind, FaultScript, StorageCall};
 use crate::store::{Store, THREAD_STARTS};
-use crate::view::{Chunk, Direction, KeyRange, ScanLimit};
+use crate::view::{Chunk, Direction, KeyRange, Parts, Scan, ScanLimit};
 
 /// The reserve of a disk whose free space the script decides.
 const SCRIPTED_RESERVE_BYTES: u64 = 1 << 20;
@@ -148,16 +148,9 @@ impl<R: RowStore> RowStore for Faulty<R> {
         self.inner.get_many(point, space, keys).await
     }
 
-    async fn scan(
-        &self,
-        point: &R::Point,
-        space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
-    ) -> Result<Chunk, ReadFault> {
+    async fn scan(&self, point: &R::Point, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
         self.strike_read(space)?;
-        self.inner.scan(point, space, range, direction, limit).await
+        self.inner.scan(point, space, scan).await
     }
 
     async fn commit(&self, mut batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
@@ -256,9 +249,11 @@ impl DurableImage {
     /// The image of a store in memory as it is now, all of it durable.
     fn of(backend: &Memory, space_count: usize, mode: CommitMode) -> DurableImage {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+        let everything =
+            Scan { range: KeyRange::all(), direction: Direction::Forward, limit, parts: Parts::Rows };
         let rows = |space| {
             let point = block_on(backend.point()).ok()?;
-            let scan = backend.scan(&point, space, KeyRange::all(), Direction::Forward, limit);
+            let scan = backend.scan(&point, space, everything.clone());
             block_on(scan).ok().map(|chunk| chunk.rows.into_iter().collect())
         };
         let numbers = (0..u8::MAX).take(space_count).map(Space).chain([OWN_SPACE]);

@@ -16,7 +16,7 @@ use crate::fault::{Cause, ReadFault};
 use crate::faulty::Faulty;
 use crate::memory::{Memory, MemoryPoint};
 use crate::script::FaultScript;
-use crate::view::{Chunk, Direction, KeyRange, ScanLimit};
+use crate::view::{Chunk, Scan};
 
 /// Rows under a backend that commits many batches at once. Requirements, lanes and poison are the business of
 /// `commit`.
@@ -50,9 +50,7 @@ pub(crate) trait RowStore: Send + Sync + 'static {
         &self,
         point: &Self::Point,
         space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
+        scan: Scan,
     ) -> impl Future<Output = Result<Chunk, ReadFault>> + Send;
 
     /// Applies the operations of several batches in order and makes them visible together.
@@ -207,15 +205,8 @@ impl RowStore for AnyRows {
         at_point!(self, point, (rows, at) => rows.get_many(at, space, keys).await)
     }
 
-    async fn scan(
-        &self,
-        point: &RowsPoint,
-        space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
-    ) -> Result<Chunk, ReadFault> {
-        at_point!(self, point, (rows, at) => rows.scan(at, space, range, direction, limit).await)
+    async fn scan(&self, point: &RowsPoint, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
+        at_point!(self, point, (rows, at) => rows.scan(at, space, scan).await)
     }
 
     async fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
