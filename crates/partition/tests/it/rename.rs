@@ -5,14 +5,15 @@ use kv::{CommitMode, Durability, KeyRange, Store};
 use model::{ConflictFault, DocumentNumber, Fault};
 use partition::keyspace::SPACES;
 use partition::{AuditScope, ExpiryRule, HistoryKind, LogKind, LogPosition, PartitionView, audit};
-use plan::{Condition, Item, Mutation, Outcome, Target};
+use plan::{Condition, Item, Mutation, Outcome, Rename, Target};
 use std::sync::Arc;
 use value::Document;
 
 fn rename(from: &str, to: &str) -> Mutation {
     let text = format!(r#"{{"id":"{to}","pk":"a","was":"{from}"}}"#);
     let item = Item::new(Document::from_json(text.as_bytes()).unwrap()).unwrap();
-    Mutation::Replace { target: Target::Id(from.to_owned()), item, condition: Condition::None }
+    let target = Target::Id(from.to_owned());
+    Mutation::Replace { target, item, condition: Condition::None, rename: Rename::Allowed }
 }
 
 async fn house() -> (Store, Fixture) {
