@@ -117,7 +117,7 @@ async fn count_case(server: &Server, case: &Case, dumps: &Path, number: u32) -> 
     control(process, &["--instr=on"])?;
     let switches = process.switches()?;
     send(*address, case, case.warm, case.requests).await?;
-    let switches = process.switches()? - switches;
+    let switches = process.switches()?.since(switches).voluntary;
     control(process, &["--instr=off"])?;
     control(process, &["--dump"])?;
     let dump = PathBuf::from(format!("{}.{number}", dumps.display()));

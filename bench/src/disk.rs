@@ -6,28 +6,45 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Microseconds of a 4 KB write with fdatasync: to a growing file, and to a preallocated one.
+/// Microseconds of one write with fdatasync.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SyncTime {
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+}
+
+/// What a sync takes: of 4 KB in a growing and in a preallocated file, and of what a full group of creates writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SyncTimes {
-    pub(crate) growing_us: f64,
-    pub(crate) preallocated_us: f64,
+    pub(crate) growing: SyncTime,
+    pub(crate) preallocated: SyncTime,
+    pub(crate) group: SyncTime,
 }
+
+/// Bytes of a group: 64 documents of 1 KB.
+const GROUP_BYTES: usize = 64 << 10;
+const BLOCK_BYTES: usize = 4 << 10;
+/// A measurement ends after so many syncs, or so long.
+const SYNCS_MAX: usize = 4000;
+const MEASURED_MAX: Duration = Duration::from_secs(2);
 
 pub(crate) fn sync_times(folder: &Path) -> Result<SyncTimes> {
-    let growing_us = median_us(&folder.join("growing"), 0)?;
-    let preallocated_us = median_us(&folder.join("preallocated"), 16 << 20)?;
-    Ok(SyncTimes { growing_us, preallocated_us })
+    Ok(SyncTimes {
+        growing: sync_time(&folder.join("growing"), 0, BLOCK_BYTES)?,
+        preallocated: sync_time(&folder.join("preallocated"), SYNCS_MAX * BLOCK_BYTES, BLOCK_BYTES)?,
+        group: sync_time(&folder.join("group"), 0, GROUP_BYTES)?,
+    })
 }
 
-fn median_us(path: &Path, preallocated: usize) -> Result<f64> {
-    let block = [7u8; 4096];
+fn sync_time(path: &Path, preallocated: usize, bytes: usize) -> Result<SyncTime> {
+    let block = vec![7u8; bytes];
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(path)?;
     file.write_all(&vec![0; preallocated])?;
     file.sync_all()?;
     file.seek(SeekFrom::Start(0))?;
     let mut times = Vec::new();
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(2) && times.len() < 4000 {
+    while begun.elapsed() < MEASURED_MAX && times.len() < SYNCS_MAX {
         let sent = Instant::now();
         file.write_all(&block)?;
         file.sync_data()?;
@@ -35,7 +52,7 @@ fn median_us(path: &Path, preallocated: usize) -> Result<f64> {
     }
     times.sort_by(f64::total_cmp);
     std::fs::remove_file(path)?;
-    Ok(times[times.len() / 2])
+    Ok(SyncTime { p50_us: times[times.len() / 2], p99_us: times[times.len() * 99 / 100] })
 }
 
 /// Bytes of all files below a folder.

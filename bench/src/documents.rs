@@ -1,4 +1,4 @@
-//! The documents of the suite: 1,024 bytes of JSON, 1,000 logical partitions, 20 categories.
+//! The documents of the suite: 1,024 bytes of JSON with 14 indexed paths, 1,000 logical partitions, 20 categories.
 
 /// Logical partitions.
 pub(crate) const PARTITIONS: usize = 1000;
@@ -6,6 +6,12 @@ pub(crate) const PARTITIONS: usize = 1000;
 pub(crate) const LOT: usize = 5 * PARTITIONS;
 /// Bytes of JSON text of each document.
 pub(crate) const DOCUMENT_BYTES: usize = 1024;
+
+/// Words of the text property. It differs from document to document, so that compression does not flatter a store.
+const WORDS: [&str; 16] = [
+    "orbit", "planet", "comet", "dust", "mass", "period", "axis", "light", "epoch", "transit", "node",
+    "field", "apsis", "flux", "tide", "ring",
+];
 
 pub(crate) fn partition_key(number: usize) -> String {
     format!("p{}", number % PARTITIONS)
@@ -15,10 +21,11 @@ pub(crate) fn id(number: usize) -> String {
     format!("d{number}")
 }
 
-/// Twenty properties of several types, padded to the fixed size.
+/// Twelve properties of several types, one of them an object and one an array, padded to the fixed size.
 pub(crate) fn json(number: usize) -> String {
-    let mut text = format!(
-        r#"{{"id":"{}","pk":"{}","category":"c{}","price":{}.5,"count":{number},"lot":{},"active":{},"user":{{"name":"user {}","age":{},"mail":"u{number}@example.org"}},"tags":["t{}","t{}","t{}"],"created":"2024-01-{:02}T10:00:00Z","score":{},"city":"city {}","rank":{}"#,
+    let mut text = String::with_capacity(DOCUMENT_BYTES + 16);
+    text.push_str(&format!(
+        r#"{{"id":"{}","pk":"{}","category":"c{}","price":{}.5,"lot":{},"active":{},"user":{{"name":"user {}","age":{},"mail":"u{number}@example.org"}},"tags":["t{}","t{}","t{}"],"created":"2024-01-{:02}T10:00:00Z","score":{},"city":"city {}","text":""#,
         id(number),
         partition_key(number),
         number % 20,
@@ -33,14 +40,17 @@ pub(crate) fn json(number: usize) -> String {
         number % 28 + 1,
         number as f64 / 7.0,
         number % 300,
-        number % 10,
-    );
-    for field in 0..6 {
-        text.push_str(&format!(r#","field{field}":"{:040x}""#, number.wrapping_mul(2_654_435_761 + field)));
+    ));
+    let end = DOCUMENT_BYTES - "\"}".len();
+    let mut random = number as u64;
+    while text.len() < end {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        for byte in &random.to_be_bytes()[..6] {
+            text.push_str(WORDS[usize::from(*byte) % WORDS.len()]);
+            text.push(' ');
+        }
     }
-    let left = DOCUMENT_BYTES.saturating_sub(text.len() + r#","text":""}"#.len());
-    text.push_str(r#","text":""#);
-    text.extend((0..left).map(|position| if position % 7 == 6 { ' ' } else { 'x' }));
+    text.truncate(end);
     text.push_str("\"}");
     text
 }
@@ -49,7 +59,7 @@ pub(crate) fn json(number: usize) -> String {
 mod tests {
     #[test]
     fn documents_have_their_size() {
-        for number in [0, 1, 999_999] {
+        for number in [0, 1, 999_999, 90_000_000_000] {
             assert_eq!(super::json(number).len(), super::DOCUMENT_BYTES);
         }
     }

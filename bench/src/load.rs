@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::client::Client;
 use crate::documents;
+use crate::process::Switches;
 use crate::questions::Question;
 use crate::signature::Signer;
 use std::cell::RefCell;
@@ -19,8 +20,38 @@ pub(crate) struct Figures {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
     pub(crate) errors: u64,
+    /// How many were answered.
+    pub(crate) requests: usize,
     /// Processor time of the server per request.
     pub(crate) cpu_us: f64,
+    /// Voluntary and involuntary context switches of the server per request.
+    pub(crate) switches: (f64, f64),
+    /// Share of the server's core that other processes used.
+    pub(crate) others: f64,
+}
+
+/// The figures of the client's side.
+pub(crate) fn figures(mut latencies: Vec<u32>, elapsed: Duration) -> Figures {
+    latencies.sort_unstable();
+    let percentile =
+        |percent: usize| latencies.get(latencies.len() * percent / 100).copied().map_or(0.0, f64::from);
+    Figures {
+        rate: latencies.len() as f64 / elapsed.as_secs_f64(),
+        p50_us: percentile(50),
+        p99_us: percentile(99),
+        requests: latencies.len(),
+        ..Figures::default()
+    }
+}
+
+impl Figures {
+    /// Adds what the server side of a measurement took.
+    pub(crate) fn add_cost(&mut self, cpu: Duration, switches: Switches, busy: Duration, elapsed: Duration) {
+        let requests = self.requests as f64;
+        self.cpu_us = cpu.as_secs_f64() * 1e6 / requests;
+        self.switches = (switches.voluntary as f64 / requests, switches.involuntary as f64 / requests);
+        self.others = busy.saturating_sub(cpu).as_secs_f64() / elapsed.as_secs_f64();
+    }
 }
 
 /// What is asked for.
@@ -83,18 +114,9 @@ pub(crate) async fn run(target: Target, work: &Work, duration: Duration) -> Resu
         });
     }
     local.await;
-    let elapsed = begun.elapsed().as_secs_f64();
-    let mut latencies = latencies.take();
-    latencies.sort_unstable();
-    let percentile =
-        |percent: usize| latencies.get(latencies.len() * percent / 100).copied().map_or(0.0, f64::from);
-    Ok(Figures {
-        rate: latencies.len() as f64 / elapsed,
-        p50_us: percentile(50),
-        p99_us: percentile(99),
-        errors: errors.take(),
-        cpu_us: 0.0,
-    })
+    let mut found = figures(latencies.take(), begun.elapsed());
+    found.errors = errors.take();
+    Ok(found)
 }
 
 /// Sends the requests `numbers` of `work`, each once; any that is refused ends the run.
@@ -133,7 +155,7 @@ pub(crate) async fn run_exactly(
 }
 
 /// Scatters numbers over the whole container, the same way in every run.
-fn scattered(number: usize, count: usize) -> usize {
+pub(crate) fn scattered(number: usize, count: usize) -> usize {
     (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % count
 }
 

@@ -15,8 +15,11 @@ mod questions;
 mod reference;
 mod report;
 mod signature;
+mod table;
 
+use crate::table::Part;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Any error ends the run with its text.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -32,11 +35,14 @@ pub(crate) struct Options {
     pub(crate) repeats: usize,
     /// Documents of the large container.
     pub(crate) large: usize,
+    /// How long a turn of a table waits for the machine to be quiet.
+    pub(crate) wait: Duration,
     /// Cases to run; empty means all.
     pub(crate) only: Vec<String>,
 }
 
 fn main() -> Result<()> {
+    process::move_to_client_core();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if arguments.first().map(String::as_str) == Some("reference") {
@@ -49,26 +55,54 @@ fn main() -> Result<()> {
         let work = cases::drive_for_a_profiler(address.parse()?, what, seconds.parse()?, count.parse()?);
         return runtime.block_on(work);
     }
-    let (options, others) = parse(&arguments)?;
-    if arguments.first().map(String::as_str) == Some("count") {
-        return runtime.block_on(count::run(&options, &others));
+    let (command, flags) = match arguments.split_first() {
+        Some((command, flags)) if !command.starts_with("--") => (command.as_str(), flags),
+        Some(_) | None => ("cases", arguments.as_slice()),
+    };
+    let Flags { options, others, peers } = parse(command, flags)?;
+    match command {
+        "cases" => {
+            let rows = runtime.block_on(cases::run(&options))?;
+            report::show(&rows);
+            Ok(())
+        }
+        "count" => runtime.block_on(count::run(&options, &others)),
+        "table" => runtime.block_on(table::run(&options, &others, &[Part::Writes, Part::Reads], peers)),
+        "writes" => runtime.block_on(table::run(&options, &others, &[Part::Writes], peers)),
+        "reads" => runtime.block_on(table::run(&options, &others, &[Part::Reads], peers)),
+        other => Err(format!("unknown command {other}; known: {COMMANDS}").into()),
     }
-    let table = runtime.block_on(cases::run(&options))?;
-    report::show(&table);
-    Ok(())
 }
 
-/// The options, and the servers to compare with.
-fn parse(arguments: &[String]) -> Result<(Options, Vec<PathBuf>)> {
+const COMMANDS: &str = "cases, table, writes, reads, count, drive, reference";
+const FLAGS: &str = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6, --peers yes|no, --wait SECONDS";
+
+/// What the command line says.
+struct Flags {
+    options: Options,
+    /// Builds to compare with.
+    others: Vec<PathBuf>,
+    /// Whether peers are measured too.
+    peers: bool,
+}
+
+fn parse(command: &str, flags: &[String]) -> Result<Flags> {
     let mut others = Vec::new();
+    // The quick comparisons of builds go without peers, and take the median of five.
+    let (mut peers, seconds, repeats) = match command {
+        "table" => (true, 5, 5),
+        "writes" | "reads" => (false, 5, 5),
+        _ => (true, 8, 3),
+    };
     let mut options = Options {
         server: PathBuf::from("target/release/perihelion"),
-        seconds: 8,
-        repeats: 3,
+        seconds,
+        repeats,
         large: 1_000_000,
+        wait: Duration::ZERO,
         only: Vec::new(),
     };
-    let mut rest = arguments.iter().skip_while(|word| *word == "count");
+    let mut rest = flags.iter();
     while let Some(flag) = rest.next() {
         let value = rest.next().ok_or_else(|| format!("{flag} needs a value"))?;
         match flag.as_str() {
@@ -77,12 +111,11 @@ fn parse(arguments: &[String]) -> Result<(Options, Vec<PathBuf>)> {
             "--seconds" => options.seconds = value.parse()?,
             "--repeats" => options.repeats = value.parse()?,
             "--large" => options.large = value.parse()?,
+            "--wait" => options.wait = Duration::from_secs(value.parse()?),
             "--only" => options.only = value.split(',').map(str::to_owned).collect(),
-            other => {
-                let known = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6";
-                return Err(format!("unknown flag {other}; known: {known}").into());
-            }
+            "--peers" => peers = value == "yes",
+            other => return Err(format!("unknown flag {other}; known: {FLAGS}").into()),
         }
     }
-    Ok((options, others))
+    Ok(Flags { options, others, peers })
 }

@@ -1,4 +1,4 @@
-//! Child processes: started on core 0, watched through /proc, killed when dropped.
+//! Processes: servers started on core 0, watched through /proc, killed when dropped; this program on core 1.
 
 use crate::Result;
 use std::io::{BufRead, BufReader};
@@ -7,13 +7,56 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The core that servers run on; the client has core 1.
-const SERVER_CORE: &str = "0";
+/// The core that servers run on, and that of this program.
+pub(crate) const SERVER_CORE: &str = "0";
+pub(crate) const CLIENT_CORE: &str = "1";
+
+/// The priority of what is measured; `nice` goes on without it where that is not allowed.
+const NICENESS: &str = "-20";
+
+/// The unit of the kernel's tick counts.
+const MILLISECONDS_PER_TICK: u64 = 10;
 
 /// How long a server is given to come to rest, how often it is looked at, and how busy a resting one may be.
 const REST_MAX: Duration = Duration::from_secs(120);
 const REST_LOOK: Duration = Duration::from_millis(1000);
 const REST_CPU_MAX: Duration = Duration::from_millis(20);
+/// How busy the core of a quiet machine may be between two looks.
+const QUIET_BUSY_MAX: Duration = Duration::from_millis(50);
+
+/// Context switches of a process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Switches {
+    /// A thread waited: for a lock, a message, the disk.
+    pub(crate) voluntary: u64,
+    /// A thread was moved off the processor for another.
+    pub(crate) involuntary: u64,
+}
+
+impl Switches {
+    /// Those of all threads of a process so far.
+    pub(crate) fn of(id: u32) -> Result<Switches> {
+        let mut switches = Switches::default();
+        for task in std::fs::read_dir(format!("/proc/{id}/task"))? {
+            // A thread that ended since is no part of the count.
+            let Ok(text) = std::fs::read_to_string(task?.path().join("status")) else { continue };
+            let count = |name: &str| -> Result<u64> {
+                let line = text.lines().find_map(|line| line.strip_prefix(name));
+                Ok(line.ok_or("no count of switches")?.trim().parse()?)
+            };
+            switches.voluntary += count("voluntary_ctxt_switches:")?;
+            switches.involuntary += count("nonvoluntary_ctxt_switches:")?;
+        }
+        Ok(switches)
+    }
+
+    pub(crate) fn since(self, before: Switches) -> Switches {
+        Switches {
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
+    }
+}
 
 /// A server this program started.
 pub(crate) struct Process {
@@ -58,15 +101,9 @@ impl Process {
         self.child.id()
     }
 
-    /// How often its threads have waited so far.
-    pub(crate) fn switches(&self) -> Result<u64> {
-        let mut switches = 0;
-        for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            let text = std::fs::read_to_string(task?.path().join("status"))?;
-            let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-            switches += line.ok_or("no count of switches")?.trim().parse::<u64>()?;
-        }
-        Ok(switches)
+    /// Context switches of its threads so far.
+    pub(crate) fn switches(&self) -> Result<Switches> {
+        Switches::of(self.child.id())
     }
 
     /// Proportional memory in KiB.
@@ -78,11 +115,7 @@ impl Process {
 
     /// Processor time used so far.
     pub(crate) fn cpu(&self) -> Result<Duration> {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks: u64 =
-            fields.get(11).ok_or("stat")?.parse::<u64>()? + fields.get(12).ok_or("stat")?.parse::<u64>()?;
-        Ok(Duration::from_millis(ticks * 10))
+        stat_times(self.child.id(), 11)
     }
 
     /// Waits until the process rests: what a load leaves behind, flushes and merges, is not part of the next case.
@@ -122,6 +155,71 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// User and system time in two neighbouring fields of /proc/ID/stat, counted after the name.
+fn stat_times(id: u32, field: usize) -> Result<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let mut ticks = 0;
+    for text in fields.get(field..field + 2).ok_or("stat")? {
+        ticks += text.parse::<u64>()?;
+    }
+    Ok(Duration::from_millis(ticks * MILLISECONDS_PER_TICK))
+}
+
+/// Processor time of a process's children that have ended.
+pub(crate) fn ended_children_cpu(id: u32) -> Result<Duration> {
+    stat_times(id, 13)
+}
+
+/// Processor time of a process's first thread, exact to the nanosecond.
+pub(crate) fn main_thread_cpu(id: u32) -> Result<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/schedstat"))?;
+    Ok(Duration::from_nanos(text.split_whitespace().next().ok_or("schedstat")?.parse()?))
+}
+
+/// Time that the server's core was busy with anything, since the machine started.
+pub(crate) fn server_core_busy() -> Result<Duration> {
+    let text = std::fs::read_to_string("/proc/stat")?;
+    let name = format!("cpu{SERVER_CORE} ");
+    let line = text.lines().find_map(|line| line.strip_prefix(&name)).ok_or("no such core")?;
+    let fields: Vec<u64> = line.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>()?;
+    // user, nice, system, idle, iowait, irq, softirq, steal; guest time is part of user time.
+    let busy: u64 = fields.iter().take(8).sum::<u64>() - fields.iter().skip(3).take(2).sum::<u64>();
+    Ok(Duration::from_millis(busy * MILLISECONDS_PER_TICK))
+}
+
+/// Waits until nothing else uses the server's core, or for `longest`.
+pub(crate) async fn quiet(longest: Duration) -> Result<()> {
+    let deadline = Instant::now() + longest;
+    while Instant::now() < deadline {
+        let busy = server_core_busy()?;
+        tokio::time::sleep(REST_LOOK).await;
+        if server_core_busy()?.saturating_sub(busy) <= QUIET_BUSY_MAX {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Moves this program to its own core, if the machine has one for it, and puts it and the servers it starts before
+/// the other processes of the machine, if it may: others on the same core would be measured too.
+pub(crate) fn move_to_client_core() {
+    use std::os::unix::process::CommandExt as _;
+    const MOVED: &str = "PERIHELION_BENCH_MOVED";
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let Ok(program) = std::env::current_exe() else { return };
+    if cores < 2 || std::env::var_os(MOVED).is_some() {
+        return;
+    }
+    // Returns only if it fails; then the program runs wherever it is.
+    let _ = Command::new("nice")
+        .args(["-n", NICENESS, "taskset", "-c", CLIENT_CORE])
+        .arg(program)
+        .args(std::env::args_os().skip(1))
+        .env(MOVED, "1")
+        .exec();
 }
 
 /// The server under test.

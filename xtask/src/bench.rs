@@ -1,11 +1,8 @@
-//! `cargo xtask bench`: builds everything, installs PostgreSQL or valgrind if it is missing, runs the driver on a core of its own.
+//! `cargo xtask bench`: builds everything, installs PostgreSQL or valgrind if it is missing, runs the driver.
 
 use crate::conformance::apt;
 use crate::run::{self, cargo, command};
 use std::path::Path;
-
-/// The core of the client; servers are put on core 0 by the driver.
-const CLIENT_CORE: &str = "1";
 
 /// Runs the cases that `arguments` choose and prints the table.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
@@ -20,8 +17,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     }
     run::plain(cargo(root, &["build", "--release", "-p", "perihelion", "-p", "perihelion-bench"]))?;
     let driver = root.join("target/release/perihelion-bench");
-    let driver = driver.to_string_lossy();
-    let mut words = vec!["-c", CLIENT_CORE, &*driver];
-    words.extend(arguments.iter().map(String::as_str));
-    run::plain(command("taskset", root, &words))
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    run::plain(command(driver, root, &words))
 }

@@ -25,6 +25,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   hostile                                          clients that ask for too much, and one beside them
   damage                                           flip bits in every file of a store and open it
   bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL
+  bench table|writes|reads [--beside BINARY] [--peers yes|no]     one and ten partitions beside PostgreSQL and other builds
   bench count [--beside BINARY]   instructions and context switches per request, beside another build";
 
 fn main() -> ExitCode {

@@ -8,12 +8,12 @@ mod read;
 pub(crate) use self::create::EIGHT_PARTITIONS;
 use crate::load::{self, Figures, Target, Work};
 use crate::postgres::Postgres;
-use crate::process::Process;
+use crate::process::{Process, server_core_busy};
 use crate::questions::Question;
 use crate::report::Row;
 use crate::{Options, Result};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connections of reading cases and of writing cases.
 pub(crate) const READERS: usize = 32;
@@ -95,14 +95,23 @@ pub(crate) async fn measure_beside(
     Ok(all.swap_remove(all.len() / 2))
 }
 
-async fn measure_once(options: &Options, process: &Process, target: Target, work: &Work) -> Result<Figures> {
-    let before = process.cpu()?;
+/// Measures once, with what it cost the server.
+pub(crate) async fn measure_once(
+    options: &Options,
+    process: &Process,
+    target: Target,
+    work: &Work,
+) -> Result<Figures> {
+    let (cpu, busy, switches) = (process.cpu()?, server_core_busy()?, process.switches()?);
+    let begun = Instant::now();
     let mut figures = load::run(target, work, Duration::from_secs(options.seconds)).await?;
-    let requests = figures.rate * options.seconds as f64;
-    figures.cpu_us = (process.cpu()? - before).as_secs_f64() * 1e6 / requests;
+    let elapsed = begun.elapsed();
+    let (cpu, busy) = (process.cpu()? - cpu, server_core_busy()?.saturating_sub(busy));
+    let switches = process.switches()?.since(switches);
     if figures.errors > 0 {
         return Err(format!("{} errors in {work:?}", figures.errors).into());
     }
+    figures.add_cost(cpu, switches, busy, elapsed);
     Ok(figures)
 }
 

@@ -3,7 +3,7 @@
 use super::{COMPOSITE, READERS, fill_indexed, measure, measure_beside, rate, start_reference};
 use crate::documents::DOCUMENT_BYTES;
 use crate::load::{Figures, Target, Work};
-use crate::postgres::Postgres;
+use crate::postgres::{OperatorClass, Postgres};
 use crate::process::Server;
 use crate::questions::Question;
 use crate::report::{Goal, Row};
@@ -110,7 +110,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     server.process.at_rest().await?;
     let mut rows = vec![disk(&server, folder.path(), options.large)?];
     if let Some(postgres) = postgres {
-        postgres.filled(MEDIUM).await?;
+        postgres.filled(OperatorClass::PathOps, MEDIUM).await?;
     }
     let reference = start_reference()?;
     let target = |address, connections| Target { address, secure: false, connections };

@@ -3,7 +3,7 @@
 use super::{READERS, fill, measure, measure_beside, rate, start_reference};
 use crate::client::Client;
 use crate::load::{Target, Work};
-use crate::postgres::Postgres;
+use crate::postgres::{OperatorClass, Postgres};
 use crate::process::Server;
 use crate::report::{Goal, Row};
 use crate::{Options, Result};
@@ -62,8 +62,9 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         goal: Some(Goal::AtMost(2.0)),
     });
     if let Some(postgres) = postgres {
+        postgres.filled(OperatorClass::PathOps, MEDIUM).await?;
         let peer = postgres.reads(options, READERS, MEDIUM).await?;
-        let figures = format!("{:.0}/s of {:.0}/s", ours.rate, peer.rate);
+        let figures = format!("{} of {}", rate(&ours), rate(&peer));
         let what = "point read, HTTP, over PostgreSQL".to_owned();
         rows.push(Row {
             case: "1",

@@ -26,7 +26,7 @@ mod script;
 mod store;
 mod view;
 
-pub use backend::StoreMemory;
+pub use backend::{Room, StoreMemory};
 pub use batch::{
     BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, SPACES_MAX, Space, SpaceOptions,
 };

@@ -278,6 +278,10 @@ impl Backend for RoundTrip {
         if self.remote.check_open().is_ok() { Health::Serving } else { Health::Closed }
     }
 
+    fn shortage(&self) -> Option<Room> {
+        None
+    }
+
     async fn reopen(&self) -> Result<(), CommitFault> {
         self.remote.link.travel().await;
         self.remote.check_open()?;

@@ -233,6 +233,12 @@ impl Store {
         self.shared.backend.health()
     }
 
+    /// The room on the disk, if the last commit found it short and it still is. Quicker than [`Store::health`], which
+    /// looks at the disk.
+    pub fn shortage(&self) -> Option<Room> {
+        self.shared.backend.shortage()
+    }
+
     /// Commits the batches that wait, as one group. Only for [`CommitMode::Stepped`]; others do it by themselves.
     pub fn step(&self) {
         match &self.shared.backend {

@@ -41,6 +41,8 @@ struct QueueState {
     ended: bool,
     /// Why nothing is taken for the moment: what is in hand is overdue.
     stuck: Option<Cause>,
+    /// Whether the one who commits waits to be notified, which takes a call of the system.
+    is_waited_for: bool,
 }
 
 /// What there is to do next.
@@ -73,8 +75,11 @@ impl Queue {
             None if is_crowded => CommitFault::LaneCrowded { limit: LANE_BATCHES_MAX },
             None => {
                 state.batches.push_back(submission);
+                let is_waited_for = std::mem::take(&mut state.is_waited_for);
                 drop(state);
-                self.arrived.notify_one();
+                if is_waited_for {
+                    self.arrived.notify_one();
+                }
                 return verdict;
             }
         };
@@ -144,15 +149,17 @@ impl Queue {
     /// Waits for something to do, until `deadline` if there is one.
     fn next(&self, deadline: Option<Instant>) -> Errand {
         let mut state = self.lock();
-        let mut has_rested = false;
+        let mut has_given_way = false;
         loop {
             if !state.reopenings.is_empty() {
                 return Errand::Reopen(std::mem::take(&mut state.reopenings));
             }
-            if !state.batches.is_empty() && std::mem::take(&mut has_rested) {
-                // The first batch of several has come: others that are ready on this core may join it.
+            if !state.batches.is_empty() && !has_given_way {
+                // Others that are ready on this core may join: a larger group costs less for each of them. Costs
+                // nothing where nobody else wants the core.
                 drop(state);
                 thread::yield_now();
+                has_given_way = true;
                 state = self.lock();
                 continue;
             }
@@ -162,7 +169,7 @@ impl Queue {
             if state.ended {
                 return Errand::Close(state.closing.take());
             }
-            has_rested = true;
+            state.is_waited_for = true;
             state = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(Duration::ZERO) => return Errand::Tend,

@@ -1,0 +1,150 @@
+//! The table of peers: containers of one and of ten partitions beside PostgreSQL, and beside other builds.
+//!
+//! Every column is measured by turns, so that a machine whose speed changes from minute to minute slows down all of
+//! them; a figure is the median of its turns, a ratio the median of the ratios of one turn.
+
+mod reads;
+mod writes;
+
+use crate::load::Figures;
+use crate::postgres::{OperatorClass, Postgres, SETTINGS};
+use crate::{Options, Result};
+use std::path::{Path, PathBuf};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Durable creates.
+    Writes,
+    /// Point reads and queries.
+    Reads,
+}
+
+/// Throughput that gives a container one partition, and ten.
+const ONE_PARTITION: u64 = 400;
+const TEN_PARTITIONS: u64 = 100_000;
+
+/// One or ten partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Partitions {
+    One,
+    Ten,
+}
+
+impl Partitions {
+    const ALL: [Partitions; 2] = [Partitions::One, Partitions::Ten];
+
+    fn throughput(self) -> u64 {
+        match self {
+            Partitions::One => ONE_PARTITION,
+            Partitions::Ten => TEN_PARTITIONS,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Partitions::One => "one",
+            Partitions::Ten => "ten",
+        }
+    }
+}
+
+/// Who is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Subject {
+    Postgres(OperatorClass),
+    Server { program: PathBuf, partitions: Partitions },
+}
+
+/// A column: a subject and what its turns found.
+struct Column {
+    subject: Subject,
+    turns: Vec<Figures>,
+}
+
+/// A line of the table: one cell per column, and what is required of the build under test.
+struct Line {
+    what: String,
+    cells: Vec<String>,
+    required: String,
+}
+
+/// Measures the parts that were asked for and prints their tables.
+#[allow(clippy::print_stdout)] // what the command is for
+pub(crate) async fn run(options: &Options, others: &[PathBuf], parts: &[Part], peers: bool) -> Result<()> {
+    let postgres = if peers { Postgres::start()? } else { None };
+    match (&postgres, peers) {
+        (Some(_), _) => println!("PostgreSQL 15: prepared statements, {}\n", SETTINGS.join(", ")),
+        (None, true) => println!("PostgreSQL 15 is not installed: its columns are missing\n"),
+        (None, false) => {}
+    }
+    let programs: Vec<PathBuf> = others.iter().chain([&options.server]).cloned().collect();
+    for part in parts {
+        match part {
+            Part::Writes => writes::run(options, &programs, postgres.as_ref()).await?,
+            Part::Reads => reads::run(options, &programs, postgres.as_ref()).await?,
+        }
+    }
+    Ok(())
+}
+
+/// PostgreSQL first, then the builds, the one under test last.
+fn columns(programs: &[PathBuf], postgres: Option<&Postgres>) -> Vec<Column> {
+    let peers = OperatorClass::ALL.into_iter().map(Subject::Postgres).filter(|_| postgres.is_some());
+    let servers = programs.iter().flat_map(|program| {
+        Partitions::ALL.map(|partitions| Subject::Server { program: program.clone(), partitions })
+    });
+    peers.chain(servers).map(|subject| Column { subject, turns: Vec::new() }).collect()
+}
+
+impl Column {
+    fn name(&self) -> String {
+        match &self.subject {
+            Subject::Postgres(class) => format!("PostgreSQL, {}", class.name()),
+            Subject::Server { program, partitions } => {
+                let name = program.file_name().unwrap_or_default().to_string_lossy();
+                format!(
+                    "{name}, {} partition{}",
+                    partitions.name(),
+                    if *partitions == Partitions::One { "" } else { "s" }
+                )
+            }
+        }
+    }
+
+    fn median(&self, figure: impl Fn(&Figures) -> f64) -> f64 {
+        median(self.turns.iter().map(figure).collect())
+    }
+
+    /// The median of this column's figure over that of another in the same turn.
+    fn over(&self, other: &Column, figure: impl Fn(&Figures) -> f64) -> f64 {
+        median(self.turns.iter().zip(&other.turns).map(|(one, other)| figure(one) / figure(other)).collect())
+    }
+
+    fn is_of(&self, program: &Path, wanted: Partitions) -> bool {
+        match &self.subject {
+            Subject::Server { program: own, partitions } => own == program && *partitions == wanted,
+            Subject::Postgres(_) => false,
+        }
+    }
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { "**short**" }
+}
+
+#[allow(clippy::print_stdout)] // what the command is for
+fn show(columns: &[Column], lines: &[Line]) {
+    let names: Vec<String> = columns.iter().map(Column::name).collect();
+    println!("| case | {} | required |", names.join(" | "));
+    println!("|---|{}---|", "---|".repeat(names.len()));
+    for Line { what, cells, required } in lines {
+        println!("| {what} | {} | {required} |", cells.join(" | "));
+    }
+    println!();
+}
