@@ -41,4 +41,4 @@ pub use lane::{LANE_BATCHES_MAX, Lane};
 pub use round_trip::Link;
 pub use script::{FaultKind, FaultScript, StorageCall, Survivors};
 pub use store::Store;
-pub use view::{Chunk, Direction, KeyRange, ScanLimit, View};
+pub use view::{Chunk, Direction, KeyChunk, KeyRange, ScanLimit, View};

@@ -3,14 +3,14 @@
 use super::{End, Simulation, Survived};
 use crate::desk::{Answer, Call, Record, stored_of};
 use crate::feeds::Feed;
-use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, settled};
+use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, settled, with_transient};
 use crate::identity::Shown;
 use crate::naive::{Refusal, Rules, Version};
 use crate::scenario::KEYS;
 use crate::trace::brief;
 use crate::world::{Complaint, Found};
 use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault, StorageFault};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 impl Simulation<'_> {
@@ -40,7 +40,17 @@ impl Simulation<'_> {
         if let End::Crashed(survived) = end {
             self.check_prefix(&moments, survived)?;
         }
-        self.judge_feeds(records, &moments)?;
+        match end {
+            End::Quiet => self.judge_feeds(records, &moments)?,
+            End::Crashed(_) => {
+                // Pages may have shown what nobody was told of and the crash has taken.
+                let of_key = |(key, moments): (usize, &Vec<Moment>)| {
+                    with_transient(&self.rules_of(key), moments, &operations[key])
+                };
+                let shown: Vec<Vec<Moment>> = moments.iter().enumerate().map(of_key).collect();
+                self.judge_feeds(records, &shown)?;
+            }
+        }
         match end {
             End::Quiet => {
                 for (past, moments) in self.past.iter_mut().zip(moments) {
@@ -61,7 +71,9 @@ impl Simulation<'_> {
             Some(Answer::Steps(Err((_, fault)))) => self.world.is_spoiled(fault),
             Some(Answer::Steps(Ok(_)) | Answer::Page(_)) | None => false,
         };
-        match records.iter().filter(is_spoiled).count() {
+        // The same transaction that is sent twice is spoiled twice.
+        let spoiled = records.iter().filter(is_spoiled).map(|record| format!("{:?}", record.call));
+        match spoiled.collect::<BTreeSet<_>>().len() {
             0 | 1 => Ok(()),
             count => Err(format!("{count} transactions were refused because of one")),
         }
