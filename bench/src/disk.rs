@@ -2,7 +2,7 @@
 
 use crate::Result;
 use std::fs::OpenOptions;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -55,13 +55,17 @@ fn sync_time(path: &Path, preallocated: usize, bytes: usize) -> Result<SyncTime>
     Ok(SyncTime { p50_us: times[times.len() / 2], p99_us: times[times.len() * 99 / 100] })
 }
 
-/// Bytes of all files below a folder.
+/// Bytes of all files below a folder; files that are removed meanwhile count as nothing.
 pub(crate) fn folder_bytes(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        let about = entry.metadata()?;
-        bytes += if about.is_dir() { folder_bytes(&entry.path())? } else { about.len() };
+        bytes += match entry.metadata() {
+            Ok(about) if about.is_dir() => folder_bytes(&entry.path())?,
+            Ok(about) => about.len(),
+            Err(fault) if fault.kind() == ErrorKind::NotFound => 0,
+            Err(fault) => return Err(fault.into()),
+        };
     }
     Ok(bytes)
 }

@@ -58,13 +58,41 @@ impl Figures {
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     /// Read documents of a container that holds `count`.
-    Read { container: String, count: usize },
+    Read {
+        container: String,
+        count: usize,
+    },
     /// Create documents from number `first` on.
-    Create { container: String, first: usize },
+    Create {
+        container: String,
+        first: usize,
+    },
     /// Create documents in batches of `size` from number `first` on.
-    Batch { container: String, first: usize, size: usize },
+    Batch {
+        container: String,
+        first: usize,
+        size: usize,
+    },
     /// Ask a container that holds `count` documents.
-    Query { container: String, question: Question, count: usize },
+    Query {
+        container: String,
+        question: Question,
+        count: usize,
+    },
+    /// Read the document of the request's own number, or replace, delete or query it.
+    ReadOne {
+        container: String,
+    },
+    Replace {
+        container: String,
+    },
+    Delete {
+        container: String,
+    },
+    QueryOne {
+        container: String,
+        question: Question,
+    },
 }
 
 /// Where and how hard.
@@ -159,15 +187,20 @@ pub(crate) fn scattered(number: usize, count: usize) -> usize {
     (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % count
 }
 
-fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, number: usize) {
+/// Writes the request of that number.
+pub(crate) fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, number: usize) {
     match work {
         Work::Read { container, count } => {
-            let number = scattered(number, *count);
-            let id = documents::id(number);
-            let link = format!("dbs/bench/colls/{container}/docs/{id}");
-            let authorization = signer.authorization("get", "docs", &link);
-            head(out, "GET", &link, signer, &authorization, &documents::partition_key(number));
-            out.extend_from_slice(b"\r\n");
+            one(out, signer, "GET", container, scattered(number, *count), "");
+        }
+        Work::ReadOne { container } => one(out, signer, "GET", container, number, ""),
+        Work::Replace { container } => {
+            one(out, signer, "PUT", container, number, &documents::json(number));
+        }
+        Work::Delete { container } => one(out, signer, "DELETE", container, number, ""),
+        Work::QueryOne { container, question } => {
+            let (key, body) = question.body(number);
+            query(out, signer, container, key.as_deref(), &body);
         }
         Work::Create { container, first } => {
             let number = first + number;
@@ -187,6 +220,19 @@ fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, number: usize)
             post(out, signer, container, &key, BATCH_HEADERS, &body);
         }
     }
+}
+
+/// A request for one document by its id.
+fn one(out: &mut Vec<u8>, signer: &Signer, verb: &str, container: &str, number: usize, body: &str) {
+    let id = documents::id(number);
+    let link = format!("dbs/bench/colls/{container}/docs/{id}");
+    let authorization = signer.authorization(&verb.to_ascii_lowercase(), "docs", &link);
+    head(out, verb, &link, signer, &authorization, &documents::partition_key(number));
+    if !body.is_empty() {
+        out.extend_from_slice(format!("content-length: {}\r\n", body.len()).as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(body.as_bytes());
 }
 
 const BATCH_HEADERS: &str = "x-ms-cosmos-is-batch-request: True\r\nx-ms-cosmos-batch-atomic: True\r\n";

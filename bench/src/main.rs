@@ -15,8 +15,12 @@ mod questions;
 mod reference;
 mod report;
 mod signature;
+mod soak;
 mod table;
+mod vercel;
 
+use crate::count::Destination;
+use crate::soak::Soak;
 use crate::table::Part;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,14 +63,15 @@ fn main() -> Result<()> {
         Some((command, flags)) if !command.starts_with("--") => (command.as_str(), flags),
         Some(_) | None => ("cases", arguments.as_slice()),
     };
-    let Flags { options, others, peers } = parse(command, flags)?;
+    let Flags { options, others, peers, destination, soak } = parse(command, flags)?;
     match command {
         "cases" => {
             let rows = runtime.block_on(cases::run(&options))?;
             report::show(&rows);
             Ok(())
         }
-        "count" => runtime.block_on(count::run(&options, &others)),
+        "count" => runtime.block_on(count::run(&options, &others, &destination)),
+        "soak" => runtime.block_on(soak::run(&options, &soak)),
         "table" => runtime.block_on(table::run(&options, &others, &[Part::Writes, Part::Reads], peers)),
         "writes" => runtime.block_on(table::run(&options, &others, &[Part::Writes], peers)),
         "reads" => runtime.block_on(table::run(&options, &others, &[Part::Reads], peers)),
@@ -74,8 +79,9 @@ fn main() -> Result<()> {
     }
 }
 
-const COMMANDS: &str = "cases, table, writes, reads, count, drive, reference";
-const FLAGS: &str = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6, --peers yes|no, --wait SECONDS";
+const COMMANDS: &str = "cases, table, writes, reads, count, soak, drive, reference";
+const FLAGS: &str = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6, \
+    --peers yes|no, --wait SECONDS, --write FILE, --against FILE, --minutes N, --rate N";
 
 /// What the command line says.
 struct Flags {
@@ -84,10 +90,14 @@ struct Flags {
     others: Vec<PathBuf>,
     /// Whether peers are measured too.
     peers: bool,
+    /// What is done with counts.
+    destination: Destination,
+    /// How the long load runs.
+    soak: Soak,
 }
 
 fn parse(command: &str, flags: &[String]) -> Result<Flags> {
-    let mut others = Vec::new();
+    let (mut others, mut destination) = (Vec::new(), Destination::default());
     // The quick comparisons of builds go without peers, and take the median of five.
     let (mut peers, seconds, repeats) = match command {
         "table" => (true, 5, 5),
@@ -102,6 +112,7 @@ fn parse(command: &str, flags: &[String]) -> Result<Flags> {
         wait: Duration::ZERO,
         only: Vec::new(),
     };
+    let mut soak = Soak { minutes: 60, rate: 2000.0, file: PathBuf::from("soak.txt") };
     let mut rest = flags.iter();
     while let Some(flag) = rest.next() {
         let value = rest.next().ok_or_else(|| format!("{flag} needs a value"))?;
@@ -113,9 +124,14 @@ fn parse(command: &str, flags: &[String]) -> Result<Flags> {
             "--large" => options.large = value.parse()?,
             "--wait" => options.wait = Duration::from_secs(value.parse()?),
             "--only" => options.only = value.split(',').map(str::to_owned).collect(),
+            "--write" if command == "soak" => soak.file = PathBuf::from(value),
+            "--write" => destination.write = Some(PathBuf::from(value)),
+            "--minutes" => soak.minutes = value.parse()?,
+            "--rate" => soak.rate = value.parse()?,
+            "--against" => destination.against = Some(PathBuf::from(value)),
             "--peers" => peers = value == "yes",
             other => return Err(format!("unknown flag {other}; known: {FLAGS}").into()),
         }
     }
-    Ok(Flags { options, others, peers })
+    Ok(Flags { options, others, peers, destination, soak })
 }

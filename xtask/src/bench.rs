@@ -4,6 +4,9 @@ use crate::conformance::apt;
 use crate::run::{self, cargo, command};
 use std::path::Path;
 
+/// The counts that later builds are compared with.
+const COUNTS: &str = "bench/COUNTS";
+
 /// Runs the cases that `arguments` choose and prints the table.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     if arguments.first().is_some_and(|word| word == "count") {
@@ -17,6 +20,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     }
     run::plain(cargo(root, &["build", "--release", "-p", "perihelion", "-p", "perihelion-bench"]))?;
     let driver = root.join("target/release/perihelion-bench");
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if words == ["count"] {
+        words.extend(["--write", COUNTS]);
+    }
     run::plain(command(driver, root, &words))
 }

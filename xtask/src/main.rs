@@ -26,7 +26,9 @@ const USAGE: &str = "usage: cargo xtask TASK
   damage                                           flip bits in every file of a store and open it
   bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL
   bench table|writes|reads [--beside BINARY] [--peers yes|no]     one and ten partitions beside PostgreSQL and other builds
-  bench count [--beside BINARY]   instructions and context switches per request, beside another build";
+  bench soak [--minutes N] [--rate N] [--write FILE]   a long mixed load at a fixed rate, a line per minute
+  bench count [--against bench/COUNTS | --beside BINARY]   instructions and context switches per request; alone, it
+       writes bench/COUNTS; against it, it fails above + 3 % or + 0.1 switches";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -8,6 +8,7 @@ mod writes;
 
 use crate::load::Figures;
 use crate::postgres::{OperatorClass, Postgres, SETTINGS};
+use crate::vercel::{self, Vercel};
 use crate::{Options, Result};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ pub(crate) enum Part {
 
 /// Throughput that gives a container one partition, and ten.
 const ONE_PARTITION: u64 = 400;
-const TEN_PARTITIONS: u64 = 100_000;
+pub(crate) const TEN_PARTITIONS: u64 = 100_000;
 
 /// One or ten partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,14 @@ impl Partitions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
     Postgres(OperatorClass),
+    Vercel,
     Server { program: PathBuf, partitions: Partitions },
+}
+
+/// The peers that run.
+struct Peers {
+    postgres: Option<Postgres>,
+    vercel: Option<Vercel>,
 }
 
 /// A column: a subject and what its turns found.
@@ -72,35 +80,52 @@ struct Line {
 /// Measures the parts that were asked for and prints their tables.
 #[allow(clippy::print_stdout)] // what the command is for
 pub(crate) async fn run(options: &Options, others: &[PathBuf], parts: &[Part], peers: bool) -> Result<()> {
-    let postgres = if peers { Postgres::start()? } else { None };
-    match (&postgres, peers) {
-        (Some(_), _) => println!("PostgreSQL 15: prepared statements, {}\n", SETTINGS.join(", ")),
-        (None, true) => println!("PostgreSQL 15 is not installed: its columns are missing\n"),
-        (None, false) => {}
-    }
+    let peers = if peers { start_peers()? } else { Peers { postgres: None, vercel: None } };
     let programs: Vec<PathBuf> = others.iter().chain([&options.server]).cloned().collect();
     for part in parts {
         match part {
-            Part::Writes => writes::run(options, &programs, postgres.as_ref()).await?,
-            Part::Reads => reads::run(options, &programs, postgres.as_ref()).await?,
+            Part::Writes => writes::run(options, &programs, &peers).await?,
+            Part::Reads => reads::run(options, &programs, &peers).await?,
         }
     }
     Ok(())
 }
 
-/// PostgreSQL first, then the builds, the one under test last.
-fn columns(programs: &[PathBuf], postgres: Option<&Postgres>) -> Vec<Column> {
-    let peers = OperatorClass::ALL.into_iter().map(Subject::Postgres).filter(|_| postgres.is_some());
+#[allow(clippy::print_stdout)] // what the command is for
+fn start_peers() -> Result<Peers> {
+    let postgres = Postgres::start()?;
+    match &postgres {
+        Some(_) => println!("PostgreSQL 15: prepared statements, {}\n", SETTINGS.join(", ")),
+        None => println!("PostgreSQL 15 is not installed: its columns are missing\n"),
+    }
+    let vercel = match Vercel::install() {
+        Ok(vercel) => {
+            println!("{}\n", vercel::CONFIGURATION);
+            Some(vercel)
+        }
+        Err(reason) => {
+            println!("@vercel/cosmosdb-server is left out: {reason}\n");
+            None
+        }
+    };
+    Ok(Peers { postgres, vercel })
+}
+
+/// Peers first, then the builds, the one under test last.
+fn columns(programs: &[PathBuf], peers: &Peers) -> Vec<Column> {
+    let postgres = OperatorClass::ALL.into_iter().map(Subject::Postgres).filter(|_| peers.postgres.is_some());
+    let vercel = peers.vercel.iter().map(|_| Subject::Vercel);
     let servers = programs.iter().flat_map(|program| {
         Partitions::ALL.map(|partitions| Subject::Server { program: program.clone(), partitions })
     });
-    peers.chain(servers).map(|subject| Column { subject, turns: Vec::new() }).collect()
+    postgres.chain(vercel).chain(servers).map(|subject| Column { subject, turns: Vec::new() }).collect()
 }
 
 impl Column {
     fn name(&self) -> String {
         match &self.subject {
             Subject::Postgres(class) => format!("PostgreSQL, {}", class.name()),
+            Subject::Vercel => "@vercel/cosmosdb-server".to_owned(),
             Subject::Server { program, partitions } => {
                 let name = program.file_name().unwrap_or_default().to_string_lossy();
                 format!(
@@ -124,7 +149,7 @@ impl Column {
     fn is_of(&self, program: &Path, wanted: Partitions) -> bool {
         match &self.subject {
             Subject::Server { program: own, partitions } => own == program && *partitions == wanted,
-            Subject::Postgres(_) => false,
+            Subject::Postgres(_) | Subject::Vercel => false,
         }
     }
 }

@@ -1,16 +1,18 @@
 //! Point reads and queries of a container of one and of ten partitions.
 
-use super::{Column, Line, Partitions, Subject, columns, show, verdict};
+use super::{Column, Line, Partitions, Peers, Subject, columns, show, verdict};
 use crate::cases::{COMPOSITE, READERS, Reference, measure_once, start_reference};
 use crate::load::{self, Figures, Target, Work};
 use crate::postgres::{OperatorClass, Postgres};
 use crate::process::{Server, quiet};
 use crate::questions::Question;
+use crate::vercel::Vercel;
 use crate::{Options, Result};
 use std::path::{Path, PathBuf};
 
-/// Documents of every container.
+/// Documents of every container, and of the emulator of npm.
 const DOCUMENTS: usize = 100_000;
+const VERCEL_DOCUMENTS: usize = 2_000;
 /// Connections of the query that sorts: PostgreSQL takes tens of milliseconds for one.
 const SORTERS: usize = 4;
 /// What is required of a point read over the reference.
@@ -52,38 +54,42 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// A running build with both containers filled.
+/// A running server with its containers filled.
 struct Filled {
-    program: PathBuf,
+    /// The build; `None` for the emulator of npm.
+    program: Option<PathBuf>,
+    documents: usize,
     server: Server,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
 }
 
-pub(super) async fn run(options: &Options, programs: &[PathBuf], postgres: Option<&Postgres>) -> Result<()> {
+pub(super) async fn run(options: &Options, programs: &[PathBuf], peers: &Peers) -> Result<()> {
     let mut servers = Vec::new();
     for program in programs {
         servers.push(fill(program).await?);
     }
     let program = programs.last().ok_or("no server")?;
-    let mut lines = vec![point_reads(options, programs, &servers, postgres).await?];
-    let mut asked: Vec<Vec<Column>> = CASES.iter().map(|_| columns(programs, postgres)).collect();
-    if let Some(postgres) = postgres {
+    if let Some(vercel) = &peers.vercel {
+        servers.push(fill_vercel(vercel).await?);
+    }
+    let mut lines = vec![point_reads(options, programs, &servers, peers).await?];
+    let mut asked: Vec<Vec<Column>> = CASES.iter().map(|_| columns(programs, peers)).collect();
+    if let Some(postgres) = &peers.postgres {
         ask_postgres(options, postgres, &mut asked).await?;
     }
     for (case, columns) in CASES.iter().zip(&mut asked) {
         for _ in 0..options.repeats {
             for column in columns.iter_mut() {
-                if let Subject::Server { program, partitions } = &column.subject {
-                    let container = partitions.name().to_owned();
-                    let work = Work::Query { container, question: case.question, count: DOCUMENTS };
-                    let server = running(&servers, program)?;
-                    column.turns.push(ask(options, server, case.connections, &work).await?);
+                if let Some((filled, container)) = filled(&servers, &column.subject) {
+                    let container = container.to_owned();
+                    let work = Work::Query { container, question: case.question, count: filled.documents };
+                    column.turns.push(ask(options, &filled.server, case.connections, &work).await?);
                 }
             }
         }
         lines.push(line(case, columns, program)?);
     }
-    show(&columns(programs, postgres), &lines);
+    show(&columns(programs, peers), &lines);
     Ok(())
 }
 
@@ -111,12 +117,29 @@ async fn fill(program: &Path) -> Result<Filled> {
         load::fill(server.address, partitions.name(), DOCUMENTS).await?;
     }
     server.process.at_rest().await?;
-    Ok(Filled { program: program.to_owned(), server, _folder: folder })
+    Ok(Filled { program: Some(program.to_owned()), documents: DOCUMENTS, server, _folder: Some(folder) })
 }
 
-fn running<'a>(servers: &'a [Filled], program: &Path) -> Result<&'a Server> {
-    let found = servers.iter().find(|filled| filled.program == program);
-    Ok(&found.ok_or("a server that does not run")?.server)
+/// The emulator, with fewer documents: it has no index and takes one document at a time.
+async fn fill_vercel(vercel: &Vercel) -> Result<Filled> {
+    let server = vercel.start()?;
+    let container = Partitions::One.name();
+    load::create_container(server.address, container, Partitions::One.throughput(), "").await?;
+    let work = Work::Create { container: container.to_owned(), first: 0 };
+    load::run_exactly(server.address, &work, 1, 0..VERCEL_DOCUMENTS).await?;
+    Ok(Filled { program: None, documents: VERCEL_DOCUMENTS, server, _folder: None })
+}
+
+/// The server of a column and its container; `None` for PostgreSQL.
+fn filled<'a>(servers: &'a [Filled], subject: &Subject) -> Option<(&'a Filled, &'static str)> {
+    let find = |wanted: Option<&Path>| servers.iter().find(|filled| filled.program.as_deref() == wanted);
+    match subject {
+        Subject::Postgres(_) => None,
+        Subject::Vercel => find(None).map(|filled| (filled, Partitions::One.name())),
+        Subject::Server { program, partitions } => {
+            find(Some(program)).map(|filled| (filled, partitions.name()))
+        }
+    }
 }
 
 async fn ask(options: &Options, server: &Server, connections: usize, work: &Work) -> Result<Figures> {
@@ -130,25 +153,24 @@ async fn point_reads(
     options: &Options,
     programs: &[PathBuf],
     servers: &[Filled],
-    postgres: Option<&Postgres>,
+    peers: &Peers,
 ) -> Result<Line> {
     let reference = start_reference()?;
-    let mut columns = columns(programs, postgres);
+    let mut columns = columns(programs, peers);
     let mut limits: Vec<Column> =
         columns.iter().map(|column| Column { subject: column.subject.clone(), turns: Vec::new() }).collect();
-    if let Some(postgres) = postgres {
+    if let Some(postgres) = &peers.postgres {
         postgres.filled(OperatorClass::PathOps, DOCUMENTS).await?;
     }
     for turn in 0..=options.repeats {
         for (column, limit) in columns.iter_mut().zip(&mut limits) {
-            let found = match &column.subject {
-                Subject::Postgres(_) => {
-                    postgres.ok_or("PostgreSQL does not run")?.reads(options, READERS, DOCUMENTS).await?
+            let found = match (filled(servers, &column.subject), &peers.postgres) {
+                (Some((filled, container)), _) => {
+                    let work = Work::Read { container: container.to_owned(), count: filled.documents };
+                    ask(options, &filled.server, READERS, &work).await?
                 }
-                Subject::Server { program, partitions } => {
-                    let work = Work::Read { container: partitions.name().to_owned(), count: DOCUMENTS };
-                    ask(options, running(servers, program)?, READERS, &work).await?
-                }
+                (None, Some(postgres)) => postgres.reads(options, READERS, DOCUMENTS).await?,
+                (None, None) => return Err("a column without a server".into()),
             };
             let beside = read_reference(options, &reference).await?;
             // The first turn warms the caches.

@@ -1,9 +1,9 @@
 //! Durable creates of one document each on 64 connections: rate, processor time, latency, context switches.
 
-use super::{Column, Line, Partitions, Subject, columns, show, verdict};
+use super::{Column, Line, Partitions, Peers, Subject, columns, show, verdict};
 use crate::cases::{WRITERS, measure_once};
 use crate::load::{self, Figures, Target, Work, create_container};
-use crate::postgres::{OperatorClass, Postgres};
+use crate::postgres::OperatorClass;
 use crate::process::{Server, quiet};
 use crate::{Options, Result, disk};
 use std::path::{Path, PathBuf};
@@ -21,15 +21,15 @@ const P99_TURNS_MAX: f64 = 4.0;
 const TEN_OVER_ONE_MIN: f64 = 0.9;
 
 #[allow(clippy::print_stdout)] // what the command is for
-pub(super) async fn run(options: &Options, programs: &[PathBuf], postgres: Option<&Postgres>) -> Result<()> {
-    let mut columns = columns(programs, postgres);
+pub(super) async fn run(options: &Options, programs: &[PathBuf], peers: &Peers) -> Result<()> {
+    let mut columns = columns(programs, peers);
     let mut syncs = Vec::new();
     for turn in 1..=options.repeats {
         let folder = tempfile::tempdir()?;
         syncs.push(disk::sync_times(folder.path())?);
         for column in &mut columns {
             quiet(options.wait).await?;
-            let found = create(options, &column.subject, postgres).await?;
+            let found = create(options, &column.subject, peers).await?;
             println!("turn {turn}, {}: {}", column.name(), told(&found));
             column.turns.push(found);
         }
@@ -52,23 +52,31 @@ pub(super) async fn run(options: &Options, programs: &[PathBuf], postgres: Optio
 }
 
 /// One turn, on a store of its own.
-async fn create(options: &Options, subject: &Subject, postgres: Option<&Postgres>) -> Result<Figures> {
+async fn create(options: &Options, subject: &Subject, peers: &Peers) -> Result<Figures> {
     match subject {
         Subject::Postgres(class) => {
-            let postgres = postgres.ok_or("PostgreSQL does not run")?;
+            let postgres = peers.postgres.as_ref().ok_or("PostgreSQL does not run")?;
             postgres.creates(options, *class, WRITERS, 1).await
+        }
+        Subject::Vercel => {
+            let server = peers.vercel.as_ref().ok_or("not installed")?.start()?;
+            create_on(options, &server, Partitions::One).await
         }
         Subject::Server { program, partitions } => {
             let folder = tempfile::tempdir()?;
             let server = Server::start(program, &folder.path().join("data"), &[])?;
-            let container = partitions.name();
-            create_container(server.address, container, partitions.throughput(), "").await?;
-            let target = Target { address: server.address, secure: false, connections: WRITERS };
-            let work = |first| Work::Create { container: container.to_owned(), first };
-            load::run(target, &work(0), WARM).await?;
-            measure_once(options, &server.process, target, &work(MEASURED_FIRST)).await
+            create_on(options, &server, *partitions).await
         }
     }
+}
+
+async fn create_on(options: &Options, server: &Server, partitions: Partitions) -> Result<Figures> {
+    let container = partitions.name();
+    create_container(server.address, container, partitions.throughput(), "").await?;
+    let target = Target { address: server.address, secure: false, connections: WRITERS };
+    let work = |first| Work::Create { container: container.to_owned(), first };
+    load::run(target, &work(0), WARM).await?;
+    measure_once(options, &server.process, target, &work(MEASURED_FIRST)).await
 }
 
 fn told(found: &Figures) -> String {

@@ -26,6 +26,10 @@ const GROUP_BATCHES_MAX: usize = 1024;
 /// Bytes of keys and values after which no further batch joins an engine commit.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
+/// Rows of waiting batches that are enough for a commit of their own, about those of twenty documents. With fewer, others
+/// on the same core are given a turn to add to them: every commit costs a sync, whatever its size.
+const GROUP_ROWS_ENOUGH: usize = 64;
+
 /// The waiting batches of all lanes, and the errands for the one who commits them.
 pub(super) struct Queue {
     state: Mutex<QueueState>,
@@ -154,9 +158,8 @@ impl Queue {
             if !state.reopenings.is_empty() {
                 return Errand::Reopen(std::mem::take(&mut state.reopenings));
             }
-            if !state.batches.is_empty() && !has_given_way {
-                // Others that are ready on this core may join: a larger group costs less for each of them. Costs
-                // nothing where nobody else wants the core.
+            if !state.batches.is_empty() && !has_given_way && !is_enough(&state.batches) {
+                // Returns at once where nobody else wants the core.
                 drop(state);
                 thread::yield_now();
                 has_given_way = true;
@@ -179,6 +182,15 @@ impl Queue {
             };
         }
     }
+}
+
+/// Whether a commit of these batches is worth its sync.
+fn is_enough(batches: &VecDeque<Submission>) -> bool {
+    let mut rows = 0;
+    batches.iter().any(|submission| {
+        rows += submission.batch.operations.len();
+        rows >= GROUP_ROWS_ENOUGH
+    })
 }
 
 /// Takes the batches of the next engine commit: at least one, then as many as the bounds allow.

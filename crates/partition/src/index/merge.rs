@@ -11,8 +11,8 @@ use std::ops::Range;
 
 /// Segments that one pass merges; more are merged in several passes, the smallest first.
 pub(crate) const FAN_IN: usize = 8;
-/// Terms between two turns of others.
-pub(crate) const TERMS_PER_TURN: usize = 4096;
+/// Terms between two turns of others: about the time of a few requests, so that those that share the core wait little.
+pub(crate) const TERMS_PER_TURN: usize = 1024;
 /// Rank of a document that is not taken over.
 const GONE: u16 = u16::MAX;
 

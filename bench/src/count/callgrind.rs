@@ -1,0 +1,132 @@
+//! Instructions per request, counted by callgrind between the first and the last request of a case.
+//!
+//! A server under callgrind is fifty times slower, but its clock is not: what it does by the clock, such as asking
+//! how full the disk is five times a second while it writes, weighs fifty times too much there. So the cost of a
+//! second in which something is written now and then is measured too, and taken off every case that writes.
+
+use super::{CREATED_FIRST, Case, fill};
+use crate::Result;
+use crate::client::Client;
+use crate::load::{self, Work};
+use crate::process::Server;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long callgrind may take to do what it is told, and how often that is looked at.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(60);
+const CONTROL_LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Creates of the two measurements that tell a create from the seconds around it, and the pause of the second.
+const SPARSE_CREATES: usize = 250;
+const SPARSE_PAUSE: Duration = Duration::from_millis(30);
+/// Documents of these measurements, beside those of the cases.
+const SPARSE_FIRST: usize = 2 * CREATED_FIRST;
+
+/// A server under callgrind.
+struct Counter {
+    server: Server,
+    dumps: PathBuf,
+    dumped: u32,
+}
+
+/// What a span of time took.
+#[derive(Clone, Copy)]
+struct Span {
+    instructions: u64,
+    seconds: f64,
+}
+
+/// Instructions per request of each case.
+pub(super) async fn count(program: &Path, cases: &[Case]) -> Result<Vec<u64>> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data");
+    fill(program, &data).await?;
+    let dumps = folder.path().join("callgrind");
+    let out_file = format!("--callgrind-out-file={}", dumps.display());
+    let under = ["valgrind", "--tool=callgrind", "--instr-atstart=no", &out_file];
+    let server = Server::start_under(&under, program, &data, &[])?;
+    let mut counter = Counter { server, dumps, dumped: 0 };
+    let background = counter.background().await?;
+    let mut counted = Vec::new();
+    for case in cases {
+        case.send(&counter.server, case.connections_slowed, 0..case.warm).await?;
+        counter.begin().await?;
+        let begun = Instant::now();
+        case.send(&counter.server, case.connections_slowed, case.warm..case.warm + case.requests).await?;
+        let span = counter.end(begun).await?;
+        let per_second = if case.writes() { background } else { 0.0 };
+        counted.push(per_request(span, per_second, case.requests));
+    }
+    Ok(counted)
+}
+
+#[allow(clippy::cast_possible_truncation)] // below 2⁵³
+fn per_request(span: Span, background: f64, requests: usize) -> u64 {
+    ((span.instructions as f64 - background * span.seconds) / requests as f64) as u64
+}
+
+impl Counter {
+    /// Instructions that a second of wall time takes while something is written: two spans with as many creates
+    /// differ by what the longer one's seconds took.
+    async fn background(&mut self) -> Result<f64> {
+        let warm = SPARSE_FIRST..SPARSE_FIRST + SPARSE_CREATES;
+        self.creates(warm, Duration::ZERO).await?;
+        let dense = SPARSE_FIRST + SPARSE_CREATES..SPARSE_FIRST + 2 * SPARSE_CREATES;
+        let dense = self.creates(dense, Duration::ZERO).await?;
+        let sparse = SPARSE_FIRST + 2 * SPARSE_CREATES..SPARSE_FIRST + 3 * SPARSE_CREATES;
+        let sparse = self.creates(sparse, SPARSE_PAUSE).await?;
+        let more = sparse.instructions as f64 - dense.instructions as f64;
+        Ok(more.max(0.0) / (sparse.seconds - dense.seconds))
+    }
+
+    async fn creates(&mut self, numbers: std::ops::Range<usize>, pause: Duration) -> Result<Span> {
+        let work = Work::Create { container: "created".to_owned(), first: 0 };
+        self.begin().await?;
+        let begun = Instant::now();
+        for number in numbers {
+            load::run_exactly(self.server.address, &work, 1, number..number + 1).await?;
+            tokio::time::sleep(pause).await;
+        }
+        self.end(begun).await
+    }
+
+    async fn begin(&self) -> Result<()> {
+        control(&self.server, &["--zero"]).await?;
+        control(&self.server, &["--instr=on"]).await
+    }
+
+    async fn end(&mut self, begun: Instant) -> Result<Span> {
+        let seconds = begun.elapsed().as_secs_f64();
+        control(&self.server, &["--instr=off"]).await?;
+        control(&self.server, &["--dump"]).await?;
+        self.dumped += 1;
+        let dump = PathBuf::from(format!("{}.{}", self.dumps.display(), self.dumped));
+        Ok(Span { instructions: total(&dump)?, seconds })
+    }
+}
+
+/// Has callgrind do something. It acts only when a thread of the server runs, so an idle server is asked something.
+async fn control(server: &Server, arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("callgrind_control");
+    command.args(arguments).arg(server.process.id().to_string()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    let deadline = Instant::now() + CONTROL_TIMEOUT;
+    while Instant::now() < deadline {
+        tokio::time::sleep(CONTROL_LOOK_INTERVAL).await;
+        match child.try_wait()? {
+            Some(ended) if ended.success() => return Ok(()),
+            Some(_) => return Err(format!("callgrind_control {arguments:?} failed").into()),
+            None => drop(Client::connect(server.address, false).await?),
+        }
+    }
+    child.kill()?;
+    child.wait()?;
+    Err(format!("callgrind_control {arguments:?} does not end").into())
+}
+
+/// The instructions in a dump.
+fn total(dump: &Path) -> Result<u64> {
+    let text = std::fs::read_to_string(dump)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("totals: ")).ok_or("no totals in the dump")?;
+    Ok(line.trim().parse()?)
+}
