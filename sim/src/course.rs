@@ -37,6 +37,13 @@ pub enum Event {
         /// The property that is not indexed, if any.
         unindexed: Option<&'static str>,
     },
+    /// A container gets a short default and then a long one, while the jobs work for the short one; then its time passes.
+    Flip {
+        /// The container.
+        container: usize,
+        /// Turns of the scheduler between the two defaults.
+        turns: u64,
+    },
     /// A document is written.
     Write {
         /// The container.
@@ -99,7 +106,7 @@ fn event(random: &mut Random) -> Event {
     match random.below(100) {
         0..=14 => Event::Turns(random.below(60)),
         15..=29 => Event::Clock(u32::try_from(random.between(5, 20)).unwrap_or(5)),
-        30..=69 => {
+        30..=63 => {
             let default_ttl = match random.below(5) {
                 0..=1 => DefaultTtl::Off,
                 2..=3 => DefaultTtl::Seconds(random.between(5, 10)),
@@ -108,6 +115,7 @@ fn event(random: &mut Random) -> Event {
             let unindexed = *random.pick(&[None, Some("v"), Some("mail")]);
             Event::Define { container, default_ttl, unindexed }
         }
+        64..=69 => Event::Flip { container, turns: random.below(60) },
         70..=82 => Event::Write { container, id },
         83..=86 => Event::Delete { container, id },
         87..=89 => Event::Panic { transactions: random.below(4) },

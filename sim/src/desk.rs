@@ -11,7 +11,7 @@ use engine::{
     ReadPass, WritePass,
 };
 use model::{AccessFault, DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
-use plan::{Condition, Item, Mutation, Operation, Outcome, Returned, StoredDocument, Target};
+use plan::{Condition, Item, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -296,7 +296,8 @@ fn operation(step: &Step) -> Result<Operation, Fault> {
         Step::Create { body } => Mutation::Create { item: item(body)?, condition: Condition::None },
         Step::Upsert { body, demand } => Mutation::Upsert { item: item(body)?, condition: condition(demand) },
         Step::Replace { aim, body, demand } => {
-            Mutation::Replace { target: target(aim)?, item: item(body)?, condition: condition(demand) }
+            let (target, item) = (target(aim)?, item(body)?);
+            Mutation::Replace { target, item, condition: condition(demand), rename: Rename::Allowed }
         }
         Step::Patch { aim, edits, demand } => {
             let (target, operations) = (target(aim)?, patch(edits)?);

@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// Places tried before a search gives up, which counts as a violation: an order that cannot be found is no order.
 const PLACES_MAX: usize = 200_000;
 
+/// States that are thought of before a crash, at most.
+const TRANSIENT_MAX: usize = 1_000;
+
 /// A version as the store showed it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
@@ -109,6 +112,28 @@ pub fn explain<T>(
     Err(Unexplained { gave_up: search.places >= PLACES_MAX, stuck_on: search.best.1 })
 }
 
+/// `moments`, and what operations of unknown outcome may have made of them for a while, before a crash took it back.
+pub fn with_transient(rules: &Rules, moments: &[Moment], operations: &[Operation]) -> Vec<Moment> {
+    let mut all = moments.to_vec();
+    let mut seen: HashSet<String> = all.iter().map(|moment| fingerprint(&moment.state)).collect();
+    let unknown: Vec<_> =
+        operations.iter().filter(|operation| operation.verdict == Verdict::Unknown).collect();
+    let mut from = 0;
+    while from < all.len() && all.len() < TRANSIENT_MAX {
+        let state = all[from].state.clone();
+        for operation in &unknown {
+            if let Some(state) = replay(rules, &state, operation)
+                && seen.insert(fingerprint(&state))
+            {
+                let span = (operation.invoked, operation.answered);
+                all.push(Moment { lsn: None, expired: Vec::new(), span, state });
+            }
+        }
+        from += 1;
+    }
+    all
+}
+
 /// No order explains the answers.
 #[derive(Clone, Debug)]
 pub struct Unexplained {
@@ -151,7 +176,10 @@ impl<F> Search<'_, F> {
             return Some(made);
         }
         let lsn_next = waiting.iter().filter_map(|index| self.lsn(*index)).min();
-        for index in 0..placed.len() {
+        // Those of unknown outcome last: an order that does without them leaves more to what is found later.
+        let is_unknown = |index: &usize| self.operations[*index].verdict == Verdict::Unknown;
+        let (unknown, known): (Vec<usize>, Vec<usize>) = (0..placed.len()).partition(is_unknown);
+        for index in known.into_iter().chain(unknown) {
             let out_of_turn = self.lsn(index).is_some_and(|lsn| Some(lsn) != lsn_next);
             if placed[index] || out_of_turn || !self.may_come(index, &placed) {
                 continue;

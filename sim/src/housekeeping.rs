@@ -7,6 +7,7 @@
 //! definition that was in force has ever let it expire, and looks at the rows of the store whenever all is quiet.
 
 use crate::course::{CONTAINERS, Course, DOCUMENTS, Event};
+use crate::hooks::Hooks;
 use crate::naive::DefaultTtl;
 use crate::scenario::Scenario;
 use crate::world::{Complaint, DATABASE, World, wire_ttl};
@@ -24,6 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use value::Document;
 
+/// A default that lets documents expire soon, and one that does not within a course.
+const SHORT_SECONDS: u64 = 5;
+const LONG_SECONDS: u64 = 100_000;
+/// Documents that are new when such a default is replaced.
+const FLIPPED_DOCUMENTS: usize = 4;
 /// Time in which the jobs have done everything, trimming included, which comes once in sixty rounds.
 const QUIET_MS: u64 = 65_000;
 /// Time after which a partition without requests is closed, and in which the jobs look for it.
@@ -35,19 +41,8 @@ const OPENING_TURNS: u64 = 2_000;
 const OWN_SPACE: Space = Space(u8::MAX);
 const UNNAMED_INGESTS: &str = "pending";
 
-/// What a course does to the product from within. Programs are built without it.
-#[derive(Clone, Copy, Debug)]
-pub struct Hooks {
-    /// Lets a writer panic when it evaluates the transaction behind so many others.
-    pub panic_after: fn(u64),
-    /// Lets openings of partitions take so many turns longer.
-    pub stall_openings: fn(u64),
-}
-
 /// Plays a course; without hooks nothing panics.
 pub fn play(course: &Course, hooks: Option<Hooks>) -> Result<(), Complaint> {
-    // No panic is left over from the course before.
-    hooks.iter().for_each(|hooks| (hooks.panic_after)(u64::MAX));
     let mut housekeeping = Housekeeping::new(course, hooks)?;
     for (index, step) in course.steps.iter().enumerate() {
         let done = housekeeping.step(*step);
@@ -113,7 +108,7 @@ impl Housekeeping {
             default_ttl: DefaultTtl::Off,
             waves: Vec::new(),
         };
-        let world = World::new(&scenario, durability)?;
+        let world = World::new(&scenario, durability, hooks)?;
         let mut housekeeping =
             Housekeeping { world, tended: Vec::new(), version_last: 0, hooks, dropped: Vec::new() };
         for number in 0..CONTAINERS {
@@ -163,6 +158,7 @@ impl Housekeeping {
             Event::Define { container, default_ttl, unindexed } => {
                 self.define(container, default_ttl, unindexed)
             }
+            Event::Flip { container, turns } => self.flip(container, turns),
             Event::Write { container, id } => self.write(container, id),
             Event::Delete { container, id } => self.delete(container, id),
             Event::Panic { transactions } => {
@@ -173,6 +169,16 @@ impl Housekeeping {
             Event::Damage { container, id } => self.damage(container, id),
             Event::Consume { container, to_end } => self.consume(container, to_end),
         }
+    }
+
+    /// New documents would be swept if the short default, which was replaced before their time was over, came back.
+    fn flip(&mut self, number: usize, turns: u64) -> Result<(), Complaint> {
+        (0..FLIPPED_DOCUMENTS).try_for_each(|id| self.write(number, id))?;
+        self.define(number, DefaultTtl::Seconds(SHORT_SECONDS), None)?;
+        self.step(Event::Turns(turns))?;
+        self.define(number, DefaultTtl::Seconds(LONG_SECONDS), None)?;
+        self.step(Event::Turns(turns))?;
+        self.step(Event::Clock(2 * u32::try_from(SHORT_SECONDS).unwrap_or(u32::MAX)))
     }
 
     /// Opens all partitions: one that was closed builds the index of a new policy when it is opened.

@@ -4,9 +4,10 @@
 use clap::Parser;
 use sim::scenario::{Length, draw};
 use sim::shrink::shrink;
-use sim::simulation::run;
+use sim::simulation::{Planted, run_planted};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Seeded simulations of the engine against a naive model.
 #[derive(Parser)]
@@ -36,6 +37,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    count_planted_panics();
     if let Some(file) = &arguments.judge {
         return judge(file);
     }
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
     let (mut operations, mut faults, mut crashes, mut failed) = (0, 0, 0, 0);
     for seed in first..end {
         let scenario = draw(seed, length);
-        match run(&scenario) {
+        match run_planted(&scenario, planted()) {
             Ok(summary) => {
                 operations += summary.operations;
                 faults += summary.faults;
@@ -69,7 +71,7 @@ fn main() -> ExitCode {
             }
             Err(violation) => {
                 println!("seed {seed} fails in wave {}: {}", violation.wave, violation.complaint);
-                let (small, violation) = shrink(&scenario, violation);
+                let (small, violation) = shrink(&scenario, planted(), violation);
                 println!("\nthe smallest course that fails has {} waves", small.waves.len());
                 println!(
                     "buffered {}, partitions {}, unique {:?}, default {:?}",
@@ -83,12 +85,40 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{} seeds, {operations} operations, {faults} faults, {crashes} crashes", end - first);
+    let panics = PANICS.load(Ordering::Relaxed);
+    println!(
+        "{} seeds, {operations} operations, {faults} faults, {crashes} crashes, {panics} panics",
+        end - first
+    );
     if failed > 0 {
         println!("{failed} seeds failed");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// What a course does to the product from within: nothing, unless this program is built with planted faults.
+fn planted() -> Planted<'static> {
+    #[cfg(feature = "planted-faults")]
+    let hooks = Some(sim::hooks::Hooks::PLANTED);
+    #[cfg(not(feature = "planted-faults"))]
+    let hooks = None;
+    Planted { hooks, ..Planted::default() }
+}
+
+/// Planted panics so far.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+/// Counts the panics that were planted, and keeps them silent.
+fn count_planted_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload_as_str() == Some("planted panic") {
+            PANICS.fetch_add(1, Ordering::Relaxed);
+        } else {
+            usual(panic);
+        }
+    }));
 }
 
 /// Plays seeds from `first` on until so many pairs are compared.
@@ -116,7 +146,7 @@ fn compare_queries(first: u64, pairs: u64) -> ExitCode {
 
 fn keep_house(first: u64, end: u64) -> ExitCode {
     for seed in first..end {
-        if let Err(complaint) = sim::housekeeping::play(&sim::course::draw(seed), None) {
+        if let Err(complaint) = sim::housekeeping::play(&sim::course::draw(seed), planted().hooks) {
             println!("{complaint}");
             return ExitCode::FAILURE;
         }

@@ -25,6 +25,8 @@ pub const KEYS: [(Option<&str>, &str); 8] = [
 
 /// Ids in use per partition key.
 pub const IDS: usize = 5;
+/// Indexing policies, each with a computed property.
+pub const POLICIES: usize = 4;
 /// Feeds that may be open at the same time, one per lane.
 pub const LANES_MAX: usize = 4;
 
@@ -52,8 +54,8 @@ pub enum Wave {
     Clients {
         /// What each does, one after the other.
         lanes: Vec<Vec<Request>>,
-        /// Storage calls that fail.
-        faults: Vec<(u64, FaultKind)>,
+        /// What goes wrong meanwhile.
+        trouble: Trouble,
         /// The power fails after so many turns of the scheduler.
         crash: Option<(u64, Survivors)>,
     },
@@ -61,23 +63,55 @@ pub enum Wave {
     Clock(i64),
     /// Time passes for timers, so that background jobs get their turn.
     Rest(u64),
-    /// The container's default changes.
-    Default(DefaultTtl, Vec<(u64, FaultKind)>),
+    /// The container's definition changes.
+    Define {
+        /// The new default; none leaves it as it is.
+        default_ttl: Option<DefaultTtl>,
+        /// The new indexing policy and computed property, one of [`POLICIES`].
+        policy: usize,
+        /// What goes wrong meanwhile.
+        trouble: Trouble,
+        /// The power fails after so many turns of the scheduler.
+        crash: Option<(u64, Survivors)>,
+    },
     /// The container is dropped, while clients are at work, and created again.
     Recreate {
         /// What the clients do.
         lanes: Vec<Vec<Request>>,
-        /// Storage calls that fail.
-        faults: Vec<(u64, FaultKind)>,
+        /// Turns of the scheduler that openings of partitions take longer.
+        opening_turns: u64,
+        /// What goes wrong meanwhile.
+        trouble: Trouble,
+        /// The power fails after so many turns of the scheduler.
+        crash: Option<(u64, Survivors)>,
     },
     /// All documents of a partition key are deleted.
-    Empty(usize, Vec<(u64, FaultKind)>),
+    Empty(usize, Trouble),
     /// The engine is closed in order and opened again.
     Restart,
-    /// The power fails while nothing is under way; these storage calls fail at the start behind it.
-    Crash(Survivors, Vec<(u64, FaultKind)>),
+    /// The power fails while nothing is under way; this goes wrong at the start behind it.
+    Crash(Survivors, Trouble),
+    /// A commit fails while nothing is under way, and the reopened store lacks all that was not synced.
+    Rewind,
     /// The disk becomes full, or gets room again.
     Disk(bool),
+}
+
+/// What goes wrong in a wave.
+#[derive(Clone, Debug, Default)]
+pub struct Trouble {
+    /// Storage calls that fail, counted from the beginning of the wave.
+    pub faults: Vec<(u64, FaultKind)>,
+    /// A writer panics when it evaluates the transaction behind so many others.
+    pub panic: Option<u64>,
+    /// The store refuses the transaction behind so many others, and with it the batch in which it comes.
+    pub spoil: Option<u64>,
+}
+
+impl From<Vec<(u64, FaultKind)>> for Trouble {
+    fn from(faults: Vec<(u64, FaultKind)>) -> Trouble {
+        Trouble { faults, ..Trouble::default() }
+    }
 }
 
 /// What a client sends.
@@ -199,20 +233,36 @@ impl Drawing {
         match self.random.below(100) {
             0..=8 => Wave::Clock(self.jump()),
             9..=18 => Wave::Rest(*self.random.pick(&[60, 1_200, 5_000, 130_000])),
-            19..=22 if changes_default => Wave::Default(self.default_ttl(), self.faults(20)),
-            23 => {
+            19..=23 => {
+                let default_ttl = (changes_default && self.random.chance(70)).then(|| self.default_ttl());
+                let policy = self.random.index(POLICIES);
+                Wave::Define { default_ttl, policy, trouble: self.trouble(20), crash: self.crash(10) }
+            }
+            24..=25 => {
                 let lane_count = self.random.below(LANES_MAX as u64 + 1);
                 let lanes = (0..lane_count).map(|_| self.lane(partitions)).collect();
-                let faults = self.faults(30);
-                Wave::Recreate { lanes, faults }
+                let opening_turns = *self.random.pick(&[0, 0, 3, 40, 400]);
+                Wave::Recreate { lanes, opening_turns, trouble: self.trouble(30), crash: self.crash(15) }
             }
-            24..=25 => Wave::Empty(self.random.index(self.keys), self.faults(30)),
-            26..=27 => Wave::Restart,
-            28..=31 => Wave::Crash(self.survivors(), self.faults(10)),
-            32 => Wave::Disk(true),
-            33..=35 => Wave::Disk(false),
+            26..=27 => Wave::Empty(self.random.index(self.keys), self.trouble(30)),
+            28..=29 => Wave::Restart,
+            30..=33 => Wave::Crash(self.survivors(), self.trouble(10)),
+            34..=35 => Wave::Rewind,
+            36 => Wave::Disk(true),
+            37..=39 => Wave::Disk(false),
             _ => self.clients(partitions),
         }
+    }
+
+    fn trouble(&mut self, percent: u64) -> Trouble {
+        let faults = self.faults(percent);
+        let panic = self.random.chance(percent / 2).then(|| self.random.below(6));
+        let spoil = self.random.chance(percent / 2).then(|| self.random.below(6));
+        Trouble { faults, panic, spoil }
+    }
+
+    fn crash(&mut self, percent: u64) -> Option<(u64, Survivors)> {
+        self.random.chance(percent).then(|| (self.random.below(20), self.survivors()))
     }
 
     fn jump(&mut self) -> i64 {
@@ -255,6 +305,7 @@ impl Drawing {
                 FaultKind::FailSync,
                 FaultKind::Tear { survive },
                 FaultKind::Damage,
+                FaultKind::DropUnsynced,
             ];
             let call = 1 + self.random.below(30);
             (call, *self.random.pick(&kinds))
@@ -265,9 +316,7 @@ impl Drawing {
     fn clients(&mut self, partitions: u32) -> Wave {
         let lane_count = self.random.between(1, LANES_MAX as u64);
         let lanes = (0..lane_count).map(|_| self.lane(partitions)).collect();
-        let faults = self.faults(20);
-        let crash = self.random.chance(8).then(|| (self.random.below(20), self.survivors()));
-        Wave::Clients { lanes, faults, crash }
+        Wave::Clients { lanes, trouble: self.trouble(20), crash: self.crash(8) }
     }
 
     fn lane(&mut self, partitions: u32) -> Vec<Request> {

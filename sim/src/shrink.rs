@@ -1,13 +1,13 @@
 //! Makes a failing course small: leaves out waves, lanes, requests and faults as long as it still fails.
 
-use crate::scenario::{Scenario, Wave};
-use crate::simulation::{Violation, run};
+use crate::scenario::{Scenario, Trouble, Wave};
+use crate::simulation::{Planted, Violation, run_planted};
 
 /// Courses tried before the smallest one so far is good enough.
 const TRIES_MAX: usize = 2_000;
 
 /// A failing course out of which nothing more could be left, with how it fails.
-pub fn shrink(scenario: &Scenario, violation: Violation) -> (Scenario, Violation) {
+pub fn shrink(scenario: &Scenario, planted: Planted<'_>, violation: Violation) -> (Scenario, Violation) {
     let mut smallest = (scenario.clone(), violation);
     smallest.0.waves.truncate(smallest.1.wave + 1);
     let mut tries = 0;
@@ -22,7 +22,7 @@ pub fn shrink(scenario: &Scenario, violation: Violation) -> (Scenario, Violation
                 let end = (at + size).min(candidate.waves.len());
                 candidate.waves.drain(at..end);
                 tries += 1;
-                if attempt(candidate, &mut smallest) {
+                if attempt(candidate, planted, &mut smallest) {
                     progress = true;
                 } else {
                     at += size;
@@ -38,7 +38,7 @@ pub fn shrink(scenario: &Scenario, violation: Violation) -> (Scenario, Violation
                 break;
             }
             tries += 1;
-            progress |= attempt(candidate, &mut smallest);
+            progress |= attempt(candidate, planted, &mut smallest);
         }
         if !progress || tries >= TRIES_MAX || tries == before {
             return smallest;
@@ -46,8 +46,8 @@ pub fn shrink(scenario: &Scenario, violation: Violation) -> (Scenario, Violation
     }
 }
 
-fn attempt(candidate: Scenario, smallest: &mut (Scenario, Violation)) -> bool {
-    match run(&candidate) {
+fn attempt(candidate: Scenario, planted: Planted<'_>, smallest: &mut (Scenario, Violation)) -> bool {
+    match run_planted(&candidate, planted) {
         Ok(_) => false,
         Err(violation) => {
             *smallest = (candidate, violation);
@@ -56,45 +56,46 @@ fn attempt(candidate: Scenario, smallest: &mut (Scenario, Violation)) -> bool {
     }
 }
 
-/// The course without the `index`-th of all requests, crashes and faults inside its waves.
+/// The course without the `index`-th of all requests, crashes, faults and panics inside its waves.
 fn smaller_inside(scenario: &Scenario, index: usize) -> Option<Scenario> {
     let mut candidate = scenario.clone();
     let mut left = index;
-    for wave in &mut candidate.waves {
-        match wave {
-            Wave::Clients { lanes, faults, crash } => {
-                for lane in lanes {
-                    if left < lane.len() {
-                        lane.remove(left);
-                        return Some(candidate);
-                    }
-                    left -= lane.len();
-                }
-                if left < faults.len() {
-                    faults.remove(left);
-                    return Some(candidate);
-                }
-                left -= faults.len();
-                if crash.is_some() {
-                    if left == 0 {
-                        *crash = None;
-                        return Some(candidate);
-                    }
-                    left -= 1;
-                }
-            }
-            Wave::Default(_, faults)
-            | Wave::Recreate { faults, .. }
-            | Wave::Empty(_, faults)
-            | Wave::Crash(_, faults) => {
-                if left < faults.len() {
-                    faults.remove(left);
-                    return Some(candidate);
-                }
-                left -= faults.len();
-            }
-            Wave::Clock(_) | Wave::Rest(_) | Wave::Restart | Wave::Disk(_) => {}
+    let is_smaller = candidate.waves.iter_mut().any(|wave| match wave {
+        Wave::Clients { lanes, trouble, crash } | Wave::Recreate { lanes, trouble, crash, .. } => {
+            lanes.iter_mut().any(|lane| take_out(lane, &mut left))
+                || calm(trouble, &mut left)
+                || take(crash, &mut left)
         }
+        Wave::Define { trouble, crash, .. } => calm(trouble, &mut left) || take(crash, &mut left),
+        Wave::Empty(_, trouble) | Wave::Crash(_, trouble) => calm(trouble, &mut left),
+        Wave::Clock(_) | Wave::Rest(_) | Wave::Restart | Wave::Rewind | Wave::Disk(_) => false,
+    });
+    is_smaller.then_some(candidate)
+}
+
+fn calm(trouble: &mut Trouble, left: &mut usize) -> bool {
+    take_out(&mut trouble.faults, left) || take(&mut trouble.panic, left) || take(&mut trouble.spoil, left)
+}
+
+/// Removes the element `left`, or counts the elements off.
+fn take_out<T>(list: &mut Vec<T>, left: &mut usize) -> bool {
+    if *left < list.len() {
+        list.remove(*left);
+        return true;
     }
-    None
+    *left -= list.len();
+    false
+}
+
+/// The same for what may be there once.
+fn take<T>(option: &mut Option<T>, left: &mut usize) -> bool {
+    if option.is_none() {
+        return false;
+    }
+    if *left == 0 {
+        *option = None;
+        return true;
+    }
+    *left -= 1;
+    false
 }

@@ -11,13 +11,16 @@ const LONG_TEXT: usize = 80;
 /// A wave in a few words.
 pub(crate) fn title(wave: &Wave) -> String {
     match wave {
-        Wave::Recreate { faults, .. } => format!("drop and create, faults {faults:?}"),
-        Wave::Clients { faults, crash, .. } => format!("clients, faults {faults:?}, crash {crash:?}"),
+        Wave::Recreate { opening_turns, trouble, crash, .. } => {
+            format!("drop and create, openings {opening_turns}, {trouble:?}, crash {crash:?}")
+        }
+        Wave::Clients { trouble, crash, .. } => format!("clients, {trouble:?}, crash {crash:?}"),
         Wave::Clock(_)
         | Wave::Rest(_)
-        | Wave::Default(..)
+        | Wave::Define { .. }
         | Wave::Empty(..)
         | Wave::Restart
+        | Wave::Rewind
         | Wave::Crash(..)
         | Wave::Disk(_) => format!("{wave:?}"),
     }

@@ -6,33 +6,32 @@
 use crate::ambient::SeededAmbient;
 use crate::desk::{Desk, Lane, Record, stored_of};
 use crate::history::Stored;
+use crate::hooks::Hooks;
+use crate::life::{DOCTOR_PAUSE, Life, answered_within};
 use crate::naive::{Body, DefaultTtl};
 use crate::random::Random;
-use crate::scenario::{KEYS, Scenario};
+use crate::scenario::{KEYS, Scenario, Trouble};
 use bytes::Bytes;
 use engine::{
     AccountKey, Action, Container, Engine, EngineOptions, PartitionBounds, Place, Principal, Reach,
+    StoredContainer,
 };
 use hmac::{Hmac, KeyInit, Mac};
-use kv::{CommitMode, Direction, Durability, FaultScript, Health, ScanLimit, Store, Survivors};
+use kv::{
+    Batch, CommitFault, CommitMode, Direction, Durability, FaultKind, FaultScript, Health, ScanLimit,
+    StorageCall, Store, Survivors,
+};
 use model::{Fault, PartitionKey};
 use partition::index::IndexOptions;
-use partition::keyspace::{self, CATALOG, PartitionId, RECORDS, SPACES};
+use partition::keyspace::{self, CATALOG, META, PartitionId, RECORDS, SPACES};
 use partition::{AuditReport, AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
 use plan::Condition;
 use serde_json::{Value as Json, json};
 use sha2::Sha256;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::runtime::Runtime;
 
-/// Timers may move so far in one wave before it counts as stuck.
-const STUCK_AFTER: Duration = Duration::from_secs(3600);
-/// How often somebody looks whether the store must be reopened.
-const DOCTOR_PAUSE: Duration = Duration::from_millis(25);
-/// Turns of the scheduler that a batch waits for its commit, at most.
-const COMMIT_TURNS_MAX: u64 = 6;
 const ACCOUNT_KEY: &[u8] = b"key of the simulation";
 /// So that a few documents already become runs, and runs are merged.
 const SMALL_INDEX: IndexOptions = IndexOptions {
@@ -66,18 +65,34 @@ pub struct World {
     engine: Arc<Engine>,
     principal: Principal,
     durability: Durability,
+    hooks: Option<Hooks>,
+    /// Storage calls that had failed when the product was last well.
+    struck_before: u64,
+    /// Whether a writer was to panic since then.
+    panics: bool,
+    /// Whether the store was to refuse a transaction since then.
+    spoils: bool,
     life: Option<Life>,
 }
 
 /// All documents by index of their partition key and id.
 pub type Found = Vec<BTreeMap<String, Stored>>;
 
+/// What came of a drop.
+type Dropped = Result<(), Fault>;
+
 /// Something that must never happen; the text says what.
 pub type Complaint = String;
 
 impl World {
     /// A new store with an engine and an empty container on it.
-    pub fn new(scenario: &Scenario, durability: Durability) -> Result<World, Complaint> {
+    pub fn new(
+        scenario: &Scenario,
+        durability: Durability,
+        hooks: Option<Hooks>,
+    ) -> Result<World, Complaint> {
+        // Nothing is left over from the course before.
+        hooks.iter().for_each(|hooks| hooks.calm());
         let script = FaultScript::seeded(scenario.seed);
         let ambient = Arc::new(SeededAmbient::seeded(scenario.seed));
         let store = Store::faulty(Store::memory(&SPACES, CommitMode::Stepped), script.clone());
@@ -98,6 +113,10 @@ impl World {
             engine,
             principal,
             durability,
+            hooks,
+            struck_before: 0,
+            panics: false,
+            spoils: false,
             life: Some(life),
         };
         world.adopt(Arc::clone(&world.container))?;
@@ -107,7 +126,7 @@ impl World {
     /// Ends this life as a loss of power would, and prepares the next. The engine is opened by [`World::revive`], so
     /// that the store can be looked at before.
     pub fn crash(&mut self, survivors: Survivors) -> Result<(), Complaint> {
-        self.script.calm();
+        self.calm();
         let store = self.script.crash(survivors);
         self.store = store.ok_or("the script has no store")?;
         // Dropped after the crash: nothing that a dying task still does may reach the disk.
@@ -142,9 +161,14 @@ impl World {
         };
         let ranges = self.engine.ranges(pass, &container).ranges;
         self.specs = ranges.into_iter().map(spec).collect();
+        self.adopt_definition(container);
+        Ok(())
+    }
+
+    /// Takes another definition of the container in use.
+    pub fn adopt_definition(&mut self, container: Arc<Container>) {
         container.keep_history(history_of(container.definition().default_ttl));
         self.container = container;
-        Ok(())
     }
 
     /// The container as the engine has it now.
@@ -159,11 +183,16 @@ impl World {
         self.run(async move { create_container(&engine, &principal, &scenario).await })
     }
 
-    /// Drops the container while the lanes are at work on it.
-    pub fn drop_container(&self, lanes: Vec<Lane>) -> Result<(Result<(), Fault>, Vec<Record>), Complaint> {
+    /// Drops the container while the lanes are at work on it; with a `crash_after` only so many turns are waited for
+    /// answers.
+    pub fn drop_container(
+        &self,
+        lanes: Vec<Lane>,
+        crash_after: Option<u64>,
+    ) -> Result<(Option<Dropped>, Vec<Record>), Complaint> {
         let desk = self.desk();
         let at_work = Arc::clone(&desk);
-        let dropped = self.run(async move {
+        let dropped = self.run(answered_within(crash_after, async move {
             let drop = Arc::clone(&at_work);
             let drop = tokio::spawn(async move {
                 tokio::task::yield_now().await;
@@ -176,36 +205,35 @@ impl World {
             });
             at_work.play(lanes).await?;
             drop.await.map_err(|panic| format!("a drop panicked: {panic}"))
-        })??;
+        }))??;
         let records = desk.records().clone();
-        Ok((dropped, records))
+        Ok((dropped.transpose()?, records))
     }
 
     fn desk(&self) -> Arc<Desk> {
         Arc::new(Desk::new(Arc::clone(&self.engine), self.principal.clone(), Arc::clone(&self.container)))
     }
 
-    /// Changes the container's default.
-    pub fn replace_default(
+    /// Changes the container's definition; with a `crash_after` only so many turns are waited for an answer.
+    pub fn replace_definition(
         &self,
-        default_ttl: DefaultTtl,
-    ) -> Result<Result<Arc<Container>, Fault>, Complaint> {
+        default_ttl: Option<DefaultTtl>,
+        policy: usize,
+        crash_after: Option<u64>,
+    ) -> Result<Option<Result<Arc<Container>, Fault>>, Complaint> {
         let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let container = Arc::clone(&self.container);
-        let mut body = Json::Object(container.definition().to_json());
-        if let Some(members) = body.as_object_mut() {
-            members.shift_remove("defaultTtl");
-            if let Some(wire) = wire_ttl(default_ttl) {
-                members.insert("defaultTtl".to_owned(), wire);
-            }
-            // Comes along, so that indexes are made anew beside all that happens.
-            members.insert("indexingPolicy".to_owned(), policy_of(default_ttl));
-            members.insert("computedProperties".to_owned(), computed_of(default_ttl));
+        let mut body = container.definition().to_json();
+        if let Some(default_ttl) = default_ttl {
+            body.shift_remove("defaultTtl");
+            body.extend(wire_ttl(default_ttl).map(|wire| ("defaultTtl".to_owned(), wire)));
         }
-        self.run(async move {
+        body.insert("indexingPolicy".to_owned(), policy_of(policy));
+        body.insert("computedProperties".to_owned(), computed_of(policy));
+        self.run(answered_within(crash_after, async move {
             let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.replace_container(pass, &container, &body, &Condition::None).await
-        })
+            engine.replace_container(pass, &container, &Json::Object(body), &Condition::None).await
+        }))?
     }
 
     /// Deletes all documents of a partition key.
@@ -225,9 +253,85 @@ impl World {
         self.run(async move { tokio::time::sleep(Duration::from_millis(milliseconds)).await })
     }
 
+    /// The product is well: what it refuses from now on needs a reason of its own.
+    pub fn begin_wave(&mut self) {
+        self.struck_before = self.script.struck_count();
+        self.panics = false;
+        self.spoils = false;
+    }
+
+    /// Whether this is how a spoiled transaction is refused, and there may be one.
+    pub fn is_spoiled(&self, fault: &Fault) -> bool {
+        let refused = CommitFault::BadKey { space: META, length: 0 };
+        self.spoils && *fault == partition::commit_fault(refused)
+    }
+
+    /// Whether the storage or a panic gave reason to fail since the product was last well.
+    pub fn may_fail(&self) -> bool {
+        self.panics || self.script.struck_count() > self.struck_before
+    }
+
+    /// Plans what shall go wrong.
+    pub fn plan(&mut self, trouble: &Trouble) {
+        for (call, kind) in &trouble.faults {
+            match kind {
+                // What was acknowledged is gone then, which is judged when nothing else is under way.
+                FaultKind::DropUnsynced if self.durability == Durability::Buffered => {}
+                FaultKind::DropUnsynced => self.script.fail_next(StorageCall::Reopen, *kind),
+                FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. } | FaultKind::Damage => {
+                    self.script.fail_call(*call, *kind);
+                }
+            }
+        }
+        if let (Some(hooks), Some(transactions)) = (self.hooks, trouble.panic) {
+            self.panics = true;
+            (hooks.panic_after)(transactions);
+        }
+        if let (Some(hooks), Some(transactions)) = (self.hooks, trouble.spoil) {
+            self.spoils = true;
+            (hooks.spoil_after)(transactions);
+        }
+    }
+
+    /// Lets openings of partitions take so many turns longer, until all is calm again.
+    pub fn stall_openings(&self, turns: u64) {
+        self.hooks.iter().for_each(|hooks| (hooks.stall_openings)(turns));
+    }
+
+    /// Lets a commit fail, and the store forget all that was not synced when it is reopened.
+    pub fn rewind(&self) -> Result<(), Complaint> {
+        self.script.fail_next(StorageCall::Commit, FaultKind::Fail);
+        self.script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
+        let store = self.store.clone();
+        let reopened = self.run(async move {
+            let mut nothing = Batch::default();
+            nothing.delete(CATALOG, Bytes::from_static(b"nothing"));
+            let submitted = store.submit(&store.lane(), nothing, Durability::Buffered).await;
+            match submitted {
+                Ok(_) => Err("a commit that was to fail went well".to_owned()),
+                Err(_) => store.reopen().await.map_err(|fault| format!("not reopened: {fault}")),
+            }
+        })?;
+        self.calm();
+        reopened
+    }
+
+    fn calm(&self) {
+        self.script.calm();
+        self.hooks.iter().for_each(|hooks| hooks.calm());
+    }
+
+    /// Lets a poisoned store be reopened as planned.
+    pub fn wait_for_doctor(&self) -> Result<(), Complaint> {
+        match self.store.health() {
+            Health::Poisoned { .. } => self.run(async { tokio::time::sleep(2 * DOCTOR_PAUSE).await }),
+            Health::Serving | Health::Full { .. } | Health::Closed => Ok(()),
+        }
+    }
+
     /// Ends all planned faults and makes the store serve again.
     pub fn heal(&self) -> Result<(), Complaint> {
-        self.script.calm();
+        self.calm();
         match self.store.health() {
             Health::Poisoned { .. } => {
                 let reopened = self.run(reopen(self.store.clone()))?;
@@ -241,20 +345,9 @@ impl World {
     pub fn play(&self, lanes: Vec<Lane>, crash_after: Option<u64>) -> Result<Vec<Record>, Complaint> {
         let desk = self.desk();
         let at_work = Arc::clone(&desk);
-        self.run(async move {
-            match crash_after {
-                None => at_work.play(lanes).await,
-                Some(turns) => {
-                    let play = tokio::spawn(at_work.play(lanes));
-                    for _ in 0..turns {
-                        tokio::task::yield_now().await;
-                    }
-                    // Whatever is not answered by now will never be.
-                    drop(play);
-                    Ok(())
-                }
-            }
-        })??;
+        // Whatever is not answered by then will never be.
+        let played = self.run(answered_within(crash_after, at_work.play(lanes)))??;
+        played.transpose()?;
         let records = desk.records().clone();
         Ok(records)
     }
@@ -318,16 +411,16 @@ impl World {
         strays.map(|strays| strays.len()).map_err(|fault| fault.to_string())
     }
 
-    /// Whether the job that writes expiry rows anew has still to run.
-    pub fn expiry_is_pending(&self) -> Result<bool, Complaint> {
+    /// The container in use as the catalog in the store has it, if it does.
+    pub fn stored_container(&self) -> Result<Option<StoredContainer>, Complaint> {
         let store = self.store.clone();
+        let stored = self.run(async move {
+            let view = store.view().await.map_err(partition::read_fault)?;
+            engine::stored_containers(&view, crate::queries::lowered).await
+        })?;
+        let stored = stored.map_err(|fault| format!("the catalog cannot be read: {fault}"))?;
         let number = self.container.number();
-        let key = keyspace::container_key(number);
-        let row: Option<Bytes> = self
-            .run(async move { store.view().await?.get(CATALOG, &key).await })?
-            .map_err(|fault| fault.to_string())?;
-        let row = row.ok_or("the container has no row")?;
-        engine::expiry_is_pending(number, &row).map_err(|fault| fault.to_string())
+        Ok(stored.into_iter().find(|stored| stored.container.number() == number))
     }
 
     /// The partition that owns a partition key.
@@ -354,52 +447,7 @@ impl World {
     }
 }
 
-/// The runtime of one life, with those that a store in memory needs around it.
-struct Life {
-    runtime: Runtime,
-    /// Draws how many turns a batch waits.
-    pace: Arc<Mutex<Random>>,
-}
-
-impl Life {
-    fn new(pace: Arc<Mutex<Random>>) -> Result<Life, Complaint> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        Ok(Life { runtime: runtime.map_err(|error| error.to_string())?, pace })
-    }
-
-    /// Runs a future beside two who do what the thread of a store on disk does: a committer who lets batches wait for
-    /// a while, and a doctor who reopens a poisoned store.
-    fn run<F: Future>(&self, store: &Store, future: F) -> Result<F::Output, Complaint> {
-        let (committed, healed) = (store.clone(), store.clone());
-        let pace = Arc::clone(&self.pace);
-        self.runtime.block_on(async move {
-            let committer = tokio::spawn(async move {
-                loop {
-                    committed.step_is_due().await;
-                    let turns = pace.lock().unwrap_or_else(PoisonError::into_inner).below(COMMIT_TURNS_MAX);
-                    for _ in 0..turns {
-                        tokio::task::yield_now().await;
-                    }
-                    committed.step();
-                }
-            });
-            let doctor = tokio::spawn(async move {
-                loop {
-                    tokio::time::sleep(DOCTOR_PAUSE).await;
-                    if let Health::Poisoned { .. } = healed.health() {
-                        healed.reopen().await.ok();
-                    }
-                }
-            });
-            let done = tokio::time::timeout(STUCK_AFTER, future).await;
-            committer.abort();
-            doctor.abort();
-            done.map_err(|_| "the product is stuck".to_owned())
-        })
-    }
-}
-
-async fn reopen(store: Store) -> Result<(), kv::CommitFault> {
+async fn reopen(store: Store) -> Result<(), CommitFault> {
     store.reopen().await
 }
 
@@ -429,16 +477,16 @@ fn open(
     Ok((engine, principal.ok_or("the signature was refused")?))
 }
 
-/// Each kind of default has an indexing policy of its own.
-fn policy_of(default_ttl: DefaultTtl) -> Json {
-    match default_ttl {
-        DefaultTtl::Off => json!({
+/// The indexing policy with an index below [`POLICIES`](crate::scenario::POLICIES).
+fn policy_of(policy: usize) -> Json {
+    match policy {
+        0 => json!({
             "includedPaths": [{ "path": "/*" }, { "path": "/next/?" }],
             "spatialIndexes": [{ "path": "/at/*" }],
         }),
-        DefaultTtl::OnDemand => json!({ "excludedPaths": [{ "path": "/first/?" }, { "path": "/pad/*" }] }),
-        DefaultTtl::Seconds(seconds) if seconds % 2 == 0 => json!({ "indexingMode": "none" }),
-        DefaultTtl::Seconds(_) => json!({
+        1 => json!({ "excludedPaths": [{ "path": "/first/?" }, { "path": "/pad/*" }] }),
+        2 => json!({ "indexingMode": "none" }),
+        _ => json!({
             "includedPaths": [{ "path": "/last/?" }],
             "excludedPaths": [{ "path": "/*" }],
             "compositeIndexes": [[{ "path": "/mail" }, { "path": "/next", "order": "descending" }]],
@@ -447,16 +495,13 @@ fn policy_of(default_ttl: DefaultTtl) -> Json {
     }
 }
 
-/// And a computed property.
-fn computed_of(default_ttl: DefaultTtl) -> Json {
-    let step = match default_ttl {
-        DefaultTtl::Off | DefaultTtl::OnDemand => 1,
-        DefaultTtl::Seconds(_) => 2,
-    };
+/// And its computed property.
+fn computed_of(policy: usize) -> Json {
+    let step = if policy < 2 { 1 } else { 2 };
     json!([{ "name": "next", "query": format!("SELECT VALUE c.n + {step} FROM c") }])
 }
 
-/// Seconds for which the history is kept; like the index policy it comes and goes with the default.
+/// Seconds for which the history is kept; it comes and goes with the default.
 fn history_of(default_ttl: model::DefaultTtl) -> Option<u64> {
     match default_ttl {
         model::DefaultTtl::Off | model::DefaultTtl::Seconds(_) => Some(HISTORY_SECONDS),
@@ -477,8 +522,8 @@ async fn create_container(
         "id": CONTAINER,
         "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
         "uniqueKeyPolicy": { "uniqueKeys": scenario.unique.iter().map(unique).collect::<Vec<_>>() },
-        "indexingPolicy": policy_of(DefaultTtl::Off),
-        "computedProperties": computed_of(DefaultTtl::Off),
+        "indexingPolicy": policy_of(0),
+        "computedProperties": computed_of(0),
     });
     if let Some(wire) = wire_ttl(scenario.default_ttl) {
         body["defaultTtl"] = wire;

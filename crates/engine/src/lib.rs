@@ -28,7 +28,7 @@ pub use access::{
 pub use admission::AdmissionBounds;
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
-    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written, expiry_is_pending,
+    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
 };
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
@@ -45,4 +45,4 @@ pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
 };
 pub use resource_query::ResourceQuery;
-pub use verify::{Verification, VerifiedContainer, verify};
+pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

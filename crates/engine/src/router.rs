@@ -187,12 +187,16 @@ impl Engine {
         slots: &[Arc<PartitionSlot>],
         session: &[SessionToken],
     ) -> Result<Vec<Routed>, Fault> {
+        self.catalog.settle(&self.store).await?;
+        if container.map.is_retired() {
+            return Err(MissingFault::Owner.into());
+        }
         let mut routed = Vec::with_capacity(slots.len());
-        if slots.iter().all(|slot| slot.current().is_some()) || slots.len() == 1 {
-            for slot in slots {
-                routed.push(self.routed(container, slot).await?);
-            }
-        } else {
+        for slot in slots {
+            let Some(partition) = slot.used(&self.slots) else { break };
+            routed.push(Routed { partition, slot: Arc::clone(slot) });
+        }
+        if routed.len() < slots.len() {
             let routing = slots.iter().map(|slot| self.routed(container, slot)).collect();
             routed = join_all(routing).await.into_iter().collect::<Result<_, _>>()?;
         }

@@ -3,7 +3,7 @@
 //! Knows nothing of how rows came to be written; what is compared is told in `partition::audit`.
 
 use crate::catalog::{CatalogState, Container};
-use kv::{Durability, Store};
+use kv::{Durability, Store, View};
 use model::{Ambient, ContainerNumber, Fault};
 use partition::index::{ComputedReader, IndexFinding, IndexMemory, IndexOptions};
 use partition::keyspace::PartitionId;
@@ -12,6 +12,31 @@ use partition::{
     read_fault, stray_containers,
 };
 use std::sync::Arc;
+
+/// A container as the catalog in a store has it.
+#[derive(Clone, Debug)]
+pub struct StoredContainer {
+    /// The container.
+    pub container: Arc<Container>,
+    /// Its partitions.
+    pub partitions: Vec<PartitionSpec>,
+    /// Whether expiry rows have still to be written anew, since its default changed.
+    pub expiry_pending: bool,
+}
+
+/// All containers of a store that no engine need have open.
+pub async fn stored_containers(
+    view: &View,
+    computed_reader: ComputedReader,
+) -> Result<Vec<StoredContainer>, Fault> {
+    let state = CatalogState::load(view, computed_reader).await?;
+    let stored = |container: &Arc<Container>| StoredContainer {
+        container: Arc::clone(container),
+        partitions: partitions(container),
+        expiry_pending: container.expiry_pending,
+    };
+    Ok(state.containers().map(stored).collect())
+}
 
 /// What was found in a store.
 #[derive(Clone, Debug, Default)]
@@ -71,22 +96,21 @@ pub async fn verify(
         index: IndexMemory::new(IndexOptions::default()),
     };
     let view = store.view().await.map_err(read_fault)?;
-    let state = CatalogState::load(&view, computed_reader).await?;
     let mut verification = Verification { containers: Vec::new(), strays: stray_containers(&view).await? };
-    for container in state.containers() {
-        let partitions = partitions(container);
+    for stored in stored_containers(&view, computed_reader).await? {
+        let StoredContainer { container, partitions, expiry_pending } = &stored;
         let scope = AuditScope {
             container: container.number(),
             shape: &container.shape.load(),
-            partitions: &partitions,
-            expiry: match container.expiry_pending {
+            partitions,
+            expiry: match expiry_pending {
                 true => ExpiryRule::Pending,
                 // How far the last sweep came is not kept: a stale row may be of any second.
                 false => ExpiryRule::Settled { swept_second: 0 },
             },
         };
         let report = audit(&view, &scope).await?;
-        let (index_findings, unindexed) = verify_index(&surroundings, container, &partitions).await?;
+        let (index_findings, unindexed) = verify_index(&surroundings, container, partitions).await?;
         verification.containers.push(VerifiedContainer {
             database: container.database().id().to_owned(),
             name: container.definition().id.clone(),

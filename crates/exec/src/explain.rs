@@ -13,7 +13,7 @@ use crate::task::{OpenPart, Part, PartScope};
 /// How a query is carried out over parts of partitions, as the index of the first of them stands.
 pub async fn explain(program: &Program, parts: &[Part], meter: Arc<Meter>) -> Result<String, Fault> {
     let open = match parts.first() {
-        Some(part) => Some(OpenPart { part: part.clone(), view: part.source.view().await?, meter }),
+        Some(part) => Some(OpenPart::alone(part, meter).await?),
         None => None,
     };
     let mut text = String::new();
@@ -62,7 +62,7 @@ fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
     let narrowed: Vec<String> = scope.into_iter().chain(known.and_then(|known| known.text)).collect();
     let named = (!narrowed.is_empty())
         .then(|| format!("documents that the index names by {}", narrowed.join(" and ")));
-    let can_order = open.is_some_and(|open| access::ordering(layer, open, 1).is_some());
+    let can_order = open.is_some_and(|open| access::ordering(layer, open).is_some());
     if is_last && access::comes_by_number(layer) {
         let all = if access::has_tests(layer, open) { ", or all documents if that is cheaper," } else { "" };
         let named = named.map_or_else(|| "documents".to_owned(), |named| format!("{named}{all}"));

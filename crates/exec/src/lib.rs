@@ -14,6 +14,7 @@
 //! | `source` | where a part is read: a live partition or one state of it |
 //! | `stream` | rows in the order of numbers, no further than they are wanted |
 //! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
+//! | `picks` | documents that indexes have named in order, read when all parts are merged |
 //! | `merge`, `bounded` | streams of several partitions as one; work of a bounded number of partitions at a time |
 //! | `page`, `assembly` | a page; offset, limit and size |
 //! | `ranges` | the order of rows without ORDER BY over several ranges |
@@ -35,6 +36,7 @@ mod index_use;
 mod merge;
 mod needs;
 mod page;
+mod picks;
 mod position;
 mod program;
 mod ranges;

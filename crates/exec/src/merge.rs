@@ -2,14 +2,14 @@
 //!
 //! A binary heap of streams by their next places, which reads the places where they are: no position is copied.
 
-use model::{Fault, Lsn, PartitionOrdinal};
+use model::Fault;
 use std::sync::Arc;
 
 use crate::bounded::{self, PartWork};
 use crate::found::QueryMetrics;
 use crate::program::Layer;
 use crate::stream::{Stream, Wanted};
-use crate::task::Task;
+use crate::task::{Seen, Task};
 
 /// Streams in the order of their next places.
 #[derive(Debug)]
@@ -33,6 +33,16 @@ impl Merge {
     /// [`first_changed`](Self::first_changed) is to be called.
     pub(crate) fn first(&mut self) -> Option<&mut Stream> {
         self.heap.first().map(|at| &mut self.streams[*at])
+    }
+
+    /// Which stream that is.
+    pub(crate) fn first_at(&self) -> Option<usize> {
+        self.heap.first().copied()
+    }
+
+    /// A stream by its place among those that are merged.
+    pub(crate) fn stream(&mut self, at: usize) -> &mut Stream {
+        &mut self.streams[at]
     }
 
     /// The next place of the first stream has changed.
@@ -68,7 +78,7 @@ impl Merge {
 /// What was read of streams before they are merged.
 #[derive(Debug, Default)]
 pub(crate) struct FirstFill {
-    pub(crate) seen: Vec<(PartitionOrdinal, Lsn)>,
+    pub(crate) seen: Vec<Seen>,
     pub(crate) metrics: QueryMetrics,
 }
 
@@ -81,7 +91,7 @@ pub(crate) async fn fill_first(
     wanted: Wanted,
 ) -> Result<FirstFill, Fault> {
     let mut done = FirstFill::default();
-    let stands = |stream: &Stream| stream.next_place() == Some(begun_at);
+    let stands = |stream: &Stream| stream.stands_at(begun_at);
     if streams.iter().filter(|stream| stands(stream)).take(2).count() < 2 {
         return Ok(done);
     }
@@ -104,7 +114,7 @@ pub(crate) async fn fill_first(
 /// A stream that has come further than where it began.
 struct Filled {
     stream: Stream,
-    seen: Option<(PartitionOrdinal, Lsn)>,
+    seen: Option<Seen>,
     metrics: QueryMetrics,
 }
 
@@ -116,9 +126,9 @@ async fn fill_one(
 ) -> Result<Filled, Fault> {
     let layer: &Layer = task.innermost()?;
     let (mut seen, mut metrics) = (None, QueryMetrics::default());
-    while stream.next_place() == Some(begun_at) {
-        let open = stream.fill(task, layer, wanted, &mut metrics).await?;
-        seen = seen.or(open.map(|open| open.seen()));
+    while stream.stands_at(begun_at) {
+        let begun = stream.fill(task, layer, wanted, &mut metrics).await?;
+        seen = seen.or(begun);
     }
     Ok(Filled { stream, seen, metrics })
 }

@@ -8,15 +8,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, OrderedRequest};
+use crate::access::{self, OrderedRequest, Prospect};
 use crate::assembly::Assembly;
 use crate::collect::Wish;
 use crate::fault::query_fault;
-use crate::found::{Found, QueryMetrics, QueryRow};
+use crate::found::{Found, FoundRow, QueryMetrics, QueryRow};
 use crate::merge::{self, Merge};
+use crate::picks::{self, Pick};
 use crate::position::{self, Item};
 use crate::program::{Check, Input, Layer, Program, Shape};
-use crate::ranges::{self, Range};
+use crate::ranges;
 use crate::resume::{After, Anchor, Resume};
 use crate::select::{self, LayerRow};
 use crate::stream::{Stream, Wanted};
@@ -28,8 +29,12 @@ const OFFSET_HELD_MAX: u64 = 1000;
 /// Results that are passed over at a time.
 const OFFSET_STEP_MAX: u64 = 100_000;
 
-/// How many times its share of the rows a part of several fetches first, where documents come in order.
-const SHARE_MARGIN: usize = 2;
+/// Documents that are read at a time where indexes have named them in order.
+const PICKS_AT_A_TIME: usize = 16;
+/// Most documents that are named before the first of them is read.
+const PICKS_MAX: usize = 128;
+/// The part of a stream's share of the rows that its index names at a time: what is named in vain has been walked to.
+const SHARE_PARTS: usize = 2;
 
 /// What a page is wanted of.
 #[derive(Clone, Debug)]
@@ -121,9 +126,30 @@ struct Work {
     metrics: QueryMetrics,
 }
 
+/// How streams share in what is wanted.
+#[derive(Clone, Copy)]
+struct Share {
+    streams: usize,
+    /// Documents to be picked at least, where those before gave too few rows.
+    picks: usize,
+}
+
+impl Share {
+    /// Documents to be picked where so many rows are wanted.
+    fn picks_of(self, rows: usize) -> usize {
+        rows.max(self.picks).min(PICKS_MAX)
+    }
+
+    /// Documents that each stream names at a time.
+    fn named_of(self, rows: usize) -> usize {
+        let picks = self.picks_of(rows);
+        if self.streams > 1 { (picks / self.streams / SHARE_PARTS).max(1) } else { picks }
+    }
+}
+
 /// What the outermost layer reads.
 enum Feed {
-    Partitions(Vec<OpenPart>),
+    Partitions(Vec<Arc<OpenPart>>),
     Rows(Vec<LayerRow>),
 }
 
@@ -165,8 +191,8 @@ impl Work {
             && let Some(requests) = self.orderings(last, parts).await?
         {
             let after = self.assembly.after().settled(|_| None);
-            let ordered = |(open, request): (&OpenPart, OrderedRequest)| {
-                Stream::ordered(&self.task, open.clone(), request, &after)
+            let ordered = |(open, request): (&Arc<OpenPart>, Arc<OrderedRequest>)| {
+                Stream::ordered(&self.task, Arc::clone(open), request, &after)
             };
             let streams = parts.iter().zip(requests).map(ordered).collect();
             if self.stream(last, streams).await? {
@@ -178,27 +204,34 @@ impl Work {
     }
 
     /// What to ask the index of every part for to get the order of the layer; nothing if one cannot give it, or if to
-    /// sort is cheaper than to follow it in all parts that hold anything to speak of.
+    /// sort is cheaper.
     async fn orderings(
         &self,
         layer: &Layer,
-        parts: &[OpenPart],
-    ) -> Result<Option<Vec<OrderedRequest>>, Fault> {
+        parts: &[Arc<OpenPart>],
+    ) -> Result<Option<Vec<Arc<OrderedRequest>>>, Fault> {
         let offset = usize::try_from(self.assembly.offset()).unwrap_or(usize::MAX);
         let wanted = self.assembly.room().saturating_add(offset);
-        let mut should_walk = false;
-        let mut requests = Vec::with_capacity(parts.len());
+        let mut prospect = Prospect::default();
+        let mut requests: Vec<Arc<OrderedRequest>> = Vec::with_capacity(parts.len());
+        let mut before: Option<&OpenPart> = None;
         for open in parts {
-            let Some(request) = access::ordering(layer, open, wanted) else {
-                return Ok(None);
+            // Parts that are indexed alike are asked for the same.
+            let same = requests.last().filter(|_| before.is_some_and(|before| open.is_asked_like(before)));
+            let request = match same {
+                Some(request) => Arc::clone(request),
+                None => match access::ordering(layer, open) {
+                    Some(request) => Arc::new(request),
+                    None => return Ok(None),
+                },
             };
-            should_walk = should_walk || access::should_walk_in_order(open, &request).await?;
+            if !prospect.should_walk(wanted) {
+                prospect.add(open, &request).await?;
+            }
             requests.push(request);
+            before = Some(open);
         }
-        // Each part is likely to give its share of the rows; what is missing then is fetched when it is known.
-        let share = wanted.saturating_mul(SHARE_MARGIN).div_ceil(parts.len().max(1));
-        requests.iter_mut().for_each(|request| request.wanted = share.min(wanted));
-        Ok(should_walk.then_some(requests))
+        Ok(prospect.should_walk(wanted).then_some(requests))
     }
 
     async fn found(&mut self, layer: &Layer, feed: &Feed, wish: &Wish) -> Result<Found, Fault> {
@@ -256,19 +289,29 @@ impl Work {
             }
             return Ok(());
         }
-        for Range { parts, keys, is_resumed } in ranges::in_order(parts, self.assembly.range()) {
-            // Positions of unordered rows are short, so they are never cut.
-            let after = if is_resumed { self.assembly.after().settled(|_| None) } else { Vec::new() };
-            let streams = parts.into_iter().map(|part| Stream::new(&self.task, part, &after));
-            let streams: Vec<Stream> = streams.collect();
-            if streams.iter().all(|stream| stream.next_place().is_none()) {
+        let task = Arc::clone(&self.task);
+        let mut needles = None;
+        let resumed = self.assembly.range().cloned();
+        for range in ranges::in_order(parts, resumed.as_ref()) {
+            if range.parts.iter().all(|part| part.source.documents() == 0) {
                 continue;
             }
             // A full page goes on behind its last row, so that what is inserted there meanwhile is given.
             if self.assembly.is_full() {
                 return Ok(());
             }
-            self.assembly.enter(keys, is_resumed);
+            // Most partitions have none of a rare value. What is looked for is known from the first one on.
+            needles = needles.or_else(|| task.needles());
+            if let ([part], Some(needles)) = (&*range.parts, &mut needles)
+                && let Some(seen) = part.seen_without(needles)
+            {
+                self.seen.push(seen);
+                continue;
+            }
+            // Positions of unordered rows are short, so they are never cut.
+            let after = if range.is_resumed { self.assembly.after().settled(|_| None) } else { Vec::new() };
+            let streams = range.parts.iter().map(|part| Stream::new(&task, part.clone(), &after)).collect();
+            self.assembly.enter(range.keys(), range.is_resumed);
             if !self.stream(layer, streams).await? {
                 return Ok(());
             }
@@ -280,8 +323,10 @@ impl Work {
     /// Fills the page from streams, always from the one whose next row comes first. Returns whether they are exhausted.
     async fn stream(&mut self, layer: &Layer, mut streams: Vec<Stream>) -> Result<bool, Fault> {
         let begun_at = self.assembly.after().settled(|_| None);
+        let mut share = Share { streams: streams.len(), picks: 0 };
         if streams.len() > 1 && !self.assembly.is_full() {
-            let done = merge::fill_first(&self.task, &mut streams, &begun_at, self.wanted()).await?;
+            let wanted = self.wanted(share);
+            let done = merge::fill_first(&self.task, &mut streams, &begun_at, wanted).await?;
             self.seen.extend(done.seen);
             self.metrics.add(&done.metrics);
         }
@@ -298,26 +343,124 @@ impl Work {
                 merge.first_changed();
                 continue;
             }
-            // A page that got nowhere would be asked for again and again.
-            if let Some(place) = stream.next_place()
-                && *place > begun_at[..]
-                && self.task.is_late()
-            {
-                self.assembly.reach(place.to_vec());
+            if stream.is_led_by_index() {
+                let rows_before = self.assembly.rows.len();
+                let picks = self.pick(layer, &mut merge, &begun_at, share).await?;
+                if !picks.is_empty() {
+                    if !self.take_picks(layer, &mut merge, &picks, &begun_at).await? {
+                        return Ok(false);
+                    }
+                    if self.assembly.rows.len() < rows_before + picks.len() / 2 {
+                        share.picks = (share.picks * 2).max(PICKS_AT_A_TIME);
+                    }
+                    continue;
+                }
+            }
+            let wanted = self.wanted(share);
+            let Some(stream) = merge.first() else {
+                return Ok(true);
+            };
+            if let Some(place) = self.place_if_late(stream, &begun_at) {
+                self.assembly.reach(place);
                 return Ok(false);
             }
-            let wanted = self.wanted();
-            if let Some(open) = stream.fill(&self.task, layer, wanted, &mut self.metrics).await? {
-                self.seen.push(open.seen());
-            }
+            self.seen.extend(stream.fill(&self.task, layer, wanted, &mut self.metrics).await?);
             merge.first_changed();
         }
     }
 
+    /// The documents that come first, as many as may be wanted, as far as indexes name them. None of them is read.
+    async fn pick(
+        &mut self,
+        layer: &Layer,
+        merge: &mut Merge,
+        begun_at: &[u8],
+        share: Share,
+    ) -> Result<Vec<Pick>, Fault> {
+        let wanted = self.wanted(share);
+        let count = share.picks_of(wanted.rows);
+        let mut picks = Vec::with_capacity(count);
+        while picks.len() < count
+            && let Some(at) = merge.first_at()
+        {
+            let stream = merge.stream(at);
+            if let Some(named) = stream.take_named() {
+                picks.push(Pick { stream: at, named });
+            } else if stream.is_led_by_index() && self.place_if_late(stream, begun_at).is_none() {
+                self.seen.extend(stream.fill(&self.task, layer, wanted, &mut self.metrics).await?);
+            } else {
+                break;
+            }
+            merge.first_changed();
+        }
+        Ok(picks)
+    }
+
+    /// Reads documents that come first and takes their rows; tells whether it has looked at all of them.
+    async fn take_picks(
+        &mut self,
+        layer: &Layer,
+        merge: &mut Merge,
+        picks: &[Pick],
+        begun_at: &[u8],
+    ) -> Result<bool, Fault> {
+        let task = Arc::clone(&self.task);
+        let context = task.context();
+        let mut position = Vec::new();
+        for some in picks.chunks(PICKS_AT_A_TIME) {
+            if self.assembly.is_full() {
+                return Ok(false);
+            }
+            context.check_time().map_err(query_fault)?;
+            let documents = picks::read(some, &mut self.metrics).await?;
+            let begun = Instant::now();
+            for (Pick { stream, named }, stored) in some.iter().zip(&documents) {
+                if self.assembly.is_full() {
+                    return Ok(false);
+                }
+                let Some(stored) = stored else { continue };
+                let tie = stored.number.raw().to_be_bytes();
+                let item = Item { tie: &tie, stored: Some(stored), keys: Some(&named.codes) };
+                let (document, mut rows) = ((stored, named.check), 0);
+                layer.for_each_match(&context, &task.program.system, document, &mut |row| {
+                    position::write_row(&layer.query.order, row, item, &mut position)?;
+                    if *position <= *begun_at {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                    if let Some(row) = layer.result(row, Some(stored))? {
+                        rows += 1;
+                        self.assembly.push(FoundRow { position: position.clone(), size: row.size(), row });
+                    }
+                    let is_full = self.assembly.is_full();
+                    Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                })?;
+                merge.stream(*stream).count_named(rows);
+                if task.meter.is_due() {
+                    task.rest().await?;
+                }
+            }
+            self.metrics.evaluation_time += begun.elapsed();
+        }
+        let is_full = self.assembly.is_full();
+        // A page that is nearly made need not let others go first.
+        if !is_full {
+            task.rest().await?;
+        }
+        Ok(!is_full || layer.has_one_row())
+    }
+
+    /// Where a stream has come, if it is time to give what there is. A page that got nowhere would be asked for again
+    /// and again.
+    fn place_if_late(&self, stream: &Stream, begun_at: &[u8]) -> Option<Vec<u8>> {
+        let place = stream.next_place().filter(|place| *place > begun_at)?;
+        self.task.is_late().then(|| place.to_vec())
+    }
+
     /// How much the page still takes from streams.
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self, share: Share) -> Wanted {
         let offset = usize::try_from(self.assembly.offset().min(OFFSET_HELD_MAX)).unwrap_or(usize::MAX);
-        Wanted { rows: self.assembly.room().saturating_add(offset), bytes: self.assembly.room_bytes() }
+        let rows = self.assembly.room().saturating_add(offset);
+        Wanted { rows, bytes: self.assembly.room_bytes(), named: share.named_of(rows) }
     }
 
     /// Finds the whole of a position that was cut, by the documents that are still there.
@@ -352,7 +495,7 @@ impl Work {
     async fn positions_at(
         &self,
         layer: &Layer,
-        parts: &[OpenPart],
+        parts: &[Arc<OpenPart>],
         anchor: &Anchor,
     ) -> Result<Vec<Vec<u8>>, Fault> {
         let is_backwards = match &layer.query.order {

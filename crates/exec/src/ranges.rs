@@ -10,6 +10,7 @@
 use kv::KeyRange;
 use model::{EffectiveKey, EffectiveRange};
 use partition::keyspace;
+use std::borrow::Cow;
 
 use crate::task::{Part, PartScope};
 
@@ -19,17 +20,20 @@ pub(crate) const BOUND_BYTES_MAX: usize = 250;
 
 /// Parts that are read together, merged by number.
 #[derive(Debug)]
-pub(crate) struct Range {
-    pub(crate) parts: Vec<Part>,
-    /// The keys that a continuation names; nothing where the range is that of the continuation before.
-    pub(crate) keys: Option<KeyRange>,
+pub(crate) struct Range<'p> {
+    pub(crate) parts: Cow<'p, [Part]>,
     /// Whether the page before ended in it.
     pub(crate) is_resumed: bool,
 }
 
-impl Range {
-    fn of(part: Part) -> Range {
-        Range { keys: keys(&part), parts: vec![part], is_resumed: false }
+impl<'p> Range<'p> {
+    fn of(part: &'p Part) -> Range<'p> {
+        Range { parts: Cow::Borrowed(std::slice::from_ref(part)), is_resumed: false }
+    }
+
+    /// The keys that a continuation names; nothing where the range is that of the continuation before.
+    pub(crate) fn keys(&self) -> Option<KeyRange> {
+        if self.is_resumed { None } else { self.parts.first().and_then(keys) }
     }
 }
 
@@ -43,19 +47,20 @@ pub(crate) fn keys(part: &Part) -> Option<KeyRange> {
 }
 
 /// The ranges of some parts in their order, without those that lie before the range where a continuation stopped.
-pub(crate) fn in_order(parts: &[Part], resumed: Option<&EffectiveRange>) -> Vec<Range> {
+pub(crate) fn in_order<'p>(parts: &'p [Part], resumed: Option<&EffectiveRange>) -> Vec<Range<'p>> {
     let mut sorted: Vec<&Part> = parts.iter().collect();
     sorted.sort_by(|left, right| left.keys.start.cmp(&right.keys.start));
     let Some(resumed) = resumed else {
-        return sorted.into_iter().map(|part| Range::of(part.clone())).collect();
+        return sorted.into_iter().map(Range::of).collect();
     };
     let behind = EffectiveRange { min: resumed.max.clone(), max: EffectiveKey::max() };
     let inside: Vec<Part> = sorted.iter().filter_map(|part| part.within(resumed)).collect();
     let mut ranges = Vec::with_capacity(sorted.len() + 1);
     if !inside.is_empty() {
-        ranges.push(Range { parts: inside, keys: None, is_resumed: true });
+        ranges.push(Range { parts: Cow::Owned(inside), is_resumed: true });
     }
-    ranges.extend(sorted.iter().filter_map(|part| part.within(&behind).map(Range::of)));
+    let behind = sorted.iter().filter_map(|part| part.within(&behind));
+    ranges.extend(behind.map(|part| Range { parts: Cow::Owned(vec![part]), is_resumed: false }));
     ranges
 }
 

@@ -31,7 +31,7 @@ pub(crate) type LayerRow = (Vec<u8>, Value);
 /// The results of the innermost layer over partitions.
 pub(crate) async fn over_partitions(
     task: &Arc<Task>,
-    parts: &[OpenPart],
+    parts: &[Arc<OpenPart>],
     wish: &Wish,
     metrics: &mut QueryMetrics,
 ) -> Result<Found, Fault> {
@@ -45,19 +45,19 @@ pub(crate) async fn over_partitions(
 /// What all partitions have. An index may answer by itself if `by_index` says so.
 async fn collect_all(
     task: &Arc<Task>,
-    parts: &[OpenPart],
+    parts: &[Arc<OpenPart>],
     wish: &Wish,
     by_index: bool,
     metrics: &mut QueryMetrics,
 ) -> Result<Collector, Fault> {
     let mut collector = Collector::new(task.innermost()?, &task.context(), wish.clone());
     if let [part] = parts {
-        let (collected, done) = collect(Arc::clone(task), part.clone(), wish.clone(), by_index).await?;
+        let (collected, done) = collect(Arc::clone(task), Arc::clone(part), wish.clone(), by_index).await?;
         metrics.add(&done);
         collector = collected;
     } else {
-        let begin = |part: &OpenPart| -> PartWork<(Collector, QueryMetrics)> {
-            Box::pin(collect(Arc::clone(task), part.clone(), wish.clone(), by_index))
+        let begin = |part: &Arc<OpenPart>| -> PartWork<(Collector, QueryMetrics)> {
+            Box::pin(collect(Arc::clone(task), Arc::clone(part), wish.clone(), by_index))
         };
         let merge = |(collected, done): (Collector, QueryMetrics)| {
             metrics.add(&done);
@@ -71,7 +71,7 @@ async fn collect_all(
 /// What one partition has.
 async fn collect(
     task: Arc<Task>,
-    open: OpenPart,
+    open: Arc<OpenPart>,
     wish: Wish,
     by_index: bool,
 ) -> Result<(Collector, QueryMetrics), Fault> {

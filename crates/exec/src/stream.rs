@@ -4,22 +4,23 @@
 //! that looking at all records is cheaper than to fetch one after the other, the rest of a partition is selected.
 
 use eval::{EvalFault, Holding};
-use model::{DocumentNumber, Fault};
+use model::Fault;
 use plan::StoredDocument;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, NumberWalk, OrderedRequest, OrderedStep, OrderedWalk, is_scan_cheaper};
+use crate::access::{self, NumberWalk, OrderedRequest, OrderedWalk, is_scan_cheaper};
 use crate::collect::Wish;
 use crate::fault::query_fault;
-use crate::found::{FoundRow, QueryMetrics};
+use crate::found::{Found, FoundRow, QueryMetrics};
+use crate::picks::Named;
 use crate::position::{self, Item};
 use crate::program::{Check, Layer};
 use crate::resume::After;
 use crate::select;
-use crate::task::{OpenPart, Part, PartScope, Task};
+use crate::task::{OpenPart, Part, PartScope, Seen, Task};
 
 /// Rows and documents that are seen before a decision between fetching and scanning.
 const SEEN_BEFORE_DECISION: u64 = 2048;
@@ -30,12 +31,13 @@ pub(crate) struct Wanted {
     pub(crate) rows: usize,
     /// Bytes after which no further row is needed.
     pub(crate) bytes: usize,
+    /// Documents that an index names in order at a time.
+    pub(crate) named: usize,
 }
 
 /// The rows of one partition.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    part: Part,
     state: State,
     /// Rows that were found and not given yet, with what they hold.
     rows: VecDeque<(FoundRow, usize)>,
@@ -49,15 +51,15 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 enum State {
     /// Not read yet.
-    Waiting,
+    Waiting(Part),
     /// By number.
-    Walking(OpenPart, Box<NumberWalk>),
-    /// To be walked in the order of an index, by a request that is made anew if it is missing.
-    Ordering(OpenPart, Option<Box<OrderedRequest>>),
-    /// In the order of an index, perhaps with documents that must be sorted first.
-    Ordered(OpenPart, Box<OrderedWalk>, Vec<DocumentNumber>),
+    Walking(Arc<OpenPart>, Box<NumberWalk>),
+    /// To be walked in the order of an index.
+    Ordering(Arc<OpenPart>, Arc<OrderedRequest>),
+    /// In the order of an index.
+    Ordered(Arc<OpenPart>, Box<OrderedWalk>),
     /// By looking at everything.
-    Selecting(OpenPart),
+    Selecting(Arc<OpenPart>),
     Done,
 }
 
@@ -68,31 +70,23 @@ impl Stream {
         let reached = after.max(&first.to_be_bytes()[..]).to_vec();
         // Nothing was ever written to it, or all is gone.
         let is_empty = part.source.documents() == 0;
-        let state = if is_empty { State::Done } else { State::Waiting };
-        Stream {
-            part,
-            state,
-            rows: VecDeque::new(),
-            holding: task.budget.holding(),
-            reached,
-            seen: 0,
-            found: 0,
-        }
+        let state = if is_empty { State::Done } else { State::Waiting(part) };
+        Stream::at(task, state, reached)
     }
 
     /// The rows of a part behind `after` in the order of its index.
-    pub(crate) fn ordered(task: &Task, open: OpenPart, request: OrderedRequest, after: &[u8]) -> Stream {
-        let (part, reached) = (open.part.clone(), after.to_vec());
+    pub(crate) fn ordered(
+        task: &Task,
+        open: Arc<OpenPart>,
+        request: Arc<OrderedRequest>,
+        after: &[u8],
+    ) -> Stream {
+        Stream::at(task, State::Ordering(open, request), after.to_vec())
+    }
+
+    fn at(task: &Task, state: State, reached: Vec<u8>) -> Stream {
         let (rows, holding) = (VecDeque::new(), task.budget.holding());
-        Stream {
-            part,
-            state: State::Ordering(open, Some(Box::new(request))),
-            rows,
-            holding,
-            reached,
-            seen: 0,
-            found: 0,
-        }
+        Stream { state, rows, holding, reached, seen: 0, found: 0 }
     }
 
     /// Where its next row stands at the earliest; nothing if there is none.
@@ -102,12 +96,63 @@ impl Stream {
             (None, State::Done) => None,
             (
                 None,
-                State::Waiting
+                State::Waiting(_)
                 | State::Walking(..)
                 | State::Ordering(..)
                 | State::Ordered(..)
                 | State::Selecting(_),
             ) => Some(&self.reached),
+        }
+    }
+
+    /// Whether it has come no further than a place, and knows of nothing behind it.
+    pub(crate) fn stands_at(&self, place: &[u8]) -> bool {
+        let is_known = match &self.state {
+            State::Ordered(_, walk) => walk.next_number().is_some(),
+            State::Waiting(_)
+            | State::Walking(..)
+            | State::Ordering(..)
+            | State::Selecting(_)
+            | State::Done => false,
+        };
+        !is_known && self.next_place() == Some(place)
+    }
+
+    /// Whether an index names what comes next, so that to fill the stream reads no document.
+    pub(crate) fn is_led_by_index(&self) -> bool {
+        let is_led = match &self.state {
+            State::Ordering(..) => true,
+            State::Ordered(_, walk) => walk.heap().is_none(),
+            State::Waiting(_) | State::Walking(..) | State::Selecting(_) | State::Done => false,
+        };
+        is_led && self.rows.is_empty()
+    }
+
+    /// The next document, if an index has named it and no row stands before it. Its rows are made by the caller.
+    pub(crate) fn take_named(&mut self) -> Option<Named> {
+        let State::Ordered(open, walk) = &mut self.state else {
+            return None;
+        };
+        if !self.rows.is_empty() {
+            return None;
+        }
+        let (number, codes) = walk.pop()?;
+        let next = walk.next_position().unwrap_or_else(|| walk.position_behind(&codes, number));
+        let named = Named { open: Arc::clone(open), number, codes, check: walk.check() };
+        self.reach(next);
+        Some(named)
+    }
+
+    /// So many rows were made of a document that an index named.
+    pub(crate) fn count_named(&mut self, rows: u64) {
+        self.seen += 1;
+        self.found += rows;
+    }
+
+    /// Nothing up to this position is left.
+    fn reach(&mut self, position: Vec<u8>) {
+        if position > self.reached {
+            self.reached = position;
         }
     }
 
@@ -133,79 +178,94 @@ impl Stream {
         layer: &Layer,
         wanted: Wanted,
         metrics: &mut QueryMetrics,
-    ) -> Result<Option<OpenPart>, Fault> {
-        match std::mem::replace(&mut self.state, State::Done) {
-            State::Done => Ok(None),
-            State::Waiting => {
-                let open = task.open(self.part.clone()).await?;
-                self.state = self.begun(layer, &open, wanted, metrics).await?;
-                Ok(Some(open))
+    ) -> Result<Option<Seen>, Fault> {
+        self.state = match std::mem::replace(&mut self.state, State::Done) {
+            State::Done => State::Done,
+            State::Waiting(part) => {
+                let open = task.open(part).await?;
+                let seen = open.seen();
+                self.state = self.begun(layer, open, wanted, metrics).await?;
+                return Ok(Some(seen));
             }
             State::Walking(open, mut walk) => {
                 let is_broken_off = self.walk(task, layer, &mut walk, wanted, metrics).await?;
-                self.state = if is_broken_off {
-                    let walk = walk.restarted_at(self.first_number(), self.part.ordinals());
+                if is_broken_off {
+                    let walk = walk.restarted_at(self.first_number());
                     State::Walking(open, Box::new(walk))
                 } else if !walk.has_more() {
                     State::Done
-                } else if self.should_scan(layer, wanted) {
+                } else if self.should_scan(layer, &open, wanted) {
                     State::Selecting(open)
                 } else {
                     State::Walking(open, walk)
-                };
-                Ok(None)
+                }
             }
             State::Ordering(open, request) => {
-                let again = || access::ordering(layer, &open, wanted.rows).map(Box::new);
-                let request = request.or_else(again);
-                let request =
-                    request.ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
-                let walk = OrderedWalk::new(&open, *request, &self.reached).await?;
-                self.state = State::Ordered(open, Box::new(walk), Vec::new());
-                Ok(None)
+                let walk = OrderedWalk::new(Arc::clone(&open), request, &self.reached).await?;
+                self.ordered_step(task, layer, (open, Box::new(walk)), wanted, metrics).await?
             }
-            State::Ordered(open, walk, heap) => {
-                self.state = self.ordered_step(task, layer, open, walk, heap, wanted, metrics).await?;
-                Ok(None)
+            State::Ordered(open, walk) => {
+                self.ordered_step(task, layer, (open, walk), wanted, metrics).await?
             }
-            State::Selecting(open) => {
-                let after = After::Position(self.reached.clone());
-                let wish = Wish { after, count: wanted.rows, bytes: wanted.bytes, with_results: true };
-                let found =
-                    select::over_partitions(task, std::slice::from_ref(&open), &wish, metrics).await?;
-                drop(found.holding);
-                found.rows.into_iter().try_for_each(|row| self.push(row)).map_err(query_fault)?;
-                if found.has_more {
-                    self.reached = found.reached;
-                    self.state = State::Selecting(open);
-                }
-                Ok(None)
-            }
-        }
+            State::Selecting(open) => self.select(task, open, wanted, metrics).await?,
+        };
+        Ok(None)
     }
 
     /// How a part is read: the documents that an index names, else all; else they are selected.
     async fn begun(
         &self,
         layer: &Layer,
-        open: &OpenPart,
+        open: Arc<OpenPart>,
         wanted: Wanted,
         metrics: &mut QueryMetrics,
     ) -> Result<State, Fault> {
-        let (view, keys) = (open.view.clone(), self.part.keys.clone());
         let first = self.first_number();
         let begun = Instant::now();
-        let named = access::named_cheaply(layer, open).await?;
+        let named = access::named_cheaply(layer, &open).await?;
         metrics.index_time += begun.elapsed();
         if let Some(named) = named {
-            let walk = NumberWalk::over_named(view, keys, named, first, wanted.rows);
-            return Ok(State::Walking(open.clone(), Box::new(walk)));
+            if named.documents.is_empty() {
+                return Ok(State::Done);
+            }
+            let walk = NumberWalk::over_named(Arc::clone(&open), named, first, wanted.rows);
+            return Ok(State::Walking(open, Box::new(walk)));
         }
-        if self.part.scope != PartScope::Whole {
-            return Ok(State::Selecting(open.clone()));
+        if open.part.scope != PartScope::Whole {
+            return Ok(State::Selecting(open));
         }
-        let walk = NumberWalk::over_all(view, keys, self.part.ordinals(), first, wanted.rows);
-        Ok(State::Walking(open.clone(), Box::new(walk)))
+        let walk = NumberWalk::over_all(Arc::clone(&open), first, wanted.rows);
+        Ok(State::Walking(open, Box::new(walk)))
+    }
+
+    /// Looks at everything for the first rows.
+    async fn select(
+        &mut self,
+        task: &Arc<Task>,
+        open: Arc<OpenPart>,
+        wanted: Wanted,
+        metrics: &mut QueryMetrics,
+    ) -> Result<State, Fault> {
+        let wish = self.wish(wanted);
+        let found = select::over_partitions(task, std::slice::from_ref(&open), &wish, metrics).await?;
+        let has_more = self.take_found(found)?;
+        Ok(if has_more { State::Selecting(open) } else { State::Done })
+    }
+
+    /// What is wanted where rows are sorted.
+    fn wish(&self, wanted: Wanted) -> Wish {
+        let after = After::Position(self.reached.clone());
+        Wish { after, count: wanted.rows, bytes: wanted.bytes, with_results: true }
+    }
+
+    /// Takes rows that were sorted; tells whether there may be more.
+    fn take_found(&mut self, found: Found) -> Result<bool, Fault> {
+        drop(found.holding);
+        found.rows.into_iter().try_for_each(|row| self.push(row)).map_err(query_fault)?;
+        if found.has_more {
+            self.reached = found.reached;
+        }
+        Ok(found.has_more)
     }
 
     /// The number that rows not found yet have at least.
@@ -213,59 +273,39 @@ impl Stream {
         self.reached.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
-    /// One step in the order of an index.
-    #[allow(clippy::too_many_arguments)] // the parts of a state that is taken apart and put together again
+    /// One step in the order of an index: the next documents are sorted, or named.
     async fn ordered_step(
         &mut self,
         task: &Task,
         layer: &Layer,
-        open: OpenPart,
-        mut walk: Box<OrderedWalk>,
-        heap: Vec<DocumentNumber>,
+        (open, mut walk): (Arc<OpenPart>, Box<OrderedWalk>),
         wanted: Wanted,
         metrics: &mut QueryMetrics,
     ) -> Result<State, Fault> {
-        if !heap.is_empty() {
-            let after = After::Position(self.reached.clone());
-            let wish = Wish { after, count: wanted.rows, bytes: wanted.bytes, with_results: true };
-            let found = select::over_numbers(task, &open, &heap, &wish, metrics).await?;
+        if let Some(heap) = walk.heap() {
+            let found = select::over_numbers(task, &open, heap, &self.wish(wanted), metrics).await?;
             self.seen += heap.len() as u64;
-            drop(found.holding);
-            found.rows.into_iter().try_for_each(|row| self.push(row)).map_err(query_fault)?;
-            if found.has_more {
-                self.reached = found.reached;
-                return Ok(State::Ordered(open, walk, heap));
+            if !self.take_found(found)? {
+                walk.pass_heap();
             }
-            return Ok(State::Ordered(open, walk, Vec::new()));
+            return Ok(State::Ordered(open, walk));
         }
-        match walk.next(metrics).await? {
-            OrderedStep::End => Ok(State::Done),
-            OrderedStep::Heap(heap) => Ok(State::Ordered(open, walk, heap)),
-            OrderedStep::Sorted(documents, reached) => {
-                let with_codes = documents.iter().map(|(stored, codes)| (stored, Some(&codes[..])));
-                let taken = self.take_rows(task, layer, with_codes, walk.check(), wanted, metrics).await?;
-                if let Some(position) = taken {
-                    self.reached = position;
-                    return Ok(State::Ordering(open, None));
-                }
-                task.rest().await?;
-                self.reached = reached.max(std::mem::take(&mut self.reached));
-                Ok(if self.should_scan(layer, wanted) {
-                    State::Selecting(open)
-                } else {
-                    State::Ordered(open, walk, Vec::new())
-                })
-            }
+        if self.should_scan(layer, &open, wanted) {
+            return Ok(State::Selecting(open));
         }
+        walk.gather(wanted.named, metrics).await?;
+        if let Some(position) = walk.next_position() {
+            self.reach(position);
+        }
+        Ok(if walk.is_at_end() { State::Done } else { State::Ordered(open, walk) })
     }
 
-    /// Takes the rows of documents that come in order, some with the codes of their sort keys; tells where it broke off
-    /// because there are enough.
-    async fn take_rows<'d>(
+    /// Takes the rows of documents that come by number; tells where it broke off because there are enough.
+    async fn take_rows(
         &mut self,
         task: &Task,
         layer: &Layer,
-        documents: impl Iterator<Item = (&'d StoredDocument, Option<&'d [u8]>)>,
+        documents: &[StoredDocument],
         check: Check,
         wanted: Wanted,
         metrics: &mut QueryMetrics,
@@ -277,11 +317,11 @@ impl Stream {
         let mut size = 0;
         let mut is_enough = false;
         if check == Check::Nothing {
-            self.rows.reserve(documents.size_hint().0.min(wanted.rows));
+            self.rows.reserve(documents.len().min(wanted.rows));
         }
-        for (stored, keys) in documents {
+        for stored in documents {
             let tie = stored.number.raw().to_be_bytes();
-            let item = Item { tie: &tie, stored: Some(stored), keys };
+            let item = Item { tie: &tie, stored: Some(stored), keys: None };
             self.seen += 1;
             layer.for_each_match(&context, &task.program.system, (stored, check), &mut |row| {
                 position::write_row(&layer.query.order, row, item, &mut position)?;
@@ -307,9 +347,9 @@ impl Stream {
         Ok(is_enough.then_some(position))
     }
 
-    fn should_scan(&self, layer: &Layer, wanted: Wanted) -> bool {
-        let total = self.part.source.documents();
-        self.part.scope == PartScope::Whole
+    fn should_scan(&self, layer: &Layer, open: &OpenPart, wanted: Wanted) -> bool {
+        let total = open.part.source.documents();
+        open.part.scope == PartScope::Whole
             && self.seen >= SEEN_BEFORE_DECISION
             && is_scan_cheaper(layer, self.seen, self.found, wanted.rows as u64, total)
     }
@@ -324,8 +364,7 @@ impl Stream {
         metrics: &mut QueryMetrics,
     ) -> Result<bool, Fault> {
         let documents = walk.next(metrics).await?;
-        let without_codes = documents.iter().map(|stored| (stored, None));
-        let broken_off_at = self.take_rows(task, layer, without_codes, walk.check(), wanted, metrics).await?;
+        let broken_off_at = self.take_rows(task, layer, &documents, walk.check(), wanted, metrics).await?;
         // A chunk that ends with enough rows is not begun again for nothing.
         let is_broken_off = broken_off_at.as_ref().is_some_and(|position| {
             let last = documents.last().map(|last| last.number.raw().to_be_bytes());

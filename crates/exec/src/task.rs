@@ -8,6 +8,7 @@ use partition::PartitionView;
 use partition::index::{Documents, IndexReader, Lookup};
 use std::sync::Arc;
 
+use crate::access::{SharedFilter, SharedNeedles};
 use crate::fault::query_fault;
 use crate::program::{Layer, Program};
 use crate::source::PartSource;
@@ -67,24 +68,53 @@ impl PartScope {
 }
 
 impl Part {
+    /// The state of the part, if its index knows without a look at anything else that no document passes the filter.
+    pub(crate) fn seen_without(&self, needles: &mut SharedNeedles<'_>) -> Option<Seen> {
+        let lsn = match &self.source {
+            PartSource::Live(partition) => partition.lacks(needles.rules, &mut needles.needles)?,
+            PartSource::Fixed(view) => view.lacks(needles.rules, &mut needles.needles)?,
+        };
+        Some((self.source.ordinal(), lsn))
+    }
+
     /// The partitions whose numbers its documents have.
     pub(crate) fn ordinals(&self) -> impl Iterator<Item = PartitionOrdinal> {
         self.ancestors.iter().copied().chain([self.source.ordinal()])
     }
 }
 
+/// A partition that was read, and its state.
+pub(crate) type Seen = (PartitionOrdinal, Lsn);
+
 /// A part in one state, for one page.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct OpenPart {
     pub(crate) part: Part,
     pub(crate) view: PartitionView,
     /// How much was done for the page, and whether it must stop.
     pub(crate) meter: Arc<Meter>,
+    /// What indexes know of the filter of the page.
+    pub(crate) filter: Arc<SharedFilter>,
 }
 
 impl OpenPart {
+    /// A part in its latest state, for a look at its index.
+    pub(crate) async fn alone(part: &Part, meter: Arc<Meter>) -> Result<OpenPart, Fault> {
+        let view = part.source.view().await?;
+        Ok(OpenPart { part: part.clone(), view, meter, filter: Arc::default() })
+    }
+
+    /// Whether the same lookups find the documents of both parts.
+    pub(crate) fn is_asked_like(&self, other: &OpenPart) -> bool {
+        let is_shared = |open: &OpenPart| {
+            open.part.scope == PartScope::Whole
+                && open.view.index().is_some_and(|index| open.filter.is_shared_by(index))
+        };
+        is_shared(self) && is_shared(other)
+    }
+
     /// What the client has seen when it has seen this.
-    pub(crate) fn seen(&self) -> (PartitionOrdinal, Lsn) {
+    pub(crate) fn seen(&self) -> Seen {
         (self.part.source.ordinal(), self.view.lsn())
     }
 
@@ -138,6 +168,7 @@ pub(crate) struct Task {
     pub(crate) budget: Arc<Budget>,
     pub(crate) meter: Arc<Meter>,
     patterns: Arc<Patterns>,
+    filter: Arc<SharedFilter>,
     /// Seconds since 1970 at which documents count as expired or not.
     now_seconds: u64,
     now_static_ms: u64,
@@ -161,6 +192,7 @@ impl Task {
             budget: Arc::new(Budget::new(bounds.memory_bytes, bounds.rows).within(memory)),
             meter,
             patterns: Arc::default(),
+            filter: Arc::default(),
             now_seconds: ambient.now_seconds(),
             ambient,
             now_static_ms,
@@ -185,6 +217,11 @@ impl Task {
         rest(&self.meter).await
     }
 
+    /// What must be in a partition for one of its documents to pass the filter, if an index has said so.
+    pub(crate) fn needles(&self) -> Option<SharedNeedles<'_>> {
+        self.filter.needles()
+    }
+
     /// Whether it is time to give what there is.
     pub(crate) fn is_late(&self) -> bool {
         self.ambient.now_ms() >= self.patience_end_ms
@@ -205,9 +242,10 @@ impl Task {
     }
 
     /// The latest state of a part, at the time of the page.
-    pub(crate) async fn open(&self, part: Part) -> Result<OpenPart, Fault> {
+    pub(crate) async fn open(&self, part: Part) -> Result<Arc<OpenPart>, Fault> {
         let view = part.source.view().await?.at_seconds(self.now_seconds);
         let view = if self.asks_indexes { view } else { view.without_index() };
-        Ok(OpenPart { part, view, meter: Arc::clone(&self.meter) })
+        let (meter, filter) = (Arc::clone(&self.meter), Arc::clone(&self.filter));
+        Ok(Arc::new(OpenPart { part, view, meter, filter }))
     }
 }

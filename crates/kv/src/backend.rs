@@ -50,6 +50,9 @@ pub(crate) trait Backend: Send + Sync + 'static {
 
     fn health(&self) -> Health;
 
+    /// The room on the disk, if the last commit found it short and it still is.
+    fn shortage(&self) -> Option<Room>;
+
     /// Closes the engine and opens it again, and removes ingests that were not named.
     fn reopen(&self) -> impl Future<Output = Result<(), CommitFault>> + Send;
 
@@ -65,9 +68,11 @@ pub(crate) trait Backend: Send + Sync + 'static {
 
 /// Free space of the disk under a store that is not spoken for, and how much of it must stay free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Room {
-    pub(crate) free_bytes: u64,
-    pub(crate) reserve_bytes: u64,
+pub struct Room {
+    /// Free bytes.
+    pub free_bytes: u64,
+    /// Bytes that must stay free.
+    pub reserve_bytes: u64,
 }
 
 /// What a store takes in memory. A store without a disk takes what [`crate::Store::disk_bytes`] says and nothing
@@ -124,6 +129,10 @@ impl Backend for AnyBackend {
 
     fn health(&self) -> Health {
         on_backend!(self, backend => backend.health())
+    }
+
+    fn shortage(&self) -> Option<Room> {
+        on_backend!(self, backend => backend.shortage())
     }
 
     async fn reopen(&self) -> Result<(), CommitFault> {

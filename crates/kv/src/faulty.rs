@@ -15,20 +15,21 @@ use bytes::Bytes;
 use crate::backend::{Room, StoreMemory};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space};
 use crate::commit::{CommitMode, block_on};
+use crate::embedded::Embedded;
 use crate::fault::{Cause, ReadFault};
 use crate::ingest;
 use crate::memory::Memory;
-use crate::rows::{AnyRows, PlainRows, RowStore, RowsPoint};
+use crate::rows::{AnyRows, RowStore};
 use crate::script::{FaultKind, FaultScript, StorageCall};
 use crate::store::{Store, THREAD_STARTS};
-use crate::view::{Chunk, Direction, KeyRange, ScanLimit};
+use crate::view::{Chunk, Direction, KeyRange, Parts, Scan, ScanLimit};
 
 /// The reserve of a disk whose free space the script decides.
 const SCRIPTED_RESERVE_BYTES: u64 = 1 << 20;
 
 /// A backend under a script.
-pub(crate) struct Faulty {
-    inner: Arc<PlainRows>,
+pub(crate) struct Faulty<R> {
+    inner: Arc<R>,
     script: FaultScript,
     image: Option<Arc<DurableImage>>,
     /// Batches of a failed commit that reopening will bring to light.
@@ -49,25 +50,30 @@ struct Disk {
     unsynced: Vec<Vec<Operation>>,
 }
 
-impl Faulty {
-    pub(crate) fn new(
-        inner: Arc<PlainRows>,
+impl Faulty<Memory> {
+    /// Over memory, with what a disk would hold.
+    pub(crate) fn over_memory(
+        inner: Arc<Memory>,
         space_count: usize,
         mode: CommitMode,
         script: FaultScript,
-    ) -> Faulty {
-        let image = match &*inner {
-            PlainRows::Memory(_) => Some(Arc::new(DurableImage::of(&inner, space_count, mode))),
-            PlainRows::Embedded(_) => None,
-        };
-        if let Some(image) = &image {
-            script.watch(Arc::clone(image));
-        }
-        Faulty { inner, script, image, doubtful: Mutex::default() }
+    ) -> Faulty<Memory> {
+        let image = Arc::new(DurableImage::of(&inner, space_count, mode));
+        script.watch(Arc::clone(&image));
+        Faulty { inner, script, image: Some(image), doubtful: Mutex::default() }
     }
+}
 
+impl Faulty<Embedded> {
+    /// Over a disk, which alone can tell what is durable.
+    pub(crate) fn over_disk(inner: Arc<Embedded>, script: FaultScript) -> Faulty<Embedded> {
+        Faulty { inner, script, image: None, doubtful: Mutex::default() }
+    }
+}
+
+impl<R: RowStore> Faulty<R> {
     /// The backend below.
-    pub(crate) fn inner(&self) -> &Arc<PlainRows> {
+    pub(crate) fn inner(&self) -> &Arc<R> {
         &self.inner
     }
 
@@ -117,24 +123,24 @@ impl Faulty {
     }
 }
 
-impl RowStore for Faulty {
-    type Point = RowsPoint;
+impl<R: RowStore> RowStore for Faulty<R> {
+    type Point = R::Point;
 
-    async fn point(&self) -> Result<RowsPoint, ReadFault> {
+    async fn point(&self) -> Result<R::Point, ReadFault> {
         if self.has_crashed() {
             return Err(ReadFault::Closed);
         }
         self.inner.point().await
     }
 
-    async fn get(&self, point: &RowsPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
+    async fn get(&self, point: &R::Point, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
         self.strike_read(space)?;
         self.inner.get(point, space, key).await
     }
 
     async fn get_many(
         &self,
-        point: &RowsPoint,
+        point: &R::Point,
         space: Space,
         keys: &[Bytes],
     ) -> Result<Vec<Option<Bytes>>, ReadFault> {
@@ -142,16 +148,9 @@ impl RowStore for Faulty {
         self.inner.get_many(point, space, keys).await
     }
 
-    async fn scan(
-        &self,
-        point: &RowsPoint,
-        space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
-    ) -> Result<Chunk, ReadFault> {
+    async fn scan(&self, point: &R::Point, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
         self.strike_read(space)?;
-        self.inner.scan(point, space, range, direction, limit).await
+        self.inner.scan(point, space, scan).await
     }
 
     async fn commit(&self, mut batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
@@ -248,11 +247,13 @@ impl RowStore for Faulty {
 
 impl DurableImage {
     /// The image of a store in memory as it is now, all of it durable.
-    fn of(backend: &PlainRows, space_count: usize, mode: CommitMode) -> DurableImage {
+    fn of(backend: &Memory, space_count: usize, mode: CommitMode) -> DurableImage {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+        let everything =
+            Scan { range: KeyRange::all(), direction: Direction::Forward, limit, parts: Parts::Rows };
         let rows = |space| {
             let point = block_on(backend.point()).ok()?;
-            let scan = backend.scan(&point, space, KeyRange::all(), Direction::Forward, limit);
+            let scan = backend.scan(&point, space, everything.clone());
             block_on(scan).ok().map(|chunk| chunk.rows.into_iter().collect())
         };
         let numbers = (0..u8::MAX).take(space_count).map(Space).chain([OWN_SPACE]);
@@ -284,7 +285,7 @@ impl DurableImage {
         disk.apply(unsynced.into_iter().take(kept));
         let spaces = std::mem::take(&mut disk.spaces);
         let space_count = spaces.len() - 1;
-        let memory = AnyRows::from(PlainRows::Memory(Memory::with_rows(spaces)));
+        let memory = AnyRows::from(Memory::with_rows(spaces));
         let prepared = block_on(async {
             ingest::remove_unnamed(&memory).await?;
             ingest::last_number(&memory).await

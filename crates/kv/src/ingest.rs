@@ -14,7 +14,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use crate::batch::{Durability, IngestId, OWN_SPACE, Operation, Space};
 use crate::fault::{Cause, CommitFault};
 use crate::rows::{AnyRows, RowStore};
-use crate::view::{Direction, KeyRange, ScanLimit};
+use crate::view::{Direction, KeyRange, Parts, Scan, ScanLimit};
 
 const LAST_KEY: &[u8] = b"last";
 const PENDING_PREFIX: &[u8] = b"pending";
@@ -66,7 +66,7 @@ pub(crate) async fn remove_unnamed(rows: &AnyRows) -> Result<(), Cause> {
     loop {
         let point = rows.point().await.map_err(Cause::new)?;
         let range = KeyRange::prefix(Bytes::from_static(PENDING_PREFIX));
-        let marks = rows.scan(&point, OWN_SPACE, range, Direction::Forward, REMOVAL_LIMIT).await;
+        let marks = rows.scan(&point, OWN_SPACE, some_of(range, Parts::Rows)).await;
         let marks = marks.map_err(Cause::new)?;
         drop(point);
         for (key, mark) in marks.rows {
@@ -83,12 +83,16 @@ pub(crate) async fn remove_unnamed(rows: &AnyRows) -> Result<(), Cause> {
     }
 }
 
+fn some_of(range: KeyRange, parts: Parts) -> Scan {
+    Scan { range, direction: Direction::Forward, limit: REMOVAL_LIMIT, parts }
+}
+
 /// Deletes all rows of a range and returns their number.
 async fn remove_range(rows: &AnyRows, space: Space, range: KeyRange) -> Result<usize, Cause> {
     let mut row_count = 0;
     loop {
         let point = rows.point().await.map_err(Cause::new)?;
-        let chunk = rows.scan(&point, space, range.clone(), Direction::Forward, REMOVAL_LIMIT).await;
+        let chunk = rows.scan(&point, space, some_of(range.clone(), Parts::Keys)).await;
         let chunk = chunk.map_err(Cause::new)?;
         drop(point);
         row_count += chunk.rows.len();

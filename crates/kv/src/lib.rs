@@ -26,7 +26,7 @@ mod script;
 mod store;
 mod view;
 
-pub use backend::StoreMemory;
+pub use backend::{Room, StoreMemory};
 pub use batch::{
     BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, SPACES_MAX, Space, SpaceOptions,
 };
@@ -41,4 +41,4 @@ pub use lane::{LANE_BATCHES_MAX, Lane};
 pub use round_trip::Link;
 pub use script::{FaultKind, FaultScript, StorageCall, Survivors};
 pub use store::Store;
-pub use view::{Chunk, Direction, KeyRange, ScanLimit, View};
+pub use view::{Chunk, Direction, KeyChunk, KeyRange, ScanLimit, View};

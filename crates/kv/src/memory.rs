@@ -16,7 +16,7 @@ use crate::backend::{Room, StoreMemory};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space};
 use crate::fault::{Cause, ReadFault};
 use crate::rows::RowStore;
-use crate::view::{Chunk, ChunkBuilder, Direction, KeyRange, ScanLimit};
+use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan};
 
 /// Rough bytes of one version beside its key and value.
 const VERSION_OVERHEAD_BYTES: u64 = 64;
@@ -149,16 +149,15 @@ impl RowStore for Memory {
         &self,
         point: &MemoryPoint,
         space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
+        Scan { range, direction, limit, parts }: Scan,
     ) -> Result<Chunk, ReadFault> {
         point.check()?;
         let state = self.read();
         let end = range.end.map_or(Bound::Unbounded, Bound::Excluded);
         let rows = state.rows(space)?.range((Bound::Included(range.start), end));
         let visible = rows.filter_map(|(key, versions)| {
-            value_at(versions, point.0.sequence).map(|value| (key.clone(), value))
+            let value = value_at(versions, point.0.sequence)?;
+            Some((key.clone(), if parts == Parts::Keys { Bytes::new() } else { value }))
         });
         let mut builder = ChunkBuilder::new(limit);
         match direction {

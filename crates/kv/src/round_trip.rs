@@ -22,7 +22,7 @@ use crate::fault::{Cause, CommitFault, Health, ReadFault};
 use crate::ingest;
 use crate::lane::{Answer, Candidate, LANE_BATCHES_MAX, Lane, Lanes, Submission};
 use crate::rows::{AnyRows, RowStore, RowsPoint};
-use crate::view::{Chunk, Direction, KeyRange, ScanLimit, View};
+use crate::view::{Chunk, Scan, View};
 
 /// How long an answer is waited for.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -278,6 +278,10 @@ impl Backend for RoundTrip {
         if self.remote.check_open().is_ok() { Health::Serving } else { Health::Closed }
     }
 
+    fn shortage(&self) -> Option<Room> {
+        None
+    }
+
     async fn reopen(&self) -> Result<(), CommitFault> {
         self.remote.link.travel().await;
         self.remote.check_open()?;
@@ -332,15 +336,9 @@ impl RemotePoint {
         values
     }
 
-    pub(crate) async fn scan(
-        &self,
-        space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
-    ) -> Result<Chunk, ReadFault> {
+    pub(crate) async fn scan(&self, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
         self.remote.link.travel().await;
-        let chunk = self.remote.rows.scan(&self.point, space, range, direction, limit).await;
+        let chunk = self.remote.rows.scan(&self.point, space, scan).await;
         self.remote.link.travel().await;
         chunk
     }

@@ -1,4 +1,4 @@
-//! What keeps rows: the part of a backend that a group of batches is written to, and the enums that pick one.
+//! What keeps rows: the part of a backend that a group of batches is written to, and the enum that picks one.
 //!
 //! Knows no engine's inside, and nothing of lanes and requirements: those are judged by `commit`, which stands above and
 //! makes a backend of it. An enum, not a type parameter, carries the choice through the crate.
@@ -10,11 +10,13 @@ use bytes::Bytes;
 
 use crate::backend::{Room, StoreMemory};
 use crate::batch::{Durability, Operation, Space};
+use crate::commit::CommitMode;
 use crate::embedded::{Embedded, EmbeddedPoint};
 use crate::fault::{Cause, ReadFault};
 use crate::faulty::Faulty;
 use crate::memory::{Memory, MemoryPoint};
-use crate::view::{Chunk, Direction, KeyRange, ScanLimit};
+use crate::script::FaultScript;
+use crate::view::{Chunk, Scan};
 
 /// Rows under a backend that commits many batches at once. Requirements, lanes and poison are the business of
 /// `commit`.
@@ -48,9 +50,7 @@ pub(crate) trait RowStore: Send + Sync + 'static {
         &self,
         point: &Self::Point,
         space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
+        scan: Scan,
     ) -> impl Future<Output = Result<Chunk, ReadFault>> + Send;
 
     /// Applies the operations of several batches in order and makes them visible together.
@@ -99,17 +99,12 @@ pub(crate) trait RowStore: Send + Sync + 'static {
     fn memory_use(&self) -> StoreMemory;
 }
 
-/// What keeps rows itself.
-pub(crate) enum PlainRows {
-    Memory(Memory),
-    Embedded(Embedded),
-}
-
-/// Any of them: one that keeps rows, or such a one under a script of faults. Two layers, since one that may hold
-/// itself would have futures that hold themselves.
+/// Any of them, by itself or under a script of faults.
 pub(crate) enum AnyRows {
-    Plain(Arc<PlainRows>),
-    Faulty(Faulty),
+    Memory(Arc<Memory>),
+    Embedded(Arc<Embedded>),
+    FaultyMemory(Faulty<Memory>),
+    FaultyEmbedded(Faulty<Embedded>),
 }
 
 /// A point of one of them.
@@ -129,10 +124,60 @@ impl RowsPoint {
     }
 }
 
-impl From<PlainRows> for AnyRows {
-    fn from(backend: PlainRows) -> AnyRows {
-        AnyRows::Plain(Arc::new(backend))
+impl From<Memory> for AnyRows {
+    fn from(memory: Memory) -> AnyRows {
+        AnyRows::Memory(Arc::new(memory))
     }
+}
+
+impl From<Embedded> for AnyRows {
+    fn from(embedded: Embedded) -> AnyRows {
+        AnyRows::Embedded(Arc::new(embedded))
+    }
+}
+
+impl AnyRows {
+    /// The same rows under a script of faults; one that they were under before ends.
+    pub(crate) fn under(&self, script: FaultScript, space_count: usize, mode: CommitMode) -> AnyRows {
+        let over_memory =
+            |memory: &Arc<Memory>| Faulty::over_memory(Arc::clone(memory), space_count, mode, script.clone());
+        let over_disk = |embedded: &Arc<Embedded>| Faulty::over_disk(Arc::clone(embedded), script.clone());
+        match self {
+            AnyRows::Memory(memory) => AnyRows::FaultyMemory(over_memory(memory)),
+            AnyRows::Embedded(embedded) => AnyRows::FaultyEmbedded(over_disk(embedded)),
+            AnyRows::FaultyMemory(faulty) => AnyRows::FaultyMemory(over_memory(faulty.inner())),
+            AnyRows::FaultyEmbedded(faulty) => AnyRows::FaultyEmbedded(over_disk(faulty.inner())),
+        }
+    }
+}
+
+/// Calls a method of whichever it is.
+macro_rules! on_rows {
+    ($self:expr, $rows:ident => $call:expr) => {
+        match $self {
+            AnyRows::Memory($rows) => $call,
+            AnyRows::Embedded($rows) => $call,
+            AnyRows::FaultyMemory($rows) => $call,
+            AnyRows::FaultyEmbedded($rows) => $call,
+        }
+    };
+}
+
+/// The same for a method that reads at a point. Views carry the rows of their point, so the arms for a point of another
+/// one are never taken.
+macro_rules! at_point {
+    ($self:expr, $point:expr, ($rows:ident, $at:ident) => $call:expr) => {
+        match ($self, $point) {
+            (AnyRows::Memory($rows), RowsPoint::Memory($at)) => $call,
+            (AnyRows::Embedded($rows), RowsPoint::Embedded($at)) => $call,
+            (AnyRows::FaultyMemory($rows), RowsPoint::Memory($at)) => $call,
+            (AnyRows::FaultyEmbedded($rows), RowsPoint::Embedded($at)) => $call,
+            (AnyRows::Memory(_) | AnyRows::FaultyMemory(_), RowsPoint::Embedded(_))
+            | (AnyRows::Embedded(_) | AnyRows::FaultyEmbedded(_), RowsPoint::Memory(_)) => {
+                Err(ReadFault::Closed)
+            }
+        }
+    };
 }
 
 impl RowStore for AnyRows {
@@ -140,16 +185,15 @@ impl RowStore for AnyRows {
 
     async fn point(&self) -> Result<RowsPoint, ReadFault> {
         match self {
-            AnyRows::Plain(plain) => plain.point().await,
-            AnyRows::Faulty(faulty) => faulty.point().await,
+            AnyRows::Memory(memory) => memory.point().await.map(RowsPoint::Memory),
+            AnyRows::Embedded(embedded) => embedded.point().await.map(RowsPoint::Embedded),
+            AnyRows::FaultyMemory(faulty) => faulty.point().await.map(RowsPoint::Memory),
+            AnyRows::FaultyEmbedded(faulty) => faulty.point().await.map(RowsPoint::Embedded),
         }
     }
 
     async fn get(&self, point: &RowsPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
-        match self {
-            AnyRows::Plain(backend) => backend.get(point, space, key).await,
-            AnyRows::Faulty(backend) => backend.get(point, space, key).await,
-        }
+        at_point!(self, point, (rows, at) => rows.get(at, space, key).await)
     }
 
     async fn get_many(
@@ -158,224 +202,50 @@ impl RowStore for AnyRows {
         space: Space,
         keys: &[Bytes],
     ) -> Result<Vec<Option<Bytes>>, ReadFault> {
-        match self {
-            AnyRows::Plain(backend) => backend.get_many(point, space, keys).await,
-            AnyRows::Faulty(backend) => backend.get_many(point, space, keys).await,
-        }
+        at_point!(self, point, (rows, at) => rows.get_many(at, space, keys).await)
     }
 
-    async fn scan(
-        &self,
-        point: &RowsPoint,
-        space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
-    ) -> Result<Chunk, ReadFault> {
-        match self {
-            AnyRows::Plain(backend) => backend.scan(point, space, range, direction, limit).await,
-            AnyRows::Faulty(backend) => backend.scan(point, space, range, direction, limit).await,
-        }
+    async fn scan(&self, point: &RowsPoint, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
+        at_point!(self, point, (rows, at) => rows.scan(at, space, scan).await)
     }
 
     async fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
-        match self {
-            AnyRows::Plain(backend) => backend.commit(batches, durability).await,
-            AnyRows::Faulty(backend) => backend.commit(batches, durability).await,
-        }
+        on_rows!(self, rows => rows.commit(batches, durability).await)
     }
 
     async fn sync(&self) -> Result<(), Cause> {
-        match self {
-            AnyRows::Plain(backend) => backend.sync().await,
-            AnyRows::Faulty(backend) => backend.sync().await,
-        }
+        on_rows!(self, rows => rows.sync().await)
     }
 
     fn tend_at(&self) -> Option<Instant> {
-        match self {
-            AnyRows::Plain(backend) => backend.tend_at(),
-            AnyRows::Faulty(backend) => backend.tend_at(),
-        }
+        on_rows!(self, rows => rows.tend_at())
     }
 
     fn tend(&self) {
-        match self {
-            AnyRows::Plain(backend) => backend.tend(),
-            AnyRows::Faulty(backend) => backend.tend(),
-        }
+        on_rows!(self, rows => rows.tend());
     }
 
-    async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        match self {
-            AnyRows::Plain(backend) => backend.ingest(space, rows).await,
-            AnyRows::Faulty(backend) => backend.ingest(space, rows).await,
-        }
+    async fn ingest(&self, space: Space, new: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
+        on_rows!(self, rows => rows.ingest(space, new).await)
     }
 
     fn room(&self) -> Result<Option<Room>, Cause> {
-        match self {
-            AnyRows::Plain(backend) => backend.room(),
-            AnyRows::Faulty(backend) => backend.room(),
-        }
+        on_rows!(self, rows => rows.room())
     }
 
     async fn reopen(&self) -> Result<(), Cause> {
-        match self {
-            AnyRows::Plain(backend) => backend.reopen().await,
-            AnyRows::Faulty(backend) => backend.reopen().await,
-        }
+        on_rows!(self, rows => rows.reopen().await)
     }
 
     async fn close(&self) -> Result<(), Cause> {
-        match self {
-            AnyRows::Plain(backend) => backend.close().await,
-            AnyRows::Faulty(backend) => backend.close().await,
-        }
+        on_rows!(self, rows => rows.close().await)
     }
 
     fn disk_bytes(&self) -> u64 {
-        match self {
-            AnyRows::Plain(backend) => backend.disk_bytes(),
-            AnyRows::Faulty(backend) => backend.disk_bytes(),
-        }
+        on_rows!(self, rows => rows.disk_bytes())
     }
 
     fn memory_use(&self) -> StoreMemory {
-        match self {
-            AnyRows::Plain(backend) => backend.memory_use(),
-            AnyRows::Faulty(backend) => backend.memory_use(),
-        }
-    }
-}
-
-/// Views carry the rows of their point, so the arms for a point of another one are never taken.
-impl RowStore for PlainRows {
-    type Point = RowsPoint;
-
-    async fn point(&self) -> Result<RowsPoint, ReadFault> {
-        match self {
-            PlainRows::Memory(memory) => memory.point().await.map(RowsPoint::Memory),
-            PlainRows::Embedded(embedded) => embedded.point().await.map(RowsPoint::Embedded),
-        }
-    }
-
-    async fn get(&self, point: &RowsPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
-        match (self, point) {
-            (PlainRows::Memory(backend), RowsPoint::Memory(point)) => backend.get(point, space, key).await,
-            (PlainRows::Embedded(backend), RowsPoint::Embedded(point)) => {
-                backend.get(point, space, key).await
-            }
-            (PlainRows::Memory(_), RowsPoint::Embedded(_))
-            | (PlainRows::Embedded(_), RowsPoint::Memory(_)) => Err(ReadFault::Closed),
-        }
-    }
-
-    async fn get_many(
-        &self,
-        point: &RowsPoint,
-        space: Space,
-        keys: &[Bytes],
-    ) -> Result<Vec<Option<Bytes>>, ReadFault> {
-        match (self, point) {
-            (PlainRows::Memory(backend), RowsPoint::Memory(point)) => {
-                backend.get_many(point, space, keys).await
-            }
-            (PlainRows::Embedded(backend), RowsPoint::Embedded(point)) => {
-                backend.get_many(point, space, keys).await
-            }
-            (PlainRows::Memory(_), RowsPoint::Embedded(_))
-            | (PlainRows::Embedded(_), RowsPoint::Memory(_)) => Err(ReadFault::Closed),
-        }
-    }
-
-    async fn scan(
-        &self,
-        point: &RowsPoint,
-        space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
-    ) -> Result<Chunk, ReadFault> {
-        match (self, point) {
-            (PlainRows::Memory(backend), RowsPoint::Memory(point)) => {
-                backend.scan(point, space, range, direction, limit).await
-            }
-            (PlainRows::Embedded(backend), RowsPoint::Embedded(point)) => {
-                backend.scan(point, space, range, direction, limit).await
-            }
-            (PlainRows::Memory(_), RowsPoint::Embedded(_))
-            | (PlainRows::Embedded(_), RowsPoint::Memory(_)) => Err(ReadFault::Closed),
-        }
-    }
-
-    async fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
-        match self {
-            PlainRows::Memory(backend) => backend.commit(batches, durability).await,
-            PlainRows::Embedded(backend) => backend.commit(batches, durability).await,
-        }
-    }
-
-    async fn sync(&self) -> Result<(), Cause> {
-        match self {
-            PlainRows::Memory(backend) => backend.sync().await,
-            PlainRows::Embedded(backend) => backend.sync().await,
-        }
-    }
-
-    fn tend_at(&self) -> Option<Instant> {
-        match self {
-            PlainRows::Memory(backend) => backend.tend_at(),
-            PlainRows::Embedded(backend) => backend.tend_at(),
-        }
-    }
-
-    fn tend(&self) {
-        match self {
-            PlainRows::Memory(backend) => backend.tend(),
-            PlainRows::Embedded(backend) => backend.tend(),
-        }
-    }
-
-    async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        match self {
-            PlainRows::Memory(backend) => backend.ingest(space, rows).await,
-            PlainRows::Embedded(backend) => backend.ingest(space, rows).await,
-        }
-    }
-
-    fn room(&self) -> Result<Option<Room>, Cause> {
-        match self {
-            PlainRows::Memory(backend) => backend.room(),
-            PlainRows::Embedded(backend) => backend.room(),
-        }
-    }
-
-    async fn reopen(&self) -> Result<(), Cause> {
-        match self {
-            PlainRows::Memory(backend) => backend.reopen().await,
-            PlainRows::Embedded(backend) => backend.reopen().await,
-        }
-    }
-
-    async fn close(&self) -> Result<(), Cause> {
-        match self {
-            PlainRows::Memory(backend) => backend.close().await,
-            PlainRows::Embedded(backend) => backend.close().await,
-        }
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        match self {
-            PlainRows::Memory(backend) => backend.disk_bytes(),
-            PlainRows::Embedded(backend) => backend.disk_bytes(),
-        }
-    }
-
-    fn memory_use(&self) -> StoreMemory {
-        match self {
-            PlainRows::Memory(backend) => backend.memory_use(),
-            PlainRows::Embedded(backend) => backend.memory_use(),
-        }
+        on_rows!(self, rows => rows.memory_use())
     }
 }

@@ -12,13 +12,12 @@ use crate::batch::{Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptio
 use crate::commit::{CommitMode, Grouped, WORK_TIMEOUT, block_on};
 use crate::embedded::{Embedded, EmbeddedOptions};
 use crate::fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
-use crate::faulty::Faulty;
 use crate::ingest;
 use crate::lane::{Lane, Lanes};
 use crate::memory::Memory;
 #[cfg(feature = "round-trip")]
 use crate::round_trip::{Link, RoundTrip};
-use crate::rows::{AnyRows, PlainRows};
+use crate::rows::AnyRows;
 use crate::script::FaultScript;
 use crate::view::View;
 
@@ -56,8 +55,7 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// A new store that lives in memory only.
     pub fn memory(spaces: &[SpaceOptions], mode: CommitMode) -> Store {
-        Store::grouped(PlainRows::Memory(Memory::new(spaces.len())).into(), spaces.len(), 0, mode)
-            .expect(THREAD_STARTS)
+        Store::grouped(Memory::new(spaces.len()).into(), spaces.len(), 0, mode).expect(THREAD_STARTS)
     }
 
     /// Opens the store in a folder, or makes a new one there. Removes ingests that were never named.
@@ -66,7 +64,7 @@ impl Store {
     pub fn open(options: EmbeddedOptions) -> Result<Store, OpenFault> {
         let path = options.path.clone();
         let space_count = options.spaces.len();
-        let rows = AnyRows::from(PlainRows::Embedded(Embedded::open(options)?));
+        let rows = AnyRows::from(Embedded::open(options)?);
         let prepared = block_on(async {
             ingest::remove_unnamed(&rows).await?;
             ingest::last_number(&rows).await
@@ -86,20 +84,16 @@ impl Store {
             #[cfg(feature = "round-trip")]
             AnyBackend::RoundTrip(remote) => (remote.rows(), CommitMode::Thread),
         };
-        let rows = match rows {
-            AnyRows::Plain(plain) => Arc::clone(plain),
-            AnyRows::Faulty(faulty) => Arc::clone(faulty.inner()),
-        };
+        let rows = rows.under(script, space_count, mode);
         drop(inner);
-        let faulty = Faulty::new(rows, space_count, mode, script);
-        Store::grouped(AnyRows::Faulty(faulty), space_count, last_ingest, mode).expect(THREAD_STARTS)
+        Store::grouped(rows, space_count, last_ingest, mode).expect(THREAD_STARTS)
     }
 
     /// A new store in memory behind a connection on which every call takes a round trip. For tests: it needs a
     /// runtime, and does as a backend does on which lanes have nothing in common.
     #[cfg(feature = "round-trip")]
     pub fn round_trip(spaces: &[SpaceOptions], link: Link) -> Store {
-        let rows = AnyRows::from(PlainRows::Memory(Memory::new(spaces.len())));
+        let rows = AnyRows::from(Memory::new(spaces.len()));
         let backend = AnyBackend::RoundTrip(RoundTrip::new(rows, spaces.len(), link));
         Store::over(backend, spaces.len(), 0)
     }
@@ -237,6 +231,12 @@ impl Store {
     /// How the store is.
     pub fn health(&self) -> Health {
         self.shared.backend.health()
+    }
+
+    /// The room on the disk, if the last commit found it short and it still is. Quicker than [`Store::health`], which
+    /// looks at the disk.
+    pub fn shortage(&self) -> Option<Room> {
+        self.shared.backend.shortage()
     }
 
     /// Commits the batches that wait, as one group. Only for [`CommitMode::Stepped`]; others do it by themselves.

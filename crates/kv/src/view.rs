@@ -92,6 +92,33 @@ pub struct Chunk {
     pub more: bool,
 }
 
+/// The keys that a scan found, from the first of its range on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KeyChunk {
+    /// The keys.
+    pub keys: Vec<Bytes>,
+    /// Whether the range holds at least one further row.
+    pub more: bool,
+}
+
+/// What a backend is asked to walk through: a range that is not empty.
+#[derive(Clone, Debug)]
+pub(crate) struct Scan {
+    pub(crate) range: KeyRange,
+    pub(crate) direction: Direction,
+    pub(crate) limit: ScanLimit,
+    pub(crate) parts: Parts,
+}
+
+/// What of its rows is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Parts {
+    /// Keys and values.
+    Rows,
+    /// Keys; the values of the chunk are empty.
+    Keys,
+}
+
 /// Fills one chunk up to its limit; shared by the backends so that all draw the line at the same row.
 pub(crate) struct ChunkBuilder {
     chunk: Chunk,
@@ -187,10 +214,29 @@ impl View {
         if range.is_empty() {
             return Ok(Chunk::default());
         }
+        self.scan_parts(space, Scan { range, direction, limit, parts: Parts::Rows }).await
+    }
+
+    /// The keys of one chunk of a range, without reading their values; the bytes of the limit are those of the keys.
+    pub async fn scan_keys(
+        &self,
+        space: Space,
+        range: KeyRange,
+        limit: ScanLimit,
+    ) -> Result<KeyChunk, ReadFault> {
+        if range.is_empty() {
+            return Ok(KeyChunk::default());
+        }
+        let scan = Scan { range, direction: Direction::Forward, limit, parts: Parts::Keys };
+        let Chunk { rows, more } = self.scan_parts(space, scan).await?;
+        Ok(KeyChunk { keys: rows.into_iter().map(|(key, _)| key).collect(), more })
+    }
+
+    async fn scan_parts(&self, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
         match &self.source {
-            Source::Rows(rows, point) => rows.scan(point, space, range, direction, limit).await,
+            Source::Rows(rows, point) => rows.scan(point, space, scan).await,
             #[cfg(feature = "round-trip")]
-            Source::Remote(point) => point.scan(space, range, direction, limit).await,
+            Source::Remote(point) => point.scan(space, scan).await,
         }
     }
 }

@@ -26,9 +26,14 @@ impl PartitionClock {
         PartitionClock { partition, ambient, latest: AtomicU64::new(0) }
     }
 
-    /// The partition was last written at `seconds`.
+    /// The partition is opened, and was last written at `seconds`. What an earlier opening has shown still counts, also
+    /// if the last write was under a wrong clock.
     pub(crate) fn begin_at(&self, seconds: u64) {
-        self.reach(seconds);
+        let now = self.ambient.now_seconds();
+        match seconds.saturating_sub(now) {
+            0..=AHEAD_SECONDS_MAX => self.reach(seconds),
+            ahead_seconds => self.tell_ahead(ahead_seconds, now),
+        }
         self.now();
     }
 
@@ -66,9 +71,13 @@ impl PartitionClock {
         }
         // One of those who notice it at the same time tells.
         if self.latest.compare_exchange(latest, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            tracing::warn!(partition = ?self.partition, ahead_seconds, clock_seconds = now, "clock_ahead");
+            self.tell_ahead(ahead_seconds, now);
         }
         now
+    }
+
+    fn tell_ahead(&self, ahead_seconds: u64, clock_seconds: u64) {
+        tracing::warn!(partition = ?self.partition, ahead_seconds, clock_seconds, "clock_ahead");
     }
 }
 
@@ -90,11 +99,28 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_partition_stands_still_within_the_bound_and_returns_beyond_it() {
+    fn clock_at_1000() -> (Arc<Moved>, PartitionClock) {
         let ambient = Arc::new(Moved(AtomicU64::new(1000)));
         let id = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
         let clock = PartitionClock::new(id, Arc::clone(&ambient) as Arc<_>);
+        (ambient, clock)
+    }
+
+    /// The last write was an hour ahead. A new opening returned to the clock, behind what the one before had shown.
+    #[test]
+    fn a_new_opening_stands_still_where_the_last_one_did() {
+        let (ambient, clock) = clock_at_1000();
+        clock.begin_at(4600);
+        assert_eq!(clock.now(), 1000);
+        ambient.0.store(990, Ordering::SeqCst);
+        assert_eq!(clock.now(), 1000);
+        clock.begin_at(4600);
+        assert_eq!(clock.now(), 1000);
+    }
+
+    #[test]
+    fn a_partition_stands_still_within_the_bound_and_returns_beyond_it() {
+        let (ambient, clock) = clock_at_1000();
         let at = |seconds| {
             ambient.0.store(seconds, Ordering::SeqCst);
             clock.now()

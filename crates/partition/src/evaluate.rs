@@ -10,10 +10,11 @@ use crate::state::State;
 use bytes::Bytes;
 use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
 use model::{
-    Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault, RequestFault,
+    AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault,
+    RequestFault,
 };
 use plan::{
-    Condition, Item, Mutation, Operation, Outcome, SYSTEM_PROPERTIES, StepFault, Target, Transaction,
+    Condition, Item, Mutation, Operation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault, Target, Transaction,
 };
 use value::PatchOperation;
 
@@ -46,7 +47,11 @@ pub(crate) async fn evaluate(
             }
         }
     }
-    Ok((staging.accept(), outcomes))
+    #[cfg_attr(not(feature = "planted-faults"), expect(unused_mut, reason = "only planted faults change it"))]
+    let mut accepted = staging.accept();
+    #[cfg(feature = "planted-faults")]
+    crate::planted::spoil(transaction, &mut accepted.rows);
+    Ok((accepted, outcomes))
 }
 
 /// Refuses a transaction whose answer would be larger than any may be.
@@ -66,8 +71,8 @@ async fn step(
         Operation::Read { target, condition } => read(staging, target, condition).await,
         Operation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
         Operation::Write(Mutation::Upsert { item, condition }) => upsert(staging, item, condition).await,
-        Operation::Write(Mutation::Replace { target, item, condition }) => {
-            replace(staging, target, item, condition).await
+        Operation::Write(Mutation::Replace { target, item, condition, rename }) => {
+            replace(staging, target, item, condition, *rename).await
         }
         Operation::Write(Mutation::Patch { target, operations, condition, filter }) => {
             let (key, old) = existing(staging, target).await?;
@@ -116,14 +121,17 @@ async fn replace(
     target: &Target,
     item: &Item,
     condition: &Condition,
+    rename: Rename,
 ) -> Result<(Outcome, Charge), Fault> {
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
     let to = staging.record_key(item.id().into())?;
     if to == key {
-        replaced(staging, key, &old, item).await
-    } else {
-        renamed(staging, key, to, &old, item).await
+        return replaced(staging, key, &old, item).await;
+    }
+    match rename {
+        Rename::Allowed => renamed(staging, key, to, &old, item).await,
+        Rename::Refused => Err(AccessFault::NotPermitted { needed: "giving an item another id" }.into()),
     }
 }
 

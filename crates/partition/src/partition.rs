@@ -9,7 +9,7 @@ use crate::clock::PartitionClock;
 use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
-use crate::index::{IndexFinding, IndexMemory, IndexProgress, audit_index};
+use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, Needles, audit_index};
 use crate::keyspace::{self, META, PartitionId};
 use crate::owner::Owner;
 use crate::published::Published;
@@ -237,6 +237,15 @@ impl PhysicalPartition {
             counts: published.counts,
             now: self.clock.now(),
         })
+    }
+
+    /// The position of the latest durable state, if its index is by these rules and knows from memory that it has no
+    /// document with all of some values.
+    pub fn lacks(&self, rules: Fingerprint, needles: &mut Needles<'_>) -> Option<Lsn> {
+        let published = self.published.load();
+        let is_live = published.view.as_ref().is_some_and(View::is_live);
+        let index = published.index.as_ref().filter(|index| is_live && index.fingerprint() == rules)?;
+        index.lacks(needles).then_some(published.lsn)
     }
 
     /// Begins changes on the latest durable state that are not committed.

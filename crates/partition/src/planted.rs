@@ -2,7 +2,11 @@
 //!
 //! A fault counts for the thread that planted it: a simulation runs on one thread.
 
-use std::cell::Cell;
+use crate::keyspace::META;
+use crate::state::Rows;
+use bytes::Bytes;
+use plan::Transaction;
+use std::cell::{Cell, RefCell};
 
 /// What is wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,34 @@ thread_local! {
     static PANIC_IN_JOB: Cell<Option<&'static str>> = const { Cell::new(None) };
     /// Transactions until a writer panics.
     static PANIC_IN: Cell<Option<u64>> = const { Cell::new(None) };
+    /// Transactions until one is spoiled.
+    static SPOIL_IN: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The transaction that is spoiled, whenever it runs.
+    static SPOILED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Lets the transaction behind so many others on this thread write a row that the store refuses, as often as it runs.
+/// Another call puts an end to it.
+pub fn spoil_after(transactions: u64) {
+    SPOIL_IN.set(Some(transactions));
+    SPOILED.set(None);
+}
+
+/// Adds a row without a key if `transaction` is the one that is spoiled.
+pub(crate) fn spoil(transaction: &Transaction, rows: &mut Rows) {
+    if rows.is_empty() {
+        return;
+    }
+    let left = SPOIL_IN.get();
+    SPOIL_IN.set(left.and_then(|left| left.checked_sub(1)));
+    if left == Some(0) {
+        SPOILED.set(Some(format!("{transaction:?}")));
+    }
+    let is_spoiled =
+        |text: &Option<String>| text.as_ref().is_some_and(|text| *text == format!("{transaction:?}"));
+    if SPOILED.with_borrow(is_spoiled) {
+        rows.insert((META, Bytes::new()), None);
+    }
 }
 
 /// Lets the next job of this name on this thread panic once.

@@ -3,7 +3,7 @@
 use crate::evaluate::Outcomes;
 use crate::partition::{Executed, Unexecuted};
 use crate::writer::{Command, Reply};
-use kv::{Health, Store};
+use kv::{Room, Store};
 use model::{Charge, Fault, Lsn, StorageFault};
 use plan::{Mutation, Operation, StepFault, Transaction};
 use std::collections::VecDeque;
@@ -31,12 +31,8 @@ pub(crate) fn is_shrinking(transaction: &Transaction) -> bool {
 }
 
 pub(crate) fn full_fault(store: &Store) -> Option<Fault> {
-    match store.health() {
-        Health::Full { free_bytes, reserve_bytes } => {
-            Some(StorageFault::Full { free_bytes, reserve_bytes }.into())
-        }
-        Health::Serving | Health::Poisoned { .. } | Health::Closed => None,
-    }
+    let Room { free_bytes, reserve_bytes } = store.shortage()?;
+    Some(StorageFault::Full { free_bytes, reserve_bytes }.into())
 }
 
 pub(crate) fn answer(decided: Vec<Decided>, lsn: Lsn) {

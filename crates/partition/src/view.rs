@@ -5,7 +5,7 @@
 use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
 use crate::history::HistoryEntry;
-use crate::index::IndexReader;
+use crate::index::{Fingerprint, IndexReader, Needles};
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
 use crate::overlay::RowsView;
@@ -119,6 +119,13 @@ impl PartitionView {
     /// The index of this state; `None` while it is being made.
     pub fn index(&self) -> Option<&IndexReader> {
         self.index.as_deref()
+    }
+
+    /// The position of this state, if its index is by these rules and knows from memory that it has no document with
+    /// all of some values.
+    pub fn lacks(&self, rules: Fingerprint, needles: &mut Needles<'_>) -> Option<Lsn> {
+        let index = self.index().filter(|index| index.fingerprint() == rules)?;
+        index.lacks(needles).then_some(self.lsn)
     }
 
     /// Documents in the index whose time has come and that were not swept yet, ascending: whoever counts by the index

@@ -41,6 +41,17 @@ pub enum Condition {
     IfAbsent,
 }
 
+/// Whether who sent a replace may give the document another id.
+///
+/// A target that names a number does not tell the id of the stored version, so only the partition can compare the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rename {
+    /// Every free id of the logical partition is within their rights.
+    Allowed,
+    /// They may write to this document only.
+    Refused,
+}
+
 /// A wanted change to one document.
 #[derive(Clone, Debug)]
 pub enum Mutation {
@@ -62,10 +73,12 @@ pub enum Mutation {
     Replace {
         /// Which document.
         target: Target,
-        /// The new version; its id must be the target's.
+        /// The new version.
         item: Item,
         /// Of the stored version.
         condition: Condition,
+        /// Whether the id of the new version may differ from that of the stored one.
+        rename: Rename,
     },
     /// Change parts of a document that is there.
     Patch {

@@ -54,6 +54,18 @@ pub fn encode_key(value: ValueRef<'_>, out: &mut Vec<u8>) {
     encode_nested(value, WALK_DEPTH_MAX, out);
 }
 
+/// Appends the key code of a value of which only the first `bytes` bytes matter: what follows them may be left out.
+pub fn encode_key_beginning(value: ValueRef<'_>, bytes: usize, out: &mut Vec<u8>) {
+    match value.text_bytes() {
+        Some(text) => {
+            out.push(STRING);
+            // A byte of text takes at least one byte of code.
+            encode_bytes(&text[..text.len().min(bytes)], out);
+        }
+        None => encode_key(value, out),
+    }
+}
+
 /// Appends the key code of a tree.
 pub fn encode_key_value(value: &Value, out: &mut Vec<u8>) {
     encode_key(ValueRef::from(value), out);
@@ -173,6 +185,11 @@ fn encode_string(text: &str, out: &mut Vec<u8>) {
 }
 
 fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    if !bytes.contains(&0) {
+        // Nearly always, and found out many bytes at a time.
+        out.extend_from_slice(bytes);
+        return out.extend_from_slice(&[0, TEXT_END]);
+    }
     for (index, piece) in bytes.split(|byte| *byte == 0).enumerate() {
         if index > 0 {
             out.extend_from_slice(&[0, ZERO_ESCAPED]);

@@ -43,8 +43,8 @@ pub use decoded::{Decoded, Elements, Members};
 pub use document::{Damaged, Document, DocumentBuilder, DocumentError};
 pub use json::{JsonError, JsonErrorKind};
 pub use keycode::{
-    decode_key, decode_key_descending, decode_key_optional, encode_key, encode_key_descending,
-    encode_key_str, encode_key_value, encode_undefined, key_kind_bytes,
+    decode_key, decode_key_descending, decode_key_optional, encode_key, encode_key_beginning,
+    encode_key_descending, encode_key_str, encode_key_value, encode_undefined, key_kind_bytes,
 };
 pub use order::compare;
 pub use patch::{PATCH_OPERATIONS_MAX, PatchCause, PatchError, PatchOperation, apply};

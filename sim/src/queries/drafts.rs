@@ -24,7 +24,7 @@ use partition::{
     new_partition_rows,
 };
 use plan::{
-    Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, SystemProperties, Target,
+    Condition, Item, LogicalKey, Mutation, Operation, Rename, Returned, StepFault, SystemProperties, Target,
     Transaction,
 };
 use serde_json::{Value as Json, json};
@@ -179,7 +179,7 @@ impl Desk {
         let document = Document::from_json(text.as_bytes()).map_err(|error| error.to_string())?;
         let item = Item::new(document).map_err(|fault| fault.to_string())?;
         let mutation = match random.below(4) {
-            _ if is_rename => Mutation::Replace { target, item, condition },
+            _ if is_rename => Mutation::Replace { target, item, condition, rename: Rename::Allowed },
             0 => Mutation::Create { item, condition },
             _ => Mutation::Upsert { item, condition },
         };

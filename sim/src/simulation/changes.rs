@@ -3,50 +3,74 @@
 use super::{End, Simulation, default_of};
 use crate::history::{Moment, settled};
 use crate::naive::{DefaultTtl, Logical};
-use crate::scenario::{KEYS, Request};
+use crate::scenario::{KEYS, Request, Trouble};
+use crate::trace::shown;
 use crate::world::Complaint;
-use kv::FaultKind;
+use kv::Survivors;
 use model::{Fault, MissingFault, StorageFault};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Time in which the jobs get their turn once.
 const JOBS_ROUND_MS: u64 = 1_100;
 
 impl Simulation<'_> {
-    pub(super) fn change_default(
+    pub(super) fn define(
         &mut self,
-        new: DefaultTtl,
-        faults: &[(u64, FaultKind)],
+        default_ttl: Option<DefaultTtl>,
+        policy: usize,
+        trouble: &Trouble,
+        crash: Option<(u64, Survivors)>,
     ) -> Result<(), Complaint> {
         let before = self.rules.clone();
-        self.plan(faults);
-        let result = self.world.replace_default(new)?;
-        self.settle_catalog(faults)?;
-        self.note(|trace| write!(trace, "  default {new:?}: {:?}", result.as_ref().map(|_| ()).err()));
-        let found = self.world.find_container();
-        let found = found.map_err(|fault| format!("the container is gone: {fault}"))?;
-        let is_new = default_of(&found) == new;
-        match result {
-            Ok(_) if is_new => self.all_is_durable(),
-            Err(Fault::Storage(StorageFault::Uncertain { .. })) if self.may_fail() => {}
-            Err(Fault::Storage(_))
-                if (self.may_fail() || self.is_full) && (!is_new || new == before.default_ttl) => {}
-            other => {
-                return Err(format!("the default changed to {:?} after {other:?}", default_of(&found)));
+        let old = Arc::clone(&self.world.container);
+        self.world.plan(trouble);
+        let result = self.world.replace_definition(default_ttl, policy, crash.map(|(turns, _)| turns))?;
+        self.note(|trace| {
+            let told = result.as_ref().map(|result| result.as_ref().map(|_| ()).err());
+            write!(trace, "  definition: {told:?}")
+        });
+        let found = match crash {
+            Some((_, survivors)) => {
+                self.world.crash(survivors)?;
+                self.world.stored_container()?.map(|stored| stored.container)
             }
+            None => {
+                self.settle_catalog(trouble)?;
+                self.world.find_container().ok()
+            }
+        };
+        let found = found.ok_or("the container is gone")?;
+        let is_old = found.definition() == old.definition();
+        match &result {
+            Some(Ok(new)) if found.definition() == new.definition() => {}
+            None => {}
+            Some(Err(Fault::Storage(StorageFault::Uncertain { .. }))) if self.world.may_fail() => {}
+            Some(Err(Fault::Storage(_))) if (self.world.may_fail() || self.is_full) && is_old => {}
+            Some(other) => return Err(format!("the definition is {:?} after {other:?}", found.definition())),
         }
         self.rules.default_ttl = default_of(&found);
         if before.default_ttl != self.rules.default_ttl {
             self.default_changed = true;
             self.swept_second = 0;
         }
-        self.world.adopt(found)?;
+        self.world.adopt_definition(found);
+        if crash.is_some() {
+            let end = self.crashed()?;
+            self.rules_before = Some(before);
+            self.judge(&[], &end)?;
+            self.rules_before = None;
+            return self.revive(&Trouble::default());
+        }
+        if let Some(Ok(_)) = result {
+            self.all_is_durable();
+        }
         self.settle(&[before])
     }
 
     /// What came of a change in doubt is found out by the next request for a document, or by the jobs.
-    fn settle_catalog(&self, faults: &[(u64, FaultKind)]) -> Result<(), Complaint> {
-        if faults.is_empty() {
+    fn settle_catalog(&self, trouble: &Trouble) -> Result<(), Complaint> {
+        if trouble.faults.is_empty() {
             return self.world.heal();
         }
         // The jobs meet the faults too.
@@ -58,28 +82,56 @@ impl Simulation<'_> {
     pub(super) fn recreate(
         &mut self,
         lanes: &[Vec<Request>],
-        faults: &[(u64, FaultKind)],
+        trouble: &Trouble,
+        crash: Option<(u64, Survivors)>,
     ) -> Result<(), Complaint> {
         let old = self.world.container.number();
         let lanes = self.lanes(lanes);
-        self.plan(faults);
-        let (dropped, late) = self.world.drop_container(lanes)?;
-        self.settle_catalog(faults)?;
-        self.note(|trace| write!(trace, "  drop: {:?}", dropped.as_ref().err()));
+        self.world.plan(trouble);
+        let (dropped, late) = self.world.drop_container(lanes, crash.map(|(turns, _)| turns))?;
+        self.note(|trace| {
+            write!(trace, "  drop: {:?}", dropped.as_ref().map(|dropped| dropped.as_ref().err()))
+        });
+        for record in &late {
+            self.note(|trace| write!(trace, "  {}", shown(record)));
+        }
+        if let Some((_, survivors)) = crash {
+            self.world.crash(survivors)?;
+            if self.world.stored_container()?.is_some() {
+                if let Some(Ok(())) = dropped {
+                    return Err("a dropped container came back".to_owned());
+                }
+                let end = self.crashed()?;
+                self.judge(&late, &end)?;
+                return self.revive(&Trouble::default());
+            }
+            self.crashes += 1;
+            self.start(&Trouble::default())?;
+        } else {
+            self.settle_catalog(trouble)?;
+        }
         match (dropped, self.world.find_container()) {
-            (Ok(()), Err(Fault::Missing(MissingFault::Resource))) => {}
-            (Err(Fault::Storage(StorageFault::Uncertain { .. })), Err(Fault::Missing(_)))
-                if self.may_fail() => {}
-            (Err(Fault::Storage(_)), Ok(container)) if self.may_fail() && container.number() == old => {
+            (None | Some(Ok(())), Err(Fault::Missing(MissingFault::Resource))) => {}
+            (Some(Err(Fault::Storage(StorageFault::Uncertain { .. }))), Err(Fault::Missing(_)))
+                if self.world.may_fail() => {}
+            (Some(Err(Fault::Storage(_))), Ok(container))
+                if self.world.may_fail() && container.number() == old =>
+            {
                 return self.judge(&late, &End::Quiet);
             }
             (dropped, found) => {
                 return Err(format!("after a drop that gave {dropped:?} there is {found:?}"));
             }
         }
-        self.plan(faults);
+        self.create_again(trouble)
+    }
+
+    /// Creates the container anew after it was dropped.
+    fn create_again(&mut self, trouble: &Trouble) -> Result<(), Complaint> {
+        let old = self.world.container.number();
+        self.world.plan(trouble);
         let mut created = self.world.create_container(self.scenario)?;
-        self.settle_catalog(faults)?;
+        self.settle_catalog(trouble)?;
         self.note(|trace| write!(trace, "  create: {:?}", created.as_ref().map(|_| ()).err()));
         if let Err(fault) = &created {
             let found = self.world.find_container();
@@ -108,15 +160,16 @@ impl Simulation<'_> {
         self.settle(&[])
     }
 
-    pub(super) fn empty(&mut self, key: usize, faults: &[(u64, FaultKind)]) -> Result<(), Complaint> {
-        self.plan(faults);
+    pub(super) fn empty(&mut self, key: usize, trouble: &Trouble) -> Result<(), Complaint> {
+        self.world.plan(trouble);
         let result = self.world.empty(key)?;
         self.world.heal()?;
         self.note(|trace| write!(trace, "  empty {key}: {:?}", result.as_ref().err()));
         let found = self.world.look()?;
         let rules = self.rules_of(key);
         if let Err(fault) = &result
-            && !(matches!(fault, Fault::Storage(_)) && self.may_fail())
+            && !(matches!(fault, Fault::Storage(_)) && self.world.may_fail())
+            && !self.world.is_spoiled(fault)
         {
             return Err(format!("an unexpected refusal: {fault}"));
         }

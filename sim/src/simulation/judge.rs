@@ -3,19 +3,20 @@
 use super::{End, Simulation, Survived};
 use crate::desk::{Answer, Call, Record, stored_of};
 use crate::feeds::Feed;
-use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, settled};
+use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, settled, with_transient};
 use crate::identity::Shown;
-use crate::naive::{Refusal, Version};
+use crate::naive::{Refusal, Rules, Version};
 use crate::scenario::KEYS;
 use crate::trace::brief;
 use crate::world::{Complaint, Found};
 use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault, StorageFault};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 impl Simulation<'_> {
     /// Holds a wave's answers and what it left behind against the model.
     pub(super) fn judge(&mut self, records: &[Record], end: &End) -> Result<(), Complaint> {
+        self.check_spoiled(records)?;
         let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); KEYS.len()];
         for record in records {
             if let Call::Steps { key, steps } = &record.call
@@ -39,7 +40,17 @@ impl Simulation<'_> {
         if let End::Crashed(survived) = end {
             self.check_prefix(&moments, survived)?;
         }
-        self.judge_feeds(records, &moments)?;
+        match end {
+            End::Quiet => self.judge_feeds(records, &moments)?,
+            End::Crashed(_) => {
+                // Pages may have shown what nobody was told of and the crash has taken.
+                let of_key = |(key, moments): (usize, &Vec<Moment>)| {
+                    with_transient(&self.rules_of(key), moments, &operations[key])
+                };
+                let shown: Vec<Vec<Moment>> = moments.iter().enumerate().map(of_key).collect();
+                self.judge_feeds(records, &shown)?;
+            }
+        }
         match end {
             End::Quiet => {
                 for (past, moments) in self.past.iter_mut().zip(moments) {
@@ -54,6 +65,20 @@ impl Simulation<'_> {
         Ok(())
     }
 
+    /// The store refuses one transaction: whatever was in one batch with it goes on.
+    fn check_spoiled(&self, records: &[Record]) -> Result<(), Complaint> {
+        let is_spoiled = |record: &&Record| match &record.answer {
+            Some(Answer::Steps(Err((_, fault)))) => self.world.is_spoiled(fault),
+            Some(Answer::Steps(Ok(_)) | Answer::Page(_)) | None => false,
+        };
+        // The same transaction that is sent twice is spoiled twice.
+        let spoiled = records.iter().filter(is_spoiled).map(|record| format!("{:?}", record.call));
+        match spoiled.collect::<BTreeSet<_>>().len() {
+            0 | 1 => Ok(()),
+            count => Err(format!("{count} transactions were refused because of one")),
+        }
+    }
+
     /// Finds an order for the operations of one partition key and makes the found state the model's.
     fn explain(
         &mut self,
@@ -63,7 +88,10 @@ impl Simulation<'_> {
         end: &End,
     ) -> Result<Vec<Moment>, Complaint> {
         let (rules, past, found) = (&self.rules_of(key), &self.past[key], &found[key]);
-        let may_be_gone = |_: &str, version: &Version| rules.is_expired(version);
+        let before = self.rules_before.clone().map(|before| Rules { now: rules.now, ..before });
+        let may_be_gone = |_: &str, version: &Version| {
+            rules.is_expired(version) || before.as_ref().is_some_and(|before| before.is_expired(version))
+        };
         let lsn_survived = match end {
             End::Quiet => None,
             End::Crashed(survived) => {
@@ -187,7 +215,7 @@ impl Simulation<'_> {
 
     fn judge_feeds(&mut self, records: &[Record], moments: &[Vec<Moment>]) -> Result<(), Complaint> {
         let container = self.world.container.number().0;
-        let may_fail = self.may_fail();
+        let may_fail = self.world.may_fail();
         let rules = self.key_rules();
         for record in records {
             let Call::Page { scope, items_max, .. } = &record.call else {
@@ -254,15 +282,16 @@ impl Simulation<'_> {
             Fault::Precondition(PreconditionFault::Absent) => Refusal::Absent,
             Fault::Request(RequestFault::ImmutableProperty { .. }) => Refusal::Immutable,
             Fault::Request(RequestFault::BadPatch { .. }) => Refusal::BadPatch,
-            Fault::Storage(StorageFault::Uncertain { .. }) if self.may_fail() => {
+            Fault::Storage(StorageFault::Uncertain { .. }) if self.world.may_fail() => {
                 return Ok(Some(Verdict::Unknown));
             }
             Fault::Storage(StorageFault::Full { .. }) if self.is_full => return Ok(None),
             Fault::Storage(StorageFault::Unavailable { .. } | StorageFault::Damaged { .. })
-                if self.may_fail() =>
+                if self.world.may_fail() =>
             {
                 return Ok(None);
             }
+            Fault::Internal(_) if self.world.is_spoiled(fault) => return Ok(None),
             Fault::Query(_)
             | Fault::Conflict(ConflictFault::Permission { .. })
             | Fault::Precondition(PreconditionFault::Filter)

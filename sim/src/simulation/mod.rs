@@ -13,12 +13,15 @@ mod judge;
 use crate::desk::{Errand, ErrandKind, Lane};
 use crate::feeds::Feed;
 use crate::history::{Moment, settled};
+use crate::hooks::Hooks;
 use crate::identity::Identities;
 use crate::naive::{Aim, DefaultTtl, Demand, Logical, Rules, Step, Version};
-use crate::scenario::{DemandWish, KEYS, LANES_MAX, Request, Scenario, Want, Wave, Wish, WishKind, id_text};
+use crate::scenario::{
+    DemandWish, KEYS, LANES_MAX, Request, Scenario, Trouble, Want, Wave, Wish, WishKind, id_text,
+};
 use crate::trace::{shown, title};
 use crate::world::{Complaint, World};
-use kv::{Durability, FaultKind, Survivors};
+use kv::{Durability, Survivors};
 use model::Ambient;
 use partition::{ContainerShape, ExpiryRule};
 use std::collections::BTreeMap;
@@ -60,6 +63,8 @@ pub struct Violation {
 pub struct Planted<'a> {
     /// How durable acknowledged writes are, whatever the scenario says.
     pub durability: Option<Durability>,
+    /// What is done to the product from within; nothing panics without it.
+    pub hooks: Option<Hooks>,
     /// Done to the world at the end of each wave with clients, before it is judged.
     pub sabotage: Option<&'a dyn Fn(&World)>,
 }
@@ -103,6 +108,8 @@ struct Simulation<'a> {
     clocks: BTreeMap<u32, u64>,
     is_full: bool,
     default_changed: bool,
+    /// The rules before a change of the definition that the power has cut off: what had expired by them may be gone.
+    rules_before: Option<Rules>,
     /// The last second up to which stale expiry rows must be gone.
     swept_second: u64,
     events: u64,
@@ -130,7 +137,7 @@ struct Survived {
 impl<'a> Simulation<'a> {
     fn new(scenario: &'a Scenario, planted: Planted<'a>) -> Result<Simulation<'a>, Complaint> {
         let durability = if scenario.buffered { Durability::Buffered } else { Durability::Sync };
-        let world = World::new(scenario, planted.durability.unwrap_or(durability))?;
+        let world = World::new(scenario, planted.durability.unwrap_or(durability), planted.hooks)?;
         let now = world.ambient.now_seconds();
         let rules = Rules { unique: scenario.unique.clone(), default_ttl: scenario.default_ttl, now };
         let mut simulation = Simulation {
@@ -145,6 +152,7 @@ impl<'a> Simulation<'a> {
             clocks: BTreeMap::new(),
             is_full: false,
             default_changed: false,
+            rules_before: None,
             swept_second: 0,
             events: 0,
             trace: Vec::new(),
@@ -157,8 +165,9 @@ impl<'a> Simulation<'a> {
     }
 
     fn play(&mut self, index: usize, wave: &Wave) -> Result<(), Complaint> {
+        self.world.begin_wave();
         match wave {
-            Wave::Clients { lanes, faults, crash } => self.clients(lanes, faults, *crash)?,
+            Wave::Clients { lanes, trouble, crash } => self.clients(lanes, trouble, *crash)?,
             Wave::Clock(seconds) => {
                 self.world.ambient.jump_seconds(*seconds);
                 self.rules.now = self.world.ambient.now_seconds();
@@ -171,15 +180,21 @@ impl<'a> Simulation<'a> {
                     self.swept_second = self.swept_second.max(self.rules.now);
                 }
             }
-            Wave::Default(default_ttl, faults) => self.change_default(*default_ttl, faults)?,
-            Wave::Recreate { lanes, faults } => self.recreate(lanes, faults)?,
-            Wave::Empty(key, faults) => self.empty(*key, faults)?,
+            Wave::Define { default_ttl, policy, trouble, crash } => {
+                self.define(*default_ttl, *policy, trouble, *crash)?;
+            }
+            Wave::Recreate { lanes, opening_turns, trouble, crash } => {
+                self.world.stall_openings(*opening_turns);
+                self.recreate(lanes, trouble, *crash)?;
+            }
+            Wave::Empty(key, trouble) => self.empty(*key, trouble)?,
             Wave::Restart => self.restart()?,
-            Wave::Crash(survivors, faults) => {
+            Wave::Crash(survivors, trouble) => {
                 let end = self.crash(*survivors)?;
                 self.judge(&[], &end)?;
-                self.revive(faults)?;
+                self.revive(trouble)?;
             }
+            Wave::Rewind => self.rewind()?,
             Wave::Disk(full) => {
                 self.is_full = *full;
                 self.world.script.set_disk_full(*full);
@@ -231,11 +246,11 @@ impl<'a> Simulation<'a> {
     fn clients(
         &mut self,
         lanes: &[Vec<Request>],
-        faults: &[(u64, FaultKind)],
+        trouble: &Trouble,
         crash: Option<(u64, Survivors)>,
     ) -> Result<(), Complaint> {
         let lanes = self.lanes(lanes);
-        self.plan(faults);
+        self.world.plan(trouble);
         let records = self.world.play(lanes, crash.map(|(turns, _)| turns))?;
         self.operations += records.len();
         for record in &records {
@@ -244,6 +259,7 @@ impl<'a> Simulation<'a> {
         let end = match crash {
             Some((_, survivors)) => self.crash(survivors)?,
             None => {
+                self.world.wait_for_doctor()?;
                 self.world.heal()?;
                 End::Quiet
             }
@@ -253,7 +269,7 @@ impl<'a> Simulation<'a> {
         }
         self.judge(&records, &end)?;
         if crash.is_some() {
-            self.revive(&[])?;
+            self.revive(&Trouble::default())?;
         }
         Ok(())
     }
@@ -265,12 +281,6 @@ impl<'a> Simulation<'a> {
             (requests.iter().map(errand).collect(), open)
         };
         lanes.iter().zip(&self.feeds).map(lane).collect()
-    }
-
-    fn plan(&self, faults: &[(u64, FaultKind)]) {
-        for (call, kind) in faults {
-            self.world.script.fail_call(*call, *kind);
-        }
     }
 
     /// Fills in what only the model knows: current ETags and numbers.
@@ -316,11 +326,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Whether the storage gave reason to fail since the product was last well.
-    fn may_fail(&self) -> bool {
-        self.world.script.struck_count() > 0
-    }
-
     /// Nothing was sent: the model may only have lost what had expired, by the rules now or those before.
     fn settle(&mut self, earlier: &[Rules]) -> Result<(), Complaint> {
         let found = self.world.look()?;
@@ -351,34 +356,57 @@ impl<'a> Simulation<'a> {
 
     /// Cuts the power and tells how far each partition's history survived.
     fn crash(&mut self, survivors: Survivors) -> Result<End, Complaint> {
+        self.world.crash(survivors)?;
+        self.crashed()
+    }
+
+    /// How far each partition's history survived a crash that has just been.
+    fn crashed(&mut self) -> Result<End, Complaint> {
         self.crashes += 1;
         self.swept_second = 0;
-        self.world.crash(survivors)?;
         let heads = self.audit()?;
         let survived = heads.into_iter().map(|(ordinal, lsn, ts)| (ordinal, Survived { lsn, ts })).collect();
         Ok(End::Crashed(survived))
     }
 
-    /// Starts the engine; a start that fails because of the storage must leave the next one all it needs.
-    fn revive(&mut self, faults: &[(u64, FaultKind)]) -> Result<(), Complaint> {
-        self.plan(faults);
-        let struck_before = self.world.script.struck_count();
-        let started = self.world.revive();
-        let struck = self.world.script.struck_count() > struck_before;
-        self.world.heal()?;
-        match started {
-            Err(_) if struck => self.world.revive()?,
-            other => other?,
-        }
+    /// Lets the store forget what was not synced while nothing is under way: the engine has to notice.
+    fn rewind(&mut self) -> Result<(), Complaint> {
+        let clocks = self.clocks.clone();
+        self.world.rewind()?;
+        self.swept_second = 0;
+        let heads = self.audit()?;
+        let survived = heads.into_iter().map(|(ordinal, lsn, ts)| (ordinal, Survived { lsn, ts })).collect();
+        self.judge(&[], &End::Crashed(survived))?;
+        // A writer that goes on keeps its time.
+        self.clocks = clocks;
+        Ok(())
+    }
+
+    /// Starts the engine, on which the container must be the one that is known.
+    fn revive(&mut self, trouble: &Trouble) -> Result<(), Complaint> {
+        self.start(trouble)?;
         let container = self.world.find_container();
         let container = container.map_err(|fault| format!("the container is gone: {fault}"))?;
         if container.number() != self.world.container.number() {
             return Err("the container is another one".to_owned());
         }
-        if default_of(&container) != self.rules.default_ttl {
+        if container.definition() != self.world.container.definition() {
             return Err("the container has another definition".to_owned());
         }
         self.world.adopt(container)
+    }
+
+    /// Starts the engine; a start that fails because of the storage must leave the next one all it needs.
+    fn start(&mut self, trouble: &Trouble) -> Result<(), Complaint> {
+        self.world.plan(trouble);
+        let struck_before = self.world.script.struck_count();
+        let started = self.world.revive();
+        let struck = self.world.script.struck_count() > struck_before;
+        self.world.heal()?;
+        match started {
+            Err(_) if struck => self.world.revive(),
+            other => other,
+        }
     }
 
     fn restart(&mut self) -> Result<(), Complaint> {
@@ -388,7 +416,7 @@ impl<'a> Simulation<'a> {
         self.clocks = heads.into_iter().map(|(ordinal, _, ts)| (ordinal, ts)).collect();
         self.settle(&[])?;
         self.all_is_durable();
-        self.revive(&[])
+        self.revive(&Trouble::default())
     }
 
     /// Compares all rows with the records; tells each partition's ordinal, last LSN and time.
@@ -401,7 +429,7 @@ impl<'a> Simulation<'a> {
         };
         let expiry = if !self.default_changed {
             ExpiryRule::Exact
-        } else if self.world.expiry_is_pending()? {
+        } else if self.world.stored_container()?.ok_or("the container is gone")?.expiry_pending {
             ExpiryRule::Pending
         } else {
             ExpiryRule::Settled { swept_second: self.swept_second }

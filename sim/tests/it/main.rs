@@ -7,5 +7,11 @@ mod planted_histories;
 mod planted_rows;
 mod queries;
 mod recorded_histories;
+mod refused;
 mod seeds;
 mod sweep;
+
+use partition::planted::{panic_after, spoil_after, stall_openings};
+use sim::hooks::Hooks;
+
+const HOOKS: Hooks = Hooks { panic_after, stall_openings, spoil_after };

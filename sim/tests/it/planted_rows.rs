@@ -9,7 +9,9 @@ use serde_json::json;
 use sim::feeds::Feed;
 use sim::history::{Moment, Stored, version_of};
 use sim::naive::{Body, DefaultTtl, Logical, Rules};
-use sim::scenario::{DemandWish, KEYS, Request, Scenario, Scope, Want, Wave, Wish, WishKind, id_text};
+use sim::scenario::{
+    DemandWish, KEYS, Request, Scenario, Scope, Trouble, Want, Wave, Wish, WishKind, id_text,
+};
 use sim::simulation::{Planted, run_planted};
 use sim::world::World;
 use std::sync::Arc;
@@ -39,7 +41,7 @@ fn creation(ids: std::ops::Range<usize>) -> Wave {
     };
     let batch = Want::Batch { key: 0, wishes: ids.map(wish).collect() };
     let request = Request { pause: 0, want: batch };
-    Wave::Clients { lanes: vec![vec![request]], faults: Vec::new(), crash: None }
+    Wave::Clients { lanes: vec![vec![request]], trouble: Trouble::default(), crash: None }
 }
 
 fn rows(world: &World, space: Space) -> Vec<(Bytes, Bytes)> {
@@ -211,7 +213,8 @@ fn an_expiry_row_without_its_effective_key() {
 /// Acknowledged before the sync: a crash takes what the client was told is safe.
 #[test]
 fn an_acknowledgement_before_the_sync() {
-    let scenario = scenario(vec![creation(0..2), creation(2..4), Wave::Crash(Survivors::Synced, Vec::new())]);
+    let scenario =
+        scenario(vec![creation(0..2), creation(2..4), Wave::Crash(Survivors::Synced, Trouble::default())]);
     run_planted(&scenario, Planted::default()).unwrap();
     let planted = Planted { durability: Some(Durability::Buffered), ..Planted::default() };
     let violation = run_planted(&scenario, planted).expect_err("the lost writes were not noticed");

@@ -6,7 +6,7 @@
 use kv::{FaultKind, Survivors};
 use serde_json::json;
 use sim::naive::{Body, DefaultTtl, Edit};
-use sim::scenario::{DemandWish, Request, Scenario, Scope, Want, Wave, Wish, WishKind, id_text};
+use sim::scenario::{DemandWish, Request, Scenario, Scope, Trouble, Want, Wave, Wish, WishKind, id_text};
 use sim::simulation::run;
 
 /// Calls of one course that are made to fail at most.
@@ -86,7 +86,13 @@ fn under_b(mut wish: Wish) -> Wish {
 }
 
 fn clients(lanes: Vec<Vec<Request>>, faults: Vec<(u64, FaultKind)>) -> Wave {
-    Wave::Clients { lanes, faults, crash: None }
+    Wave::Clients { lanes, trouble: faults.into(), crash: None }
+}
+
+/// The default changes, and with it the indexing policy.
+fn default(default_ttl: DefaultTtl, trouble: Trouble) -> Wave {
+    let policy = if default_ttl == DefaultTtl::OnDemand { 1 } else { 3 };
+    Wave::Define { default_ttl: Some(default_ttl), policy, trouble, crash: None }
 }
 
 fn some_documents() -> Wave {
@@ -108,7 +114,7 @@ fn single_operations() {
             single(WishKind::Delete, 1, 0, ""),
             single(WishKind::Read, 1, 0, ""),
         ];
-        vec![clients(vec![lane], faults), Wave::Crash(Survivors::Synced, Vec::new())]
+        vec![clients(vec![lane], faults), Wave::Crash(Survivors::Synced, Trouble::default())]
     });
 }
 
@@ -132,7 +138,11 @@ fn batches_beside_single_operations() {
             single(WishKind::Upsert, 2, 7, "q"),
             single(WishKind::Delete, 1, 0, ""),
         ];
-        vec![some_documents(), clients(vec![first, second], faults), Wave::Crash(Survivors::All, Vec::new())]
+        vec![
+            some_documents(),
+            clients(vec![first, second], faults),
+            Wave::Crash(Survivors::All, Trouble::default()),
+        ]
     });
 }
 
@@ -153,7 +163,7 @@ fn bulk_and_feeds_over_partitions() {
         vec![
             some_documents(),
             clients(vec![first, second], faults),
-            Wave::Crash(Survivors::Drawn, Vec::new()),
+            Wave::Crash(Survivors::Drawn, Trouble::default()),
         ]
     });
 }
@@ -172,7 +182,7 @@ fn writes_in_the_place_of_expired_documents() {
             Wave::Clock(20),
             clients(vec![lane], faults),
             Wave::Rest(2_500),
-            Wave::Crash(Survivors::Synced, Vec::new()),
+            Wave::Crash(Survivors::Synced, Trouble::default()),
         ]
     });
 }
@@ -183,11 +193,11 @@ fn a_changed_default() {
         vec![
             some_documents(),
             Wave::Clock(5),
-            Wave::Default(DefaultTtl::Seconds(3), faults),
+            default(DefaultTtl::Seconds(3), faults.into()),
             Wave::Rest(2_500),
-            Wave::Default(DefaultTtl::OnDemand, Vec::new()),
+            default(DefaultTtl::OnDemand, Trouble::default()),
             Wave::Rest(1_200),
-            Wave::Crash(Survivors::Synced, Vec::new()),
+            Wave::Crash(Survivors::Synced, Trouble::default()),
         ]
     });
 }
@@ -198,9 +208,9 @@ fn a_drop_and_a_new_container() {
         let lane = vec![single(WishKind::Upsert, 0, 1, "x"), single(WishKind::Upsert, 1, 2, "y")];
         vec![
             some_documents(),
-            Wave::Recreate { lanes: vec![lane], faults },
+            Wave::Recreate { lanes: vec![lane], opening_turns: 0, trouble: faults.into(), crash: None },
             some_documents(),
-            Wave::Crash(Survivors::Synced, Vec::new()),
+            Wave::Crash(Survivors::Synced, Trouble::default()),
         ]
     });
 }
@@ -208,11 +218,15 @@ fn a_drop_and_a_new_container() {
 #[test]
 fn the_end_of_a_partition_key() {
     sweep(|faults| {
-        vec![some_documents(), Wave::Empty(0, faults), Wave::Crash(Survivors::Synced, Vec::new())]
+        vec![
+            some_documents(),
+            Wave::Empty(0, faults.into()),
+            Wave::Crash(Survivors::Synced, Trouble::default()),
+        ]
     });
 }
 
 #[test]
 fn a_start() {
-    sweep(|faults| vec![some_documents(), Wave::Crash(Survivors::All, faults), some_documents()]);
+    sweep(|faults| vec![some_documents(), Wave::Crash(Survivors::All, faults.into()), some_documents()]);
 }

@@ -23,7 +23,6 @@ pub use entries::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
 pub use permissions::Permission;
-pub use rows::expiry_is_pending;
 pub use scripts::Script;
 pub use shelf::Entry;
 pub use small::{Creation, Written};

@@ -148,13 +148,6 @@ pub(crate) fn decode_container(
         .map_err(|fault| damaged(&format!("container {}", number.0), &fault))
 }
 
-/// Whether the row of a container says that expiry rows have still to be written anew: for checks of a store that no
-/// engine has open.
-pub fn expiry_is_pending(number: ContainerNumber, row: &[u8]) -> Result<bool, Fault> {
-    let database = |number| Some(Arc::new(Database::new(number, String::new(), Stamp { change: 0, ts: 0 })));
-    decode_container(number, row, database, |_| None).map(|container| container.expiry_pending)
-}
-
 fn encode_partition(out: &mut Encoder, entry: &Arc<PartitionSlot>) {
     out.number(entry.ordinal.0);
     out.bytes(entry.range.min.as_bytes());

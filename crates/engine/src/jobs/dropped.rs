@@ -2,14 +2,14 @@
 
 use crate::catalog::Dropped;
 use crate::engine::Engine;
-use kv::{Batch, Direction, Durability, ScanLimit, Space};
+use kv::{Batch, Durability, ScanLimit, Space};
 use model::{ContainerNumber, Fault};
 use partition::keyspace::{self, CONTAINER_SPACES};
 use partition::{commit_fault, read_fault};
 
 /// Rows that one step deletes.
 const ROWS_AT_A_TIME: usize = 1000;
-/// Bytes that one step reads.
+/// Bytes of keys that one step reads.
 const BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
 
 impl Engine {
@@ -48,13 +48,13 @@ impl Engine {
         let view = self.store().view().await.map_err(read_fault)?;
         let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: BYTES_AT_A_TIME };
         let range = keyspace::container_rows(number);
-        let chunk = view.scan(space, range, Direction::Forward, limit).await.map_err(read_fault)?;
-        if chunk.rows.is_empty() {
+        let chunk = view.scan_keys(space, range, limit).await.map_err(read_fault)?;
+        if chunk.keys.is_empty() {
             return Ok(false);
         }
         let mut batch = Batch::default();
         batch.mark_shrinking();
-        for (key, _) in chunk.rows {
+        for key in chunk.keys {
             batch.delete(space, key);
         }
         let durability = Durability::Buffered;

@@ -3,7 +3,7 @@
 use crate::harness::{Harness, item, key, stored, text};
 use engine::{Action, Reach};
 use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault};
-use plan::{Condition, Mutation, Operation, Outcome, Returned, Target};
+use plan::{Condition, Mutation, Operation, Outcome, Rename, Returned, Target};
 use serde_json::json;
 
 #[tokio::test]
@@ -47,6 +47,7 @@ async fn replace_checks_version_and_id() {
         target: Target::Id(id.to_owned()),
         item: item(json),
         condition,
+        rename: Rename::Allowed,
     };
     let matching = Condition::IfMatch(first.etag.to_string());
     let second =
@@ -72,6 +73,7 @@ async fn replace_may_change_the_id() {
         target: Target::Id(id.to_owned()),
         item: item(json),
         condition,
+        rename: Rename::Allowed,
     };
     let first = harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
     harness.create(&container, r#"{"id":"taken","pk":"a","mail":"y"}"#).await.unwrap();

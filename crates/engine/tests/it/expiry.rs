@@ -183,7 +183,8 @@ async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
 /// had lost the eviction and had no entry for the version.
 #[tokio::test(start_paused = true)]
 async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
-    let harness = Harness::new().await;
+    // Without a thread of its own, for which the clock would go on: the sweep must not come first.
+    let harness = Harness::on(Store::memory(&SPACES, CommitMode::Inline), TestAmbient::new()).await;
     let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
     let container = harness.container(json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique }), 400).await;
     let old = harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();

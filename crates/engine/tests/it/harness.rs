@@ -12,7 +12,7 @@ use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target
 use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use value::Document;
 
 /// A clock that stands until the test moves it, and chance that counts.
@@ -45,6 +45,48 @@ impl Ambient for TestAmbient {
         for byte in bytes {
             *byte = self.random.fetch_add(1, Ordering::SeqCst).to_le_bytes()[0];
         }
+    }
+}
+
+/// A store in memory whose commits a test can hold back.
+pub(crate) struct HeldStore {
+    pub(crate) store: Store,
+    is_held: Arc<AtomicBool>,
+}
+
+impl HeldStore {
+    /// One that commits what is submitted, a turn of the scheduler later.
+    pub(crate) fn new() -> HeldStore {
+        let store = Store::memory(&SPACES, CommitMode::Stepped);
+        let is_held = Arc::new(AtomicBool::new(false));
+        let (committed, held) = (store.clone(), Arc::clone(&is_held));
+        tokio::spawn(async move {
+            loop {
+                committed.step_is_due().await;
+                tokio::task::yield_now().await;
+                if !held.load(Ordering::SeqCst) {
+                    committed.step();
+                }
+            }
+        });
+        HeldStore { store, is_held }
+    }
+
+    /// Nothing is committed from now on.
+    pub(crate) fn hold(&self) {
+        self.is_held.store(true, Ordering::SeqCst);
+    }
+
+    /// Commits go on.
+    pub(crate) fn release(&self) {
+        self.is_held.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Lets turns of the scheduler pass in which everybody gets as far as the store lets them.
+pub(crate) async fn pass_turns() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! How partitions are opened, and how an engine is closed.
 
-use crate::harness::{Harness, KEY, TestAmbient};
+use crate::harness::{Harness, HeldStore, KEY, TestAmbient, pass_turns};
 use bytes::Bytes;
 use engine::EngineOptions;
 use kv::{CommitMode, FaultKind, FaultScript, Health, StorageCall, Store};
@@ -10,7 +10,6 @@ use partition::keyspace::{META, PartitionId, SPACES, manifest_key};
 use plan::Condition;
 use serde_json::json;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Turns of the scheduler in which what a test waits for must have happened.
 const TURNS_MAX: usize = 10_000;
@@ -53,18 +52,8 @@ async fn new_manifest(store: &Store, before: Option<&Bytes>) -> Bytes {
 /// under way.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
-    let store = Store::memory(&SPACES, CommitMode::Stepped);
-    let (committed, is_held) = (store.clone(), Arc::new(AtomicBool::new(false)));
-    let held = Arc::clone(&is_held);
-    tokio::spawn(async move {
-        loop {
-            committed.step_is_due().await;
-            tokio::task::yield_now().await;
-            if !held.load(Ordering::SeqCst) {
-                committed.step();
-            }
-        }
-    });
+    let held = HeldStore::new();
+    let store = held.store.clone();
     let harness = open(&store).await;
     let container = harness.container(json!({}), 400).await;
     for id in 0..40 {
@@ -80,13 +69,13 @@ async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
     let replaced =
         harness.engine.replace_container(harness.admin(), &container, &body, &Condition::None).await;
     let container = replaced.unwrap();
-    is_held.store(true, Ordering::SeqCst);
+    held.hold();
     tokio::select! {
         biased;
         _ = harness.read(&container, r#"["a"]"#, "1") => panic!("the opening waits for a commit"),
-        () = async { for _ in 0..100 { tokio::task::yield_now().await } } => {}
+        () = pass_turns() => {}
     }
-    is_held.store(false, Ordering::SeqCst);
+    held.release();
     // Nobody asks for the partition any more.
     new_manifest(&store, Some(&old)).await;
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());

@@ -1,6 +1,6 @@
 //! A container that is dropped: while its partition is being opened, and to be created again under its name.
 
-use crate::harness::{Harness, TestAmbient, key};
+use crate::harness::{Harness, HeldStore, TestAmbient, key, pass_turns};
 use engine::{Container, DocumentAddress, ReadOptions};
 use kv::{Batch, CommitMode, Durability, Store};
 use model::{EffectiveRange, Fault, MissingFault, PartitionOrdinal, SessionToken};
@@ -13,7 +13,6 @@ use partition::{
 use plan::{Condition, Target};
 use serde_json::json;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Rounds of the jobs in which what a test waits for must have happened.
@@ -83,33 +82,19 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
 /// value, and to try again.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
-    let store = Store::memory(&SPACES, CommitMode::Stepped);
-    let (committed, is_held) = (store.clone(), Arc::new(AtomicBool::new(false)));
-    let held = Arc::clone(&is_held);
-    tokio::spawn(async move {
-        loop {
-            committed.step_is_due().await;
-            tokio::task::yield_now().await;
-            if !held.load(Ordering::SeqCst) {
-                committed.step();
-            }
-        }
-    });
+    let held = HeldStore::new();
+    let store = held.store.clone();
     let harness = Arc::new(Harness::on(store, TestAmbient::new()).await);
     let container = harness.container(json!({}), 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
-    is_held.store(true, Ordering::SeqCst);
+    held.hold();
     let (engine, pass, dropped) = (Arc::clone(&harness.engine), harness.admin(), Arc::clone(&container));
     let drop = tokio::spawn(async move { engine.delete_container(pass, &dropped, &Condition::None).await });
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    pass_turns().await;
     let (writing, late) = (Arc::clone(&harness), Arc::clone(&container));
     let write = tokio::spawn(async move { writing.create(&late, r#"{"id":"2","pk":"a"}"#).await });
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
-    is_held.store(false, Ordering::SeqCst);
+    pass_turns().await;
+    held.release();
     drop.await.unwrap().unwrap();
     assert_eq!(write.await.unwrap().unwrap_err(), Fault::Missing(MissingFault::Owner));
 }
@@ -118,18 +103,8 @@ async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
 /// one that was being opened saved its index behind the job, and nobody ever looked for those rows again.
 #[tokio::test(start_paused = true)]
 async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_no_row() {
-    let store = Store::memory(&SPACES, CommitMode::Stepped);
-    let (committed, is_held) = (store.clone(), Arc::new(AtomicBool::new(false)));
-    let held = Arc::clone(&is_held);
-    tokio::spawn(async move {
-        loop {
-            committed.step_is_due().await;
-            tokio::task::yield_now().await;
-            if !held.load(Ordering::SeqCst) {
-                committed.step();
-            }
-        }
-    });
+    let held = HeldStore::new();
+    let store = held.store.clone();
     let harness = Harness::on(store.clone(), TestAmbient::new()).await;
     let container = harness.container(json!({}), 400).await;
     for id in 0..40 {
@@ -147,15 +122,13 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
     let shape = Arc::new(CurrentShape::new(ContainerShape::from(container.definition())));
     let spec = PartitionSpec { id, range: EffectiveRange::full() };
     let late = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
-    is_held.store(true, Ordering::SeqCst);
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    held.hold();
+    pass_turns().await;
     let (engine, pass) = (Arc::clone(&harness.engine), harness.admin());
     let dropped = Arc::clone(&container);
     let drop = tokio::spawn(async move { engine.delete_container(pass, &dropped, &Condition::None).await });
     tokio::task::yield_now().await;
-    is_held.store(false, Ordering::SeqCst);
+    held.release();
     drop.await.unwrap().unwrap();
     let mut rounds = 0;
     loop {

@@ -79,7 +79,7 @@ impl<'a> Counting<'a> {
 /// The filter as a lookup that says all of it, without tests of values if that can be.
 fn exact_filter(layer: &Layer, index: &IndexReader, open: &OpenPart) -> Option<Lookup> {
     let known = |tests_max| {
-        let known = of_filter(&layer.query, index, tests_max, &open.meter);
+        let known = of_filter(&layer.query, index, tests_max, &open.meter).known;
         known.filter(|known| known.is_exact)
     };
     known(0).or_else(|| known(u64::MAX)).map(|known| known.lookup)

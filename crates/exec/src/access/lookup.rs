@@ -9,6 +9,7 @@ use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as Ind
 use plan::query::{
     BinaryOperator, Expression, Function, LikePattern, PathStep, Query, SortKey, Source, UnaryOperator,
 };
+use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
 use value::{Kind, Value, key_kind_bytes};
@@ -22,16 +23,23 @@ use super::tested::tested;
 use super::{computed, spatial};
 use crate::computed::DOCUMENT;
 
-/// What the index of a partition knows of the filter of a query; nothing if it cannot help. At no path are more than
-/// `tests_max` values tested, roughly.
-pub(crate) fn of_filter(
-    query: &Query,
-    index: &IndexReader,
-    tests_max: u64,
-    meter: &Arc<Meter>,
-) -> Option<Known> {
-    let reading = Reading { index, root: root_names(query)?, tests_max, is_told: false, meter };
-    reading.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
+/// What an index says of a filter.
+pub(crate) struct Told {
+    /// Nothing if it cannot help.
+    pub(crate) known: Option<Known>,
+    /// Whether every index with the same rules says the same, whatever values it has.
+    pub(crate) is_by_rules: bool,
+}
+
+/// What the index of a partition knows of the filter of a query. At no path are more than `tests_max` values tested,
+/// roughly.
+pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests_max: u64, meter: &Arc<Meter>) -> Told {
+    let (Some(root), Some(filter)) = (root_names(query), query.filter.as_ref()) else {
+        return Told { known: None, is_by_rules: true };
+    };
+    let reading = Reading { index, root, tests_max, is_told: false, is_by_rules: Cell::new(true), meter };
+    let known = reading.condition(filter, true, EXPRESSION_DEPTH_MAX);
+    Told { known, is_by_rules: reading.is_by_rules.get() }
 }
 
 /// The same, and in words.
@@ -41,7 +49,8 @@ pub(crate) fn told_of_filter(
     tests_max: u64,
     meter: &Arc<Meter>,
 ) -> Option<Known> {
-    let reading = Reading { index, root: root_names(query)?, tests_max, is_told: true, meter };
+    let (root, is_by_rules) = (root_names(query)?, Cell::new(true));
+    let reading = Reading { index, root, tests_max, is_told: true, is_by_rules, meter };
     reading.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
 }
 
@@ -49,7 +58,8 @@ pub(crate) fn told_of_filter(
 pub(crate) fn told_of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
     // Without tests of values there is nothing to be counted.
     let meter = &Arc::default();
-    let reading = Reading { index, root: Vec::new(), tests_max: 0, is_told: true, meter };
+    let (root, is_by_rules) = (Vec::new(), Cell::new(true));
+    let reading = Reading { index, root, tests_max: 0, is_told: true, is_by_rules, meter };
     reading.condition(condition, true, EXPRESSION_DEPTH_MAX)
 }
 
@@ -152,6 +162,8 @@ struct Reading<'a> {
     tests_max: u64,
     /// Whether what is known is put into words.
     is_told: bool,
+    /// Whether nothing was asked that depends on the values in the index.
+    is_by_rules: Cell<bool>,
     /// Counts the steps of tests.
     meter: &'a Arc<Meter>,
 }
@@ -187,6 +199,7 @@ impl Reading<'_> {
         wanted: bool,
         bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
     ) -> Option<Known> {
+        self.is_by_rules.set(false);
         if self.tests_max == 0 {
             return None;
         }

@@ -6,6 +6,7 @@
 //! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
 //! | `ordered` | in the order of a sort key, as an index has it |
 //! | `lookup`, `known`, `spatial`, `computed`, `tested` | what an index can say about a filter, by lookups or value by value |
+//! | `shared` | the same for all partitions of a page |
 //! | `covered`, `counting` | what an index answers by itself, and of which documents |
 //! | `folds`, `values`, `tuples`, `extremes` | such answers: aggregates over everything; groups and different results |
 
@@ -19,6 +20,7 @@ mod lookup;
 mod numbers;
 mod ordered;
 mod records;
+mod shared;
 mod spatial;
 mod tested;
 mod tuples;
@@ -26,14 +28,16 @@ mod values;
 
 pub(crate) use known::Known;
 pub(crate) use numbers::{Named, NumberWalk};
-pub(crate) use ordered::{Beginning, OrderKind, OrderedRequest, OrderedStep, OrderedWalk};
+pub(crate) use ordered::{Beginning, Codes, OrderKind, OrderedRequest, OrderedWalk};
 pub(crate) use records::RecordWalk;
+pub(crate) use shared::{Narrowing, SharedFilter, SharedNeedles};
 
 use eval::{Context, Meter};
 use model::Fault;
 use partition::index::{IndexReader, Lookup};
 use plan::StoredDocument;
 use plan::query::{Order, SortKey};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::collect::{Collector, Wish};
@@ -74,13 +78,6 @@ pub(crate) fn has_tests(layer: &Layer, open: Option<&OpenPart>) -> bool {
     known(0) != known(u64::MAX)
 }
 
-/// How an index narrows the documents that a part is asked for.
-struct Narrowing {
-    lookup: Lookup,
-    /// Whether that says all that the filter says.
-    is_exact: bool,
-}
-
 impl Narrowing {
     async fn documents(&self, open: &OpenPart, index: &IndexReader) -> Result<Box<Named>, Fault> {
         let documents = open.looked_up(index, &self.lookup).await?;
@@ -93,18 +90,20 @@ impl Narrowing {
 /// Nothing if the index cannot narrow the documents. At no path are more than `tests_max` values tested, roughly.
 fn narrowed(layer: &Layer, open: &OpenPart, tests_max: u64) -> Option<Narrowing> {
     let index = open.view.index()?;
-    let known = lookup::of_filter(&layer.query, index, tests_max, &open.meter);
+    let Some(scope) = open.part.scope.lookup() else {
+        return open.filter.narrowing(&layer.query, index, tests_max, &open.meter);
+    };
+    let known = lookup::of_filter(&layer.query, index, tests_max, &open.meter).known;
     let is_exact = known.as_ref().map_or(layer.query.filter.is_none(), |known| known.is_exact);
-    let lookup = match (open.part.scope.lookup(), known.map(|known| known.lookup)) {
-        (None, None) => return None,
-        (Some(one), None) | (None, Some(one)) => one,
-        (Some(scope), Some(Lookup::And(mut known))) => {
+    let lookup = match known.map(|known| known.lookup) {
+        None => scope,
+        Some(Lookup::And(mut known)) => {
             known.insert(0, scope);
             Lookup::And(known)
         }
-        (Some(scope), Some(known)) => Lookup::And(vec![scope, known]),
+        Some(known) => Lookup::And(vec![scope, known]),
     };
-    Some(Narrowing { lookup, is_exact })
+    Some(Narrowing { lookup: Arc::new(lookup), is_exact })
 }
 
 /// The documents that the index names without much ado; nothing if all may be meant.
@@ -174,18 +173,17 @@ impl Walk {
     /// The cheaper of the two ways.
     pub(crate) async fn begin(
         layer: &Layer,
-        open: OpenPart,
+        open: Arc<OpenPart>,
         metrics: &mut QueryMetrics,
     ) -> Result<Walk, Fault> {
         let begun = Instant::now();
         let named = named(layer, &open).await?;
         metrics.index_time += begun.elapsed();
-        let OpenPart { part, view, .. } = open;
         if let Some(named) = named {
-            let walk = NumberWalk::over_named(view, part.keys, named, 0, usize::MAX);
+            let walk = NumberWalk::over_named(open, named, 0, usize::MAX);
             return Ok(Walk::Numbers(Box::new(walk)));
         }
-        Ok(Walk::Records(RecordWalk::new(view, part.keys)))
+        Ok(Walk::Records(RecordWalk::new(open)))
     }
 
     /// What is left to be found out of the documents.
@@ -270,7 +268,7 @@ pub(crate) async fn by_index(
 }
 
 /// What to ask the index of a part for to get its documents in the order of the first key; nothing if it cannot.
-pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<OrderedRequest> {
+pub(crate) fn ordering(layer: &Layer, open: &OpenPart) -> Option<OrderedRequest> {
     let Order::Keys(keys) = &layer.query.order else {
         return None;
     };
@@ -290,7 +288,7 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
                 let path = lookup::sort_path(key, &layer.query, index)?;
                 Some((path, key.is_backwards() != is_backwards))
             });
-            let beginning = within.as_ref().and_then(|within| Beginning::of(within, paths));
+            let beginning = within.as_deref().and_then(|within| Beginning::of(within, paths));
             (path, OrderKind::Tuples, is_backwards, &keys[..], beginning)
         }
         None => {
@@ -309,25 +307,40 @@ pub(crate) fn ordering(layer: &Layer, open: &OpenPart, wanted: usize) -> Option<
         within,
         is_exact,
         beginning,
-        wanted,
+        has_one_row: layer.has_one_row(),
     })
 }
 
-/// Whether to walk documents in the order of the index rather than to look at all of them and sort.
-pub(crate) async fn should_walk_in_order(open: &OpenPart, request: &OrderedRequest) -> Result<bool, Fault> {
-    let Some(index) = open.view.index() else {
-        return Ok(false);
-    };
-    let total = index.document_count();
-    let wanted = request.wanted as u64;
-    if wanted.saturating_mul(FETCH_COST) >= total {
-        return Ok(false);
+/// What parts hold that are to be walked in the order of their indexes.
+#[derive(Default)]
+pub(crate) struct Prospect {
+    documents: u64,
+    /// Those of them that may be wanted.
+    candidates: u64,
+}
+
+impl Prospect {
+    /// Looks at one more part.
+    pub(crate) async fn add(&mut self, open: &OpenPart, request: &OrderedRequest) -> Result<(), Fault> {
+        let Some(index) = open.view.index() else {
+            return Ok(());
+        };
+        let total = index.document_count();
+        self.documents = self.documents.saturating_add(total);
+        let candidates = match &request.within {
+            // No other document is met on the way.
+            Some(_) if request.beginning.as_ref().is_some_and(|beginning| beginning.is_all) => u64::MAX,
+            Some(lookup) => index.estimate(lookup).await?,
+            None => total,
+        };
+        self.candidates = self.candidates.saturating_add(candidates);
+        Ok(())
     }
-    let candidates = match &request.within {
-        // No other document is met on the way.
-        Some(_) if request.beginning.as_ref().is_some_and(|beginning| beginning.is_all) => return Ok(true),
-        Some(lookup) => index.estimate(lookup).await?,
-        None => total,
-    };
-    Ok(candidates > wanted.saturating_mul(SORT_INSTEAD))
+
+    /// Whether to walk documents in order, if so many are wanted, rather than to look at all of them and sort.
+    pub(crate) fn should_walk(&self, wanted: usize) -> bool {
+        let wanted = wanted as u64;
+        self.documents > wanted.saturating_mul(FETCH_COST)
+            && self.candidates > wanted.saturating_mul(SORT_INSTEAD)
+    }
 }

@@ -3,16 +3,17 @@
 //! A partition gives its documents numbers of its own, so these lie side by side. One that came out of a split also
 //! holds documents with numbers of those it came from, side by side with those of its siblings, which are passed over.
 
-use kv::KeyRange;
-use model::{DocumentNumber, Fault, PartitionOrdinal};
+use model::{DocumentNumber, Fault};
+use partition::NumberScan;
 use partition::index::Documents;
-use partition::{NumberScan, PartitionView};
 use plan::StoredDocument;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::found::QueryMetrics;
 use crate::program::Check;
+use crate::task::OpenPart;
 
 /// Fewest and most numbers of one chunk.
 const CHUNK_ROWS_MIN: usize = 16;
@@ -23,8 +24,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// A walk over the documents of a partition.
 #[derive(Debug)]
 pub(crate) struct NumberWalk {
-    view: PartitionView,
-    keys: KeyRange,
+    open: Arc<OpenPart>,
     numbers: Numbers,
     chunk_rows: usize,
 }
@@ -56,16 +56,11 @@ impl Named {
 }
 
 impl NumberWalk {
-    /// A walk from `first` on over numbers that the partitions `ordinals` gave; `wanted` rows will do.
-    pub(crate) fn over_all(
-        view: PartitionView,
-        keys: KeyRange,
-        ordinals: impl IntoIterator<Item = PartitionOrdinal>,
-        first: u64,
-        wanted: usize,
-    ) -> NumberWalk {
-        let mut stretches: Vec<_> = ordinals
-            .into_iter()
+    /// A walk from `first` on over all documents of a part; `wanted` rows will do.
+    pub(crate) fn over_all(open: Arc<OpenPart>, first: u64, wanted: usize) -> NumberWalk {
+        let mut stretches: Vec<_> = open
+            .part
+            .ordinals()
             .filter_map(|ordinal| {
                 let start = DocumentNumber::new(ordinal, 0)?;
                 let end = DocumentNumber::new(ordinal, DocumentNumber::COUNTER_MAX)?;
@@ -75,13 +70,12 @@ impl NumberWalk {
             .collect();
         stretches.sort_unstable();
         let numbers = Numbers::Stretches(stretches.into());
-        NumberWalk { view, keys, numbers, chunk_rows: first_chunk(wanted) }
+        NumberWalk { open, numbers, chunk_rows: first_chunk(wanted) }
     }
 
     /// A walk from `first` on over documents that an index named.
     pub(crate) fn over_named(
-        view: PartitionView,
-        keys: KeyRange,
+        open: Arc<OpenPart>,
         named: Box<Named>,
         first: u64,
         wanted: usize,
@@ -89,19 +83,15 @@ impl NumberWalk {
         let chunk_rows = first_chunk(wanted);
         let first = DocumentNumber::from_raw(first);
         let next = first.map(|first| named.next_numbers(first, chunk_rows)).unwrap_or_default();
-        NumberWalk { view, keys, numbers: Numbers::Named(named, next), chunk_rows }
+        NumberWalk { open, numbers: Numbers::Named(named, next), chunk_rows }
     }
 
     /// The same walk from another number on.
-    pub(crate) fn restarted_at(
-        self,
-        first: u64,
-        ordinals: impl IntoIterator<Item = PartitionOrdinal>,
-    ) -> NumberWalk {
-        let NumberWalk { view, keys, numbers, chunk_rows } = self;
+    pub(crate) fn restarted_at(self, first: u64) -> NumberWalk {
+        let NumberWalk { open, numbers, chunk_rows } = self;
         match numbers {
-            Numbers::Stretches(_) => NumberWalk::over_all(view, keys, ordinals, first, chunk_rows),
-            Numbers::Named(named, _) => NumberWalk::over_named(view, keys, named, first, chunk_rows),
+            Numbers::Stretches(_) => NumberWalk::over_all(open, first, chunk_rows),
+            Numbers::Named(named, _) => NumberWalk::over_named(open, named, first, chunk_rows),
         }
     }
 
@@ -141,11 +131,11 @@ impl NumberWalk {
                 let scan = NumberScan {
                     first,
                     last,
-                    keys: self.keys.clone(),
+                    keys: self.open.part.keys.clone(),
                     items_max: self.chunk_rows,
                     bytes_max: CHUNK_BYTES,
                 };
-                let page = self.view.numbered(&scan).await?;
+                let page = self.open.view.numbered(&scan).await?;
                 let next = page.resume_after.and_then(|seen| DocumentNumber::from_raw(seen.raw() + 1));
                 if let Some(next) = next.filter(|next| *next <= last) {
                     stretches.push_front((next, last));
@@ -154,7 +144,7 @@ impl NumberWalk {
             }
             Numbers::Named(named, next) => {
                 let chunk = &next[..next.len().min(self.chunk_rows)];
-                let (documents, fetched) = fetch(&self.view, &self.keys, chunk).await?;
+                let (documents, fetched) = fetch(&self.open, chunk).await?;
                 let more_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
                 let first = next.get(fetched).copied();
                 *next = first.map(|first| named.next_numbers(first, more_rows)).unwrap_or_default();
@@ -173,17 +163,13 @@ fn first_chunk(wanted: usize) -> usize {
 }
 
 /// Fetches documents by number until they are many bytes; tells how many numbers were looked at.
-pub(super) async fn fetch(
-    view: &PartitionView,
-    keys: &KeyRange,
-    numbers: &[DocumentNumber],
-) -> Result<(Vec<StoredDocument>, usize), Fault> {
+async fn fetch(open: &OpenPart, numbers: &[DocumentNumber]) -> Result<(Vec<StoredDocument>, usize), Fault> {
     let (mut documents, mut bytes, mut fetched) = (Vec::new(), 0, 0);
     for some in numbers.chunks(CHUNK_ROWS_MIN) {
         if bytes >= CHUNK_BYTES {
             break;
         }
-        let found = view.by_numbers(some, keys).await?;
+        let found = open.view.by_numbers(some, &open.part.keys).await?;
         bytes += found.iter().map(|stored: &StoredDocument| stored.document.bytes().len()).sum::<usize>();
         // Few documents come at once, and are not copied.
         if documents.is_empty() {

@@ -7,12 +7,10 @@
 //! the key. Where the index cannot tell their order, because it has only the beginning of long values or because there
 //! are further keys, the documents of that value are given as a heap to be sorted.
 
-use eval::Meter;
-use kv::{Direction, KeyRange};
+use kv::Direction;
 use model::{DocumentNumber, Fault};
-use partition::PartitionView;
 use partition::index::{Documents, IndexPath, Lookup, TermWalk, write_tuple_member};
-use plan::StoredDocument;
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,15 +18,10 @@ use std::time::Instant;
 use value::{Value, decode_key_descending, decode_key_optional, encode_undefined};
 
 use super::lookup::fixed_code;
-use super::numbers::fetch;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
 use crate::program::Check;
 use crate::task::{OpenPart, rest_if_due};
-
-/// Fewest and most numbers that are gathered before their documents are fetched.
-const CHUNK_ROWS_MIN: usize = 8;
-const CHUNK_ROWS_MAX: usize = 128;
 
 /// Values between two looks at the meter.
 const VALUES_AT_A_TIME: usize = 64;
@@ -58,13 +51,13 @@ pub(crate) struct OrderedRequest {
     /// Whether each key that the terms hold descends.
     pub(crate) keys: Vec<bool>,
     /// The documents that may be wanted; all if nothing is said.
-    pub(crate) within: Option<Lookup>,
+    pub(crate) within: Option<Arc<Lookup>>,
     /// Whether that says all that the filter says.
     pub(crate) is_exact: bool,
     /// What the terms of all documents that may be wanted begin with.
     pub(crate) beginning: Option<Beginning>,
-    /// Rows that will do.
-    pub(crate) wanted: usize,
+    /// Whether a document gives one row at most.
+    pub(crate) has_one_row: bool,
 }
 
 /// What tuples begin with whose first values are fixed.
@@ -110,36 +103,22 @@ fn is_term(lookup: &Lookup, wanted: &IndexPath, value: &[u8]) -> bool {
 }
 
 /// The codes of the sort keys of some documents; taken over from the walk, not copied.
-type Codes = Arc<Vec<u8>>;
-
-/// What comes next.
-pub(crate) enum OrderedStep {
-    /// Documents in their order with the codes of their sort keys, and the position that all of their rows are before.
-    Sorted(Vec<(StoredDocument, Codes)>, Vec<u8>),
-    /// Numbers of documents, in no order, that come before all that follow.
-    Heap(Vec<DocumentNumber>),
-    /// Nothing.
-    End,
-}
+pub(crate) type Codes = Arc<Vec<u8>>;
 
 /// See the file's head.
 pub(crate) struct OrderedWalk {
-    view: PartitionView,
-    keys: KeyRange,
-    meter: Arc<Meter>,
-    kind: OrderKind,
-    is_backwards: bool,
-    are_numbers_turned: bool,
+    open: Arc<OpenPart>,
+    request: Arc<OrderedRequest>,
     check: Check,
     terms: Option<TermWalk>,
-    /// Documents without a value, until their turn has come.
-    valueless: Option<Vec<DocumentNumber>>,
-    /// What is left out of the first documents: those up to a number with this value.
-    start: Option<(Vec<u8>, u64)>,
-    /// Numbers whose documents are next, in order, with the codes of their sort keys.
+    /// Whether the turn of the documents without a value is still to come.
+    are_valueless_left: bool,
+    /// What is left out of the first documents: those with this value before a number, or up to it.
+    start: Option<Start>,
+    /// Documents that are next, in order, with the codes of their sort keys.
     numbers: VecDeque<(DocumentNumber, Codes)>,
+    /// Documents behind those, in no order, that come before all that follow.
     heap: Option<Vec<DocumentNumber>>,
-    chunk_rows: usize,
 }
 
 impl std::fmt::Debug for OrderedWalk {
@@ -151,43 +130,27 @@ impl std::fmt::Debug for OrderedWalk {
 impl OrderedWalk {
     /// A walk behind a position, or from the beginning if that is empty.
     pub(crate) async fn new(
-        open: &OpenPart,
-        request: OrderedRequest,
+        open: Arc<OpenPart>,
+        request: Arc<OrderedRequest>,
         after: &[u8],
     ) -> Result<OrderedWalk, Fault> {
-        let OrderedRequest {
-            path,
-            kind,
-            is_backwards,
-            are_numbers_turned,
-            keys: directions,
-            within,
-            is_exact,
-            beginning,
-            wanted,
-        } = request;
-        let chunk_rows = wanted.clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX);
+        let OrderedRequest { path, kind, is_backwards, within, beginning, .. } = &*request;
+        let (kind, is_backwards) = (*kind, *is_backwards);
         let index =
             open.view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
-        let code = first_code(after, &directions, kind, is_backwards);
+        let code = first_code(after, &request.keys, kind, is_backwards);
         let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
         let is_all_said = beginning.as_ref().is_some_and(|beginning| beginning.is_all);
-        let narrowed = match &within {
+        let narrowed = match within {
             Some(within) if !is_all_said => Some(open.looked_up(index, within).await?),
             Some(_) | None => None,
         };
-        let is_answered = is_exact && narrowed.as_ref().is_none_or(Documents::is_exact);
+        let is_answered = request.is_exact && narrowed.as_ref().is_none_or(Documents::is_exact);
+        let is_nothing = narrowed.as_ref().is_some_and(Documents::is_empty);
         // Ascending they come first, descending last; tuples have them among the others.
-        let are_valueless_left = code.is_none() || is_in_valueless || is_backwards;
-        let valueless = if kind != OrderKind::Tuples && are_valueless_left {
-            let missing = Lookup::Without(Box::new(Lookup::Present(path.clone())));
-            let missing =
-                within.map_or_else(|| missing.clone(), |within| Lookup::And(vec![within, missing.clone()]));
-            Some(open.looked_up(index, &missing).await?.iter().collect())
-        } else {
-            None
-        };
-        let terms = if is_in_valueless && is_backwards {
+        let are_valueless_left =
+            !is_nothing && kind != OrderKind::Tuples && (code.is_none() || is_in_valueless || is_backwards);
+        let terms = if is_nothing || is_in_valueless && is_backwards {
             None
         } else {
             let direction = if is_backwards { Direction::Backward } else { Direction::Forward };
@@ -196,7 +159,7 @@ impl OrderedWalk {
                 // A tuple has a mark behind its values.
                 from.push(u8::MAX);
             }
-            let (first, behind) = match &beginning {
+            let (first, behind) = match beginning {
                 Some(beginning) => (Bound::Included(beginning.code.clone()), beginning.behind()),
                 None => (Bound::Unbounded, Bound::Unbounded),
             };
@@ -205,26 +168,13 @@ impl OrderedWalk {
                 (Some(from), Direction::Forward) => (Bound::Included(from), behind),
                 (Some(from), Direction::Backward) => (first, Bound::Included(from)),
             };
-            Some(index.walk_between(&path, direction, low, high, narrowed.as_ref()).await?)
+            Some(index.walk_between(path, direction, low, high, narrowed).await?)
         };
-        let number = |code: &Vec<u8>| number_behind(after, code.len(), are_numbers_turned);
-        let start = code.and_then(|code| number(&code).map(|number| (code, number)));
-        let start = start.filter(|_| kind != OrderKind::FirstValues);
-        Ok(OrderedWalk {
-            view: open.view.clone(),
-            keys: open.part.keys.clone(),
-            meter: Arc::clone(&open.meter),
-            kind,
-            is_backwards,
-            are_numbers_turned,
-            check: if is_answered { Check::Nothing } else { Check::Filter },
-            terms,
-            valueless,
-            start,
-            numbers: VecDeque::with_capacity(chunk_rows),
-            heap: None,
-            chunk_rows,
-        })
+        let start = code.filter(|_| kind != OrderKind::FirstValues);
+        let start = start.and_then(|code| Start::new(after, code, &request));
+        let check = if is_answered { Check::Nothing } else { Check::Filter };
+        let numbers = VecDeque::new();
+        Ok(OrderedWalk { open, request, check, terms, are_valueless_left, start, numbers, heap: None })
     }
 
     /// What is left to be found out of documents that come in order.
@@ -232,44 +182,61 @@ impl OrderedWalk {
         self.check
     }
 
-    /// What comes next.
-    pub(crate) async fn next(&mut self, metrics: &mut QueryMetrics) -> Result<OrderedStep, Fault> {
+    /// Walks on until so many documents are known by number, or some that are to be sorted. No document is read.
+    pub(crate) async fn gather(&mut self, count: usize, metrics: &mut QueryMetrics) -> Result<(), Fault> {
         let begun = Instant::now();
         let mut walked = 0_usize;
-        while self.numbers.len() < self.chunk_rows && self.heap.is_none() && self.gather().await? {
+        while self.numbers.len() < count && self.heap.is_none() && self.gather_value().await? {
             walked += 1;
             if walked.is_multiple_of(VALUES_AT_A_TIME) {
-                self.meter.spend(VALUES_AT_A_TIME as u64 * VALUE_STEPS).map_err(query_fault)?;
-                rest_if_due(&self.meter).await?;
+                self.open.meter.spend(VALUES_AT_A_TIME as u64 * VALUE_STEPS).map_err(query_fault)?;
+                rest_if_due(&self.open.meter).await?;
             }
         }
         metrics.index_time += begun.elapsed();
-        if self.numbers.is_empty() {
-            return Ok(self.heap.take().map_or(OrderedStep::End, OrderedStep::Heap));
-        }
-        let begun = Instant::now();
-        let some: Vec<_> = self.numbers.iter().take(self.chunk_rows).map(|(number, _)| *number).collect();
-        let (documents, fetched) = fetch(&self.view, &self.keys, &some).await?;
-        self.chunk_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
-        metrics.documents_by_index += documents.len() as u64;
-        metrics.count_read(&documents, begun.elapsed());
-        let last = fetched.checked_sub(1).and_then(|last| self.numbers.get(last));
-        let reached = last.map(|(number, codes)| self.position_behind(codes, *number)).unwrap_or_default();
-        let mut looked_at = self.numbers.drain(..fetched);
-        let with_codes = |document: StoredDocument| {
-            let (_, codes) = looked_at.find(|(number, _)| *number == document.number)?;
-            Some((document, codes))
-        };
-        Ok(OrderedStep::Sorted(documents.into_iter().filter_map(with_codes).collect(), reached))
+        Ok(())
     }
 
-    /// Takes the documents of one more value; tells whether there were any.
-    async fn gather(&mut self) -> Result<bool, Fault> {
-        if !self.is_backwards
-            && let Some(valueless) = self.valueless.take()
-        {
-            self.take(valueless, undefined_code(), false);
-            return Ok(true);
+    /// The next document, if it is known.
+    pub(crate) fn next_number(&self) -> Option<DocumentNumber> {
+        self.numbers.front().map(|(number, _)| *number)
+    }
+
+    /// Where the rows of the next document begin, if it is known by number.
+    pub(crate) fn next_position(&self) -> Option<Vec<u8>> {
+        let (number, codes) = self.numbers.front()?;
+        Some([codes, &self.tie(*number)[..]].concat())
+    }
+
+    /// The next document, if it is known by number.
+    pub(crate) fn pop(&mut self) -> Option<(DocumentNumber, Codes)> {
+        self.numbers.pop_front()
+    }
+
+    /// The position behind all rows of a document with these codes of its sort keys.
+    pub(crate) fn position_behind(&self, codes: &[u8], number: DocumentNumber) -> Vec<u8> {
+        [codes, &self.tie(number), &u32::MAX.to_be_bytes()].concat()
+    }
+
+    /// The next documents, if they are to be sorted.
+    pub(crate) fn heap(&self) -> Option<&[DocumentNumber]> {
+        self.heap.as_deref().filter(|_| self.numbers.is_empty())
+    }
+
+    /// The documents that were to be sorted have been given.
+    pub(crate) fn pass_heap(&mut self) {
+        self.heap = None;
+    }
+
+    /// Whether nothing is left, after the walk was told to go on.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.numbers.is_empty() && self.heap.is_none() && self.terms.is_none() && !self.are_valueless_left
+    }
+
+    /// Takes the documents of one more value; tells whether there may be others.
+    async fn gather_value(&mut self) -> Result<bool, Fault> {
+        if !self.request.is_backwards && self.are_valueless_left {
+            return self.take_valueless().await;
         }
         if let Some(terms) = &mut self.terms {
             if let Some(step) = terms.next().await? {
@@ -278,42 +245,54 @@ impl OrderedWalk {
             }
             self.terms = None;
         }
-        let Some(valueless) = self.valueless.take() else {
-            return Ok(false);
+        if self.are_valueless_left { self.take_valueless().await } else { Ok(false) }
+    }
+
+    /// Takes the documents without a value; most paths have none.
+    async fn take_valueless(&mut self) -> Result<bool, Fault> {
+        self.are_valueless_left = false;
+        let OrderedRequest { path, within, .. } = &*self.request;
+        let Some(index) = self.open.view.index() else { return Ok(false) };
+        if index.is_everywhere(path).await? {
+            return Ok(true);
+        }
+        let missing = Lookup::Without(Box::new(Lookup::Present(path.clone())));
+        let missing = match within {
+            Some(within) => Lookup::And(vec![Lookup::clone(within), missing]),
+            None => missing,
         };
-        self.take(valueless, undefined_code(), false);
+        let numbers = self.open.looked_up(index, &missing).await?.iter().collect();
+        self.take(numbers, undefined_code(), false);
         Ok(true)
     }
 
     fn take(&mut self, mut numbers: Vec<DocumentNumber>, mut code: Vec<u8>, is_cut: bool) {
-        if is_cut || self.kind == OrderKind::FirstValues {
+        let OrderedRequest { kind, is_backwards, are_numbers_turned, .. } = *self.request;
+        if is_cut || kind == OrderKind::FirstValues {
             self.heap = Some(numbers).filter(|numbers| !numbers.is_empty());
             return;
         }
-        if self.kind == OrderKind::Tuples {
+        if kind == OrderKind::Tuples {
             // The mark behind the values.
             code.pop();
         }
-        if let Some((_, last)) = self.start.take().filter(|(start, _)| *start == code) {
-            let is_left = |number: &DocumentNumber| {
-                if self.are_numbers_turned { number.raw() <= last } else { number.raw() >= last }
-            };
-            numbers.retain(is_left);
+        if let Some(start) = self.start.take().filter(|start| start.code == code) {
+            numbers.retain(|number| start.leaves(*number, are_numbers_turned));
         }
-        if self.are_numbers_turned {
+        if are_numbers_turned {
             numbers.reverse();
         }
-        if self.is_backwards {
+        if is_backwards {
             code.iter_mut().for_each(|byte| *byte = !*byte);
         }
         let codes: Codes = Arc::new(code);
         self.numbers.extend(numbers.into_iter().map(|number| (number, Arc::clone(&codes))));
     }
 
-    /// The position behind all rows of a document with these codes of its sort keys.
-    fn position_behind(&self, codes: &[u8], number: DocumentNumber) -> Vec<u8> {
-        let number = if self.are_numbers_turned { !number.raw() } else { number.raw() };
-        [codes, &number.to_be_bytes(), &u32::MAX.to_be_bytes()].concat()
+    /// The number as positions have it.
+    fn tie(&self, number: DocumentNumber) -> [u8; 8] {
+        let number = if self.request.are_numbers_turned { !number.raw() } else { number.raw() };
+        number.to_be_bytes()
     }
 }
 
@@ -349,9 +328,34 @@ fn first_code(position: &[u8], directions: &[bool], kind: OrderKind, is_backward
     Some(code)
 }
 
-/// The number behind the code of a position.
-fn number_behind(position: &[u8], code_length: usize, is_turned: bool) -> Option<u64> {
-    let bytes = position.get(code_length..)?.first_chunk::<8>()?;
-    let number = u64::from_be_bytes(*bytes);
-    Some(if is_turned { !number } else { number })
+/// Bytes of the number of a document in a position, and of the number of its row.
+const NUMBER_BYTES: usize = 8;
+const ROW_BYTES: usize = 4;
+
+/// The document where a walk begins that goes on behind a position.
+struct Start {
+    code: Vec<u8>,
+    number: u64,
+    /// Whether all rows of the document were given.
+    is_given: bool,
+}
+
+impl Start {
+    /// Nothing where the position has been cut before the number.
+    fn new(position: &[u8], code: Vec<u8>, request: &OrderedRequest) -> Option<Start> {
+        let behind = position.get(code.len()..)?;
+        let number = u64::from_be_bytes(*behind.first_chunk::<NUMBER_BYTES>()?);
+        let number = if request.are_numbers_turned { !number } else { number };
+        let is_given = request.has_one_row && behind.len() == NUMBER_BYTES + ROW_BYTES;
+        Some(Start { code, number, is_given })
+    }
+
+    /// Whether a document with the same value is still to be given.
+    fn leaves(&self, number: DocumentNumber, are_numbers_turned: bool) -> bool {
+        match number.raw().cmp(&self.number) {
+            Ordering::Equal => !self.is_given,
+            Ordering::Less => are_numbers_turned,
+            Ordering::Greater => !are_numbers_turned,
+        }
+    }
 }

@@ -3,12 +3,14 @@
 use eval::Meter;
 use kv::KeyRange;
 use model::Fault;
-use partition::{PartitionView, RecordPage, RecordScan, keyspace};
+use partition::{RecordPage, RecordScan, keyspace};
 use plan::StoredDocument;
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
 use crate::found::QueryMetrics;
+use crate::task::OpenPart;
 
 /// Records of one chunk.
 const CHUNK_ROWS: usize = 1024;
@@ -18,7 +20,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// A walk over the records of a range of keys.
 #[derive(Debug)]
 pub(crate) struct RecordWalk {
-    view: PartitionView,
+    open: Arc<OpenPart>,
     /// What is left, the chunk that is being read included.
     range: Option<KeyRange>,
     /// The chunk that is being read ahead, one at most; it is dropped with the walk.
@@ -26,8 +28,8 @@ pub(crate) struct RecordWalk {
 }
 
 impl RecordWalk {
-    pub(crate) fn new(view: PartitionView, range: KeyRange) -> RecordWalk {
-        RecordWalk { view, range: Some(range), ahead: JoinSet::new() }
+    pub(crate) fn new(open: Arc<OpenPart>) -> RecordWalk {
+        RecordWalk { range: Some(open.part.keys.clone()), open, ahead: JoinSet::new() }
     }
 
     /// The next chunk; nothing at the end. A page that may still end on the thread that began it reads nothing ahead.
@@ -42,13 +44,13 @@ impl RecordWalk {
         let begun = Instant::now();
         let page = match self.ahead.join_next().await {
             Some(page) => page.map_err(|error| Fault::Internal(error.to_string()))??,
-            None => self.view.page(&chunk(range.clone())).await?,
+            None => self.open.view.page(&chunk(range.clone())).await?,
         };
         if let Some(last) = &page.resume_after {
             let rest = keyspace::after(&range, last);
             if !meter.is_inline() {
-                let (view, scan) = (self.view.clone(), chunk(rest.clone()));
-                self.ahead.spawn(async move { view.page(&scan).await });
+                let (open, scan) = (Arc::clone(&self.open), chunk(rest.clone()));
+                self.ahead.spawn(async move { open.view.page(&scan).await });
             }
             self.range = Some(rest);
         }

@@ -87,7 +87,7 @@ pub async fn index_use(
     let (Some(layer), Some(part)) = (program.layers.first(), parts.first()) else {
         return Ok(IndexUse::default());
     };
-    let open = OpenPart { part: part.clone(), view: part.source.view().await?, meter };
+    let open = OpenPart::alone(part, meter).await?;
     let Some(index) = open.view.index().filter(|_| layer.input == Input::Documents) else {
         return Ok(IndexUse::default());
     };
@@ -102,7 +102,7 @@ pub async fn index_use(
         asked.singles.into_iter().for_each(|single| found.used.add(single.path, Impact::High));
     }
     let keys = sort_keys(program, layer);
-    if let Some(request) = access::ordering(layer, &open, 1).filter(|_| !keys.is_empty()) {
+    if let Some(request) = access::ordering(layer, &open).filter(|_| !keys.is_empty()) {
         match request.path.segments() {
             Some(path) => found.used.add(path, Impact::High),
             None => found.used.composites.extend(index.composite(&request.path)),

@@ -153,6 +153,17 @@ impl Backend for Grouped {
         }
     }
 
+    fn shortage(&self) -> Option<Room> {
+        // Nearly always there is room, and then the disk is not looked at.
+        if !matches!(self.status.health(), Health::Full { .. }) {
+            return None;
+        }
+        match self.health() {
+            Health::Full { free_bytes, reserve_bytes } => Some(Room { free_bytes, reserve_bytes }),
+            Health::Serving | Health::Poisoned { .. } | Health::Closed => None,
+        }
+    }
+
     async fn reopen(&self) -> Result<(), CommitFault> {
         match &self.driver {
             Driver::Thread(thread) => thread.queue.reopen().await.unwrap_or(Err(CommitFault::Closed)),

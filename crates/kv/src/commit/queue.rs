@@ -26,6 +26,10 @@ const GROUP_BATCHES_MAX: usize = 1024;
 /// Bytes of keys and values after which no further batch joins an engine commit.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
+/// Rows of waiting batches that are enough for a commit of their own, about those of twenty documents. With fewer, others
+/// on the same core are given a turn to add to them: every commit costs a sync, whatever its size.
+const GROUP_ROWS_ENOUGH: usize = 64;
+
 /// The waiting batches of all lanes, and the errands for the one who commits them.
 pub(super) struct Queue {
     state: Mutex<QueueState>,
@@ -41,6 +45,8 @@ struct QueueState {
     ended: bool,
     /// Why nothing is taken for the moment: what is in hand is overdue.
     stuck: Option<Cause>,
+    /// Whether the one who commits waits to be notified, which takes a call of the system.
+    is_waited_for: bool,
 }
 
 /// What there is to do next.
@@ -73,8 +79,11 @@ impl Queue {
             None if is_crowded => CommitFault::LaneCrowded { limit: LANE_BATCHES_MAX },
             None => {
                 state.batches.push_back(submission);
+                let is_waited_for = std::mem::take(&mut state.is_waited_for);
                 drop(state);
-                self.arrived.notify_one();
+                if is_waited_for {
+                    self.arrived.notify_one();
+                }
                 return verdict;
             }
         };
@@ -144,15 +153,16 @@ impl Queue {
     /// Waits for something to do, until `deadline` if there is one.
     fn next(&self, deadline: Option<Instant>) -> Errand {
         let mut state = self.lock();
-        let mut has_rested = false;
+        let mut has_given_way = false;
         loop {
             if !state.reopenings.is_empty() {
                 return Errand::Reopen(std::mem::take(&mut state.reopenings));
             }
-            if !state.batches.is_empty() && std::mem::take(&mut has_rested) {
-                // The first batch of several has come: others that are ready on this core may join it.
+            if !state.batches.is_empty() && !has_given_way && !is_enough(&state.batches) {
+                // Returns at once where nobody else wants the core.
                 drop(state);
                 thread::yield_now();
+                has_given_way = true;
                 state = self.lock();
                 continue;
             }
@@ -162,7 +172,7 @@ impl Queue {
             if state.ended {
                 return Errand::Close(state.closing.take());
             }
-            has_rested = true;
+            state.is_waited_for = true;
             state = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(Duration::ZERO) => return Errand::Tend,
@@ -172,6 +182,15 @@ impl Queue {
             };
         }
     }
+}
+
+/// Whether a commit of these batches is worth its sync.
+fn is_enough(batches: &VecDeque<Submission>) -> bool {
+    let mut rows = 0;
+    batches.iter().any(|submission| {
+        rows += submission.batch.operations.len();
+        rows >= GROUP_ROWS_ENOUGH
+    })
 }
 
 /// Takes the batches of the next engine commit: at least one, then as many as the bounds allow.

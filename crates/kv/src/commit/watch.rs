@@ -142,9 +142,8 @@ mod tests {
     use crate::backend::{AnyBackend, Backend};
     use crate::batch::{Batch, Durability, Space};
     use crate::commit::{CommitMode, Grouped};
-    use crate::faulty::Faulty;
     use crate::memory::Memory;
-    use crate::rows::{AnyRows, PlainRows};
+    use crate::rows::AnyRows;
     use crate::script::{FaultScript, StorageCall};
     use crate::store::Store;
 
@@ -164,8 +163,7 @@ mod tests {
     #[test]
     fn work_that_does_not_end_is_given_up() {
         let script = FaultScript::seeded(1);
-        let memory = Arc::new(PlainRows::Memory(Memory::new(1)));
-        let rows = AnyRows::Faulty(Faulty::new(memory, 1, CommitMode::Thread, script.clone()));
+        let rows = AnyRows::from(Memory::new(1)).under(script.clone(), 1, CommitMode::Thread);
         let grouped = Grouped::new(rows, 1, CommitMode::Thread, SHORT_TIMEOUT).unwrap();
         let store = Store::over(AnyBackend::Grouped(grouped), 1, 0);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -207,8 +205,7 @@ mod tests {
     #[test]
     fn a_reopening_that_does_not_end_is_given_up() {
         let script = FaultScript::seeded(1);
-        let memory = Arc::new(PlainRows::Memory(Memory::new(1)));
-        let rows = AnyRows::Faulty(Faulty::new(memory, 1, CommitMode::Thread, script.clone()));
+        let rows = AnyRows::from(Memory::new(1)).under(script.clone(), 1, CommitMode::Thread);
         let grouped = Grouped::new(rows, 1, CommitMode::Thread, SHORT_TIMEOUT).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {

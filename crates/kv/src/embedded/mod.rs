@@ -38,7 +38,7 @@ use crate::backend::{Room, StoreMemory};
 use crate::batch::{Durability, Operation, SPACES_MAX, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
 use crate::rows::RowStore;
-use crate::view::{Chunk, ChunkBuilder, Direction, KeyRange, ScanLimit};
+use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan, ScanLimit};
 
 pub use copy::StoreCopy;
 pub use repair::{JournalCut, Repair, repair};
@@ -307,13 +307,8 @@ impl EmbeddedPoint {
         read(&self.held.snapshot, keyspace).map_err(|error| engine::read_fault(space, error))
     }
 
-    fn scan_now(
-        &self,
-        space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
-    ) -> Result<Chunk, ReadFault> {
+    fn scan_now(&self, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
+        let Scan { range, direction, limit, parts } = scan;
         self.read(space, |snapshot, keyspace| {
             let mut rows = match range.end {
                 Some(end) => snapshot.range(keyspace, range.start..end),
@@ -328,7 +323,10 @@ impl EmbeddedPoint {
                 let Some(row) = row else {
                     return Ok(builder.finish());
                 };
-                let (key, value) = row.into_inner()?;
+                let (key, value) = match parts {
+                    Parts::Rows => row.into_inner()?,
+                    Parts::Keys => (row.key()?, Default::default()),
+                };
                 if !builder.push(key.into(), value.into()) {
                     return Ok(builder.finish());
                 }
@@ -364,27 +362,21 @@ impl RowStore for Embedded {
         Ok(values)
     }
 
-    async fn scan(
-        &self,
-        point: &EmbeddedPoint,
-        space: Space,
-        range: KeyRange,
-        direction: Direction,
-        limit: ScanLimit,
-    ) -> Result<Chunk, ReadFault> {
+    async fn scan(&self, point: &EmbeddedPoint, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
+        let limit = scan.limit;
         let is_small = limit.rows <= INLINE_SCAN.rows && limit.bytes <= INLINE_SCAN.bytes;
         // Without a runtime, as on the commit thread, there is nobody to be kept waiting.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return point.scan_now(space, range, direction, limit);
+            return point.scan_now(space, scan);
         };
         if is_small {
-            return point.scan_now(space, range, direction, limit);
+            return point.scan_now(space, scan);
         }
         let permit = Arc::clone(&self.scans).acquire_owned().await;
         let point = point.clone();
         let scan = runtime.spawn_blocking(move || {
             let _permit = permit;
-            point.scan_now(space, range, direction, limit)
+            point.scan_now(space, scan)
         });
         scan.await.unwrap_or(Err(ReadFault::Closed))
     }

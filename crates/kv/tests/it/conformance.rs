@@ -240,6 +240,31 @@ fn scans_walk_both_ways_in_chunks() {
 }
 
 #[test]
+fn keys_are_scanned_without_their_values() {
+    on_every_kind(async |store| {
+        let mut batch = Batch::default();
+        for number in 0..10 {
+            batch.put(RECORDS, format!("k{number}"), vec![b'v'; 100]);
+        }
+        batch.delete(RECORDS, "k4");
+        let view = commit(&store, batch).await.unwrap();
+        let scan = async |range: KeyRange, rows, bytes| {
+            let chunk = view.scan_keys(RECORDS, range, ScanLimit { rows, bytes }).await.unwrap();
+            (chunk.keys.iter().map(|key| key[1] - b'0').collect::<Vec<_>>(), chunk.more)
+        };
+        let many = usize::MAX;
+        let range =
+            |start: &'static str, end: &'static str| KeyRange { start: start.into(), end: Some(end.into()) };
+        assert_eq!(scan(KeyRange::all(), many, many).await, (vec![0, 1, 2, 3, 5, 6, 7, 8, 9], false));
+        assert_eq!(scan(range("k3", "k6"), many, many).await, (vec![3, 5], false));
+        assert_eq!(scan(KeyRange::all(), 2, many).await, (vec![0, 1], true));
+        assert_eq!(scan(range("k6", "k3"), many, many).await, (vec![], false));
+        // Values do not count: a key has two bytes.
+        assert_eq!(scan(KeyRange::all(), many, 5).await, (vec![0, 1, 2], true));
+    });
+}
+
+#[test]
 fn many_rows_are_read_in_the_order_asked() {
     on_every_kind(async |store| {
         let mut batch = put(RECORDS, "a", "1");

@@ -23,6 +23,11 @@ impl Documents {
         self.ranks.iter().map(RoaringBitmap::len).sum()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ranks.iter().all(RoaringBitmap::is_empty)
+    }
+
     /// Takes documents off.
     pub fn remove(&mut self, numbers: &[DocumentNumber]) {
         for (piece, set) in self.pieces.iter().zip(&mut self.ranks) {

@@ -217,12 +217,21 @@ impl Keeper {
     /// Takes the changes of a committed batch.
     pub(crate) async fn apply(&mut self, prepared: Prepared, lsn: Lsn) {
         self.changes += prepared.touched.len();
-        for number in prepared.touched {
+        // Documents that are new have no older version: most have greater numbers than all before.
+        let last = self.last_number();
+        for number in prepared.touched.into_iter().take_while(|number| Some(*number) <= last) {
             self.kill(number);
         }
         self.segments.extend(prepared.segments);
         self.lsn = lsn;
         self.tidy().await;
+    }
+
+    /// The greatest number of a document in any piece.
+    fn last_number(&self) -> Option<DocumentNumber> {
+        let in_memory = self.segments.iter().filter_map(|piece| piece.segment.numbers().last().copied());
+        let in_runs = self.runs.iter().filter_map(|piece| piece.run.numbers.last());
+        in_memory.chain(in_runs.filter_map(DocumentNumber::from_raw)).max()
     }
 
     fn kill(&mut self, number: DocumentNumber) {

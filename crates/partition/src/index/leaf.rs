@@ -1,11 +1,12 @@
 //! A leaf of a lookup, answered by the terms of one piece.
 
+use crate::index::block_cache::BlockCache;
 use crate::index::code::{CodeRange, PRESENT, is_cut, term_code};
 use crate::index::lookup::{Answer, Lookup, ValueTest, Verdict};
 use crate::index::path::{IndexPath, LOGICAL_KEYS};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::{self, Gathering, Posting};
-use crate::index::run_cursor::Source;
+use crate::index::run_cursor::{Source, cached_block};
 use crate::index::segment::Segment;
 use crate::index::walk::RunTerms;
 use kv::Direction;
@@ -97,6 +98,22 @@ impl<'l> Leaf<'l> {
                 Ok(term.map(|term| segment.posting(term)))
             }
             Piece::Run(piece) => source.find(&piece.run, key).await,
+        }
+    }
+
+    /// Whether a piece does not have the one code that is wanted, as far as memory tells.
+    pub(crate) fn is_lacking(&mut self, piece: &Piece, cache: &BlockCache) -> bool {
+        let Wanted::Code { key, .. } = &self.wanted else {
+            return false;
+        };
+        match piece {
+            Piece::Segment(SegmentPiece { segment, .. }) => {
+                find_in_segment(self.path, key, segment, &mut self.field).is_none()
+            }
+            Piece::Run(piece) => {
+                let block = cached_block(cache, &piece.run, key);
+                block.is_some_and(|block| matches!(block.find(key), Ok(None)))
+            }
         }
     }
 

@@ -28,7 +28,7 @@ const FORMAT: u8 = 4;
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
 /// Tells apart what policies make of documents.
-pub(crate) type Fingerprint = [u8; 16];
+pub type Fingerprint = [u8; 16];
 
 /// See the file's head.
 #[derive(Clone, Debug, PartialEq, Eq)]

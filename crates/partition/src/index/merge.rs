@@ -3,15 +3,16 @@
 //! Field by field, and inside a field by repeatedly taking the smallest code at the heads of all inputs. Gives the
 //! runtime its turn now and then, so that a large merge may run beside other tasks.
 
+use crate::index::code::PRESENT;
 use crate::index::piece::SegmentPiece;
-use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment, SegmentWriter, head};
+use crate::index::segment::{Body, SEGMENT_DOCUMENTS_MAX, Segment, SegmentWriter, common_length, head};
 use model::DocumentNumber;
 use std::ops::Range;
 
 /// Segments that one pass merges; more are merged in several passes, the smallest first.
 pub(crate) const FAN_IN: usize = 8;
-/// Terms between two turns of others.
-pub(crate) const TERMS_PER_TURN: usize = 4096;
+/// Terms between two turns of others: about the time of a few requests, so that those that share the core wait little.
+pub(crate) const TERMS_PER_TURN: usize = 1024;
 /// Rank of a document that is not taken over.
 const GONE: u16 = u16::MAX;
 
@@ -20,7 +21,9 @@ pub(crate) async fn merge_all(mut inputs: Vec<SegmentPiece>) -> Segment {
     loop {
         // Largest first: the smallest are at the end.
         inputs.sort_by_key(|input| std::cmp::Reverse(input.segment.numbers().len()));
-        let rest = inputs.split_off(inputs.len().saturating_sub(FAN_IN));
+        let mut rest = inputs.split_off(inputs.len().saturating_sub(FAN_IN));
+        // In the order of their documents: then the documents of a term come in order too, if nothing was replaced.
+        rest.sort_by_key(|input| input.segment.numbers().first().copied());
         let merged = merge(&rest).await;
         if inputs.is_empty() {
             return merged;
@@ -34,11 +37,8 @@ async fn merge(inputs: &[SegmentPiece]) -> Segment {
     let (numbers, ranks) = merged_universe(inputs);
     let mut merge = Merge {
         writer: SegmentWriter::new(numbers),
-        inputs: inputs
-            .iter()
-            .zip(ranks)
-            .map(|(input, ranks)| Input { segment: &input.segment, ranks, field: 0, terms: 0..0, head: 0 })
-            .collect(),
+        inputs: inputs.iter().zip(ranks).map(|(input, ranks)| Input::new(&input.segment, ranks)).collect(),
+        alike: 0,
         found: Vec::new(),
     };
     let mut terms = 0;
@@ -49,7 +49,7 @@ async fn merge(inputs: &[SegmentPiece]) -> Segment {
                 tokio::task::yield_now().await;
             }
         }
-        merge.writer.end_path(&path);
+        merge.writer.end_path(path);
     }
     merge.writer.finish()
 }
@@ -76,94 +76,182 @@ fn merged_universe(inputs: &[SegmentPiece]) -> (Vec<DocumentNumber>, Vec<Vec<u16
 struct Merge<'a> {
     writer: SegmentWriter,
     inputs: Vec<Input<'a>>,
+    /// Bytes that all codes of the path begin with alike, the mark of presence aside.
+    alike: usize,
     found: Vec<u16>,
 }
 
 struct Input<'a> {
-    segment: &'a Segment,
+    body: &'a Body,
     /// New rank of every old one.
     ranks: Vec<u16>,
     /// The next field.
     field: usize,
     /// Terms of the field before that are still to come.
     terms: Range<usize>,
-    /// The first bytes of the next term's code.
+    /// The next term's code, and its first bytes behind those that all codes of the path begin with.
+    code: &'a [u8],
     head: u64,
 }
 
-impl Input<'_> {
-    fn next_path(&self) -> Option<&[u8]> {
-        (self.field < self.segment.field_count()).then(|| self.segment.path(self.field))
+impl<'a> Input<'a> {
+    fn new(segment: &'a Segment, ranks: Vec<u16>) -> Input<'a> {
+        Input { body: segment.body(), ranks, field: 0, terms: 0..0, code: &[], head: 0 }
+    }
+
+    fn next_path(&self) -> Option<&'a [u8]> {
+        (self.field < self.body.field_count()).then(|| self.body.path(self.field))
     }
 
     fn enter_field(&mut self) {
-        self.terms = self.segment.terms(self.field);
+        self.terms = self.body.terms_of(self.field);
         self.field += 1;
-        self.read_head();
+        self.read(0);
     }
 
-    fn read_head(&mut self) {
+    /// Goes to the next term.
+    fn advance(&mut self, alike: usize) {
+        self.terms.start += 1;
+        self.read(alike);
+    }
+
+    fn read(&mut self, alike: usize) {
         if !self.terms.is_empty() {
-            self.head = head(self.segment.code(self.terms.start));
+            self.code = self.body.code(self.terms.start);
+            self.head = self.code.get(alike..).map_or(0, head);
         }
+    }
+
+    /// The last code of the field.
+    fn last_code(&self) -> &'a [u8] {
+        self.body.code(self.terms.end - 1)
+    }
+
+    /// Whether the next term comes before that of another input.
+    fn is_before(&self, other: &Input<'_>) -> bool {
+        self.head < other.head || self.head == other.head && self.code < other.code
     }
 }
 
-impl Merge<'_> {
+impl<'a> Merge<'a> {
     /// Goes to the next path in order, and tells it.
-    fn next_path(&mut self) -> Option<Vec<u8>> {
-        let path = self.inputs.iter().filter_map(Input::next_path).min()?.to_vec();
+    fn next_path(&mut self) -> Option<&'a [u8]> {
+        let path = self.inputs.iter().filter_map(Input::next_path).min()?;
         for input in &mut self.inputs {
-            if input.next_path() == Some(&path) {
+            if input.next_path() == Some(path) {
                 input.enter_field();
             }
         }
+        // The mark of presence, which is the beginning of every code.
+        if self.inputs.iter().any(|input| !input.terms.is_empty() && input.code == PRESENT) {
+            self.next_term();
+        }
+        self.find_alike();
         Some(path)
+    }
+
+    /// Finds what all codes of the path begin with: in each input those between the first and the last begin as both.
+    fn find_alike(&mut self) {
+        let mut inputs = self.inputs.iter().filter(|input| !input.terms.is_empty());
+        let Some(first) = inputs.next() else { return };
+        let mut alike = common_length(first.code, first.last_code());
+        for input in inputs {
+            for code in [input.code, input.last_code()] {
+                alike = common_length(&first.code[..alike], code);
+            }
+        }
+        self.alike = alike;
+        self.inputs.iter_mut().for_each(|input| input.read(alike));
     }
 
     /// Writes the next term of the path; `false` at its end.
     fn next_term(&mut self) -> bool {
-        let mut least: Option<usize> = None;
-        for (index, input) in self.inputs.iter().enumerate() {
-            if input.terms.is_empty() {
-                continue;
-            }
-            let is_less = least.is_none_or(|least| {
-                let least = &self.inputs[least];
-                (input.head, input.segment.code(input.terms.start))
-                    < (least.head, least.segment.code(least.terms.start))
-            });
-            if is_less {
-                least = Some(index);
-            }
-        }
-        let Some(least) = least else {
+        let Merge { writer, inputs, alike, found } = self;
+        let with_terms = inputs.iter().filter(|input| !input.terms.is_empty());
+        let Some(least) =
+            with_terms.reduce(|least, input| if input.is_before(least) { input } else { least })
+        else {
+            *alike = 0;
             return false;
         };
-        let Merge { writer, inputs, found } = self;
+        let (code, code_head) = (least.code, least.head);
         found.clear();
-        let segment = inputs[least].segment;
-        let code = segment.code(inputs[least].terms.start);
-        let code_head = inputs[least].head;
         for input in inputs.iter_mut() {
-            let term = input.terms.start;
-            if input.terms.is_empty() || input.head != code_head || input.segment.code(term) != code {
+            if input.terms.is_empty() || input.head != code_head || input.code != code {
                 continue;
             }
-            let old = input.segment.posting(term);
+            let old = input.body.posting(input.terms.start);
             old.for_each(input.ranks.len(), |rank| {
                 let rank = input.ranks[rank as usize];
                 if rank != GONE {
                     found.push(rank);
                 }
             });
-            input.terms.start += 1;
-            input.read_head();
+            input.advance(*alike);
         }
         if !found.is_sorted() {
             found.sort_unstable();
         }
         writer.term(code, found);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Terms of one path by their codes, with the ranks of their documents.
+    type Terms = BTreeMap<Vec<u8>, Vec<u16>>;
+
+    /// Codes that begin alike, that are the beginning of others, and that differ in zeros at the end only.
+    fn codes(alike: usize, seed: usize) -> Vec<Vec<u8>> {
+        let common = vec![7; alike];
+        let tails: [&[u8]; 7] =
+            [b"", b"\0", b"\0\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0\0", b"a", b"abcdefghij"];
+        let is_taken = |index: &usize| (seed >> index) & 1 == 1;
+        let taken = (0..tails.len()).filter(is_taken).map(|index| [&common, tails[index]].concat());
+        taken.filter(|code| !code.is_empty()).collect()
+    }
+
+    fn segment(first: u64, terms: &Terms, path: &[u8]) -> SegmentPiece {
+        let numbers = (first..first + 4).filter_map(DocumentNumber::from_raw).collect();
+        let mut writer = SegmentWriter::new(numbers);
+        writer.term(PRESENT, &[0, 1, 2, 3]);
+        terms.iter().for_each(|(code, ranks)| writer.term(code, ranks));
+        writer.end_path(path);
+        SegmentPiece::new(writer.finish())
+    }
+
+    /// Whatever the codes of a path have in common, all terms come in order, each once, with all its documents.
+    #[tokio::test]
+    async fn terms_come_in_order_whatever_their_codes_have_in_common() {
+        let path: &[u8] = b"p";
+        for seed in 0..1 << 12 {
+            let alike = [0, 1, 8, 9][seed & 3];
+            let mut expected = Terms::new();
+            let mut inputs = Vec::new();
+            // The second comes first: the documents of a term are out of order in the inputs.
+            for (place, seed) in [(1, seed >> 2), (0, seed >> 5)] {
+                let rank = u16::try_from(seed & 3).unwrap();
+                let terms: Terms =
+                    codes(alike, seed & 127).into_iter().map(|code| (code, vec![rank])).collect();
+                inputs.push(segment(1 + place * 4, &terms, path));
+                for (code, ranks) in terms {
+                    let merged = ranks.into_iter().map(|rank| rank + u16::try_from(place).unwrap() * 4);
+                    expected.entry(code).or_default().extend(merged);
+                }
+            }
+            expected.values_mut().for_each(|ranks| ranks.sort_unstable());
+            let merged = merge_all(inputs).await;
+            let found = merged.terms(0).map(|term| {
+                let mut ranks = Vec::new();
+                merged.posting(term).for_each(8, |rank| ranks.push(u16::try_from(rank).unwrap()));
+                (merged.code(term).to_vec(), ranks)
+            });
+            let all = std::iter::once((PRESENT.to_vec(), (0..8).collect())).chain(expected);
+            assert!(found.eq(all), "seed {seed}");
+        }
     }
 }

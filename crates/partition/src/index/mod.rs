@@ -15,7 +15,7 @@
 //! | `life` | which index serves and which one is built |
 //! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
-//! | `lookup`, `leaf`, `documents`, `walk`, `counts`, `columns`, `reader`, `overlay` | the reader's face |
+//! | `lookup`, `leaf`, `needles`, `documents`, `walk`, `counts`, `columns`, `reader`, `overlay` | the reader's face |
 //! | `audit` | whether the index says what the records say |
 
 mod audit;
@@ -37,6 +37,7 @@ mod lookup;
 mod manifest;
 mod memory;
 mod merge;
+mod needles;
 mod options;
 mod overlay;
 mod packed;
@@ -68,6 +69,7 @@ pub use counts::{Counted, Detail};
 pub use documents::Documents;
 pub use lookup::{Lookup, ValueTest, Verdict};
 pub use memory::IndexMemory;
+pub use needles::Needles;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};
 pub use reader::{Coverage, IndexReader};
@@ -79,7 +81,7 @@ pub(crate) use audit::audit_index;
 pub(crate) use jobs::drop_run;
 pub(crate) use keeper::{Changes, Home, InstallBatch, Keeper, Prepared};
 pub(crate) use life::{BuildStart, IndexLife, IndexNews, IndexProgress};
-pub(crate) use manifest::Fingerprint;
+pub use manifest::Fingerprint;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use run_numbers::RunNumbers;

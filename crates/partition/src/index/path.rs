@@ -234,11 +234,15 @@ impl PathCode {
     fn enter(&mut self, tag: u8, name: &str) -> usize {
         let back = self.open();
         self.bytes.push(tag);
-        for (index, piece) in name.as_bytes().split(|byte| *byte == 0).enumerate() {
-            if index > 0 {
-                self.bytes.extend_from_slice(&ZERO_ESCAPED);
+        if name.as_bytes().contains(&0) {
+            for (index, piece) in name.as_bytes().split(|byte| *byte == 0).enumerate() {
+                if index > 0 {
+                    self.bytes.extend_from_slice(&ZERO_ESCAPED);
+                }
+                self.bytes.extend_from_slice(piece);
             }
-            self.bytes.extend_from_slice(piece);
+        } else {
+            self.bytes.extend_from_slice(name.as_bytes());
         }
         self.bytes.extend_from_slice(&NAME_END);
         self.length = self.bytes.len();

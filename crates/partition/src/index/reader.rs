@@ -4,7 +4,9 @@ use crate::index::code::CodeRange;
 use crate::index::documents::Documents;
 use crate::index::leaf::{Leaf, value_bound};
 use crate::index::lookup::Lookup;
+use crate::index::manifest::Fingerprint;
 use crate::index::memory::IndexMemory;
+use crate::index::needles::Needles;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
 use crate::index::ranks;
@@ -47,6 +49,11 @@ impl IndexReader {
         if self.rules.covers(path) { Coverage::Whole } else { Coverage::None }
     }
 
+    /// What terms documents get: equal for indexes that know the same of every path.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.rules.fingerprint()
+    }
+
     /// The composite index whose tuples are at a path.
     pub fn composite(&self, path: &IndexPath) -> Option<CompositeIndex> {
         let known = self.rules.composites().iter().find(|composite| composite.path == *path)?;
@@ -71,9 +78,33 @@ impl IndexReader {
             .any(|piece| piece.universe().rank(number).is_some_and(|rank| !piece.dead().contains(rank)))
     }
 
+    /// Whether every document has a value at a path, for certain.
+    pub async fn is_everywhere(&self, path: &IndexPath) -> Result<bool, Fault> {
+        alarmed(&self.alarm, self.is_everywhere_unwatched(path).await)
+    }
+
+    async fn is_everywhere_unwatched(&self, path: &IndexPath) -> Result<bool, Fault> {
+        let present = Lookup::Present(path.clone());
+        let mut leaf = Leaf::new(&present);
+        let source = self.source();
+        for piece in &*self.pieces {
+            // Dead documents count on both sides.
+            if leaf.bound(&source, piece).await? < piece.universe().len() as u64 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// A cheap upper bound of the documents that a lookup finds.
     pub async fn estimate(&self, lookup: &Lookup) -> Result<u64, Fault> {
         alarmed(&self.alarm, self.estimate_unwatched(lookup).await)
+    }
+
+    /// Whether no document has all of some values, as far as that is known without reading anything.
+    pub(crate) fn lacks(&self, needles: &mut Needles<'_>) -> bool {
+        let cache = self.memory.blocks();
+        self.pieces.iter().all(|piece| needles.are_lacking(piece, cache))
     }
 
     /// A cheap upper bound of the different values at a path, or rather of what it costs to walk them.
@@ -192,6 +223,7 @@ impl IndexReader {
         within: Option<&Documents>,
     ) -> Result<TermWalk, Fault> {
         let from = from.map_or(Bound::Unbounded, Bound::Included);
+        let within = within.cloned();
         match direction {
             Direction::Forward => self.walk_between(path, direction, from, Bound::Unbounded, within).await,
             Direction::Backward => self.walk_between(path, direction, Bound::Unbounded, from, within).await,
@@ -205,7 +237,7 @@ impl IndexReader {
         direction: Direction,
         low: Bound<Vec<u8>>,
         high: Bound<Vec<u8>>,
-        within: Option<&Documents>,
+        within: Option<Documents>,
     ) -> Result<TermWalk, Fault> {
         let range = CodeRange::new(path, &low, &high);
         let walk = TermWalk::new(self, path.clone(), direction, range, within).await;

@@ -94,6 +94,15 @@ impl Source {
     }
 }
 
+/// The block that a key is in, if it has one and was read lately.
+pub(crate) fn cached_block(cache: &BlockCache, run: &Run, key: &[u8]) -> Option<Block> {
+    let row = run.fences.row(run.fences.block_of(key))?;
+    match cache.get(&run.place(row))? {
+        Row::Block(block) => Some(block),
+        Row::Bitmap(_) => None,
+    }
+}
+
 /// See the file's head.
 pub(crate) struct RunCursor {
     run: Arc<Run>,

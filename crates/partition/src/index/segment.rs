@@ -38,8 +38,9 @@ struct Drafted {
     versions: Vec<Version>,
 }
 
+/// The terms of a segment.
 #[derive(Debug, Default)]
-struct Body {
+pub(crate) struct Body {
     fields: Box<[Field]>,
     paths: Box<[u8]>,
     terms: Box<[Term]>,
@@ -86,7 +87,8 @@ impl Segment {
         self.body();
     }
 
-    fn body(&self) -> &Body {
+    /// The terms, worked out if nobody did so far.
+    pub(crate) fn body(&self) -> &Body {
         self.body.get_or_init(|| {
             let drafted = self.lock().take();
             drafted.map(|Drafted { rules, versions }| build_body(&rules, &versions)).unwrap_or_default()
@@ -109,7 +111,7 @@ impl Segment {
     }
 
     pub(crate) fn field_count(&self) -> usize {
-        self.body().fields.len()
+        self.body().field_count()
     }
 
     pub(crate) fn path(&self, field: usize) -> &[u8] {
@@ -126,9 +128,7 @@ impl Segment {
     }
 
     pub(crate) fn posting(&self, term: usize) -> Posting<'_> {
-        let body = self.body();
-        let ranks = body.ranks_of(term);
-        if ranks.is_empty() { Posting::Full } else { Posting::Short(&body.ranks[ranks]) }
+        self.body().posting(term)
     }
 
     /// Documents of a term.
@@ -166,19 +166,28 @@ impl Segment {
 }
 
 impl Body {
-    fn path(&self, field: usize) -> &[u8] {
+    pub(crate) fn field_count(&self) -> usize {
+        self.fields.len()
+    }
+
+    pub(crate) fn path(&self, field: usize) -> &[u8] {
         let start = field.checked_sub(1).map_or(0, |before| self.fields[before].path_end);
         &self.paths[start as usize..self.fields[field].path_end as usize]
     }
 
-    fn terms_of(&self, field: usize) -> Range<usize> {
+    pub(crate) fn terms_of(&self, field: usize) -> Range<usize> {
         let start = field.checked_sub(1).map_or(0, |before| self.fields[before].term_end);
         start as usize..self.fields[field].term_end as usize
     }
 
-    fn code(&self, term: usize) -> &[u8] {
+    pub(crate) fn code(&self, term: usize) -> &[u8] {
         let start = term.checked_sub(1).map_or(0, |before| self.terms[before].code_end);
         &self.codes[start as usize..self.terms[term].code_end as usize]
+    }
+
+    pub(crate) fn posting(&self, term: usize) -> Posting<'_> {
+        let ranks = self.ranks_of(term);
+        if ranks.is_empty() { Posting::Full } else { Posting::Short(&self.ranks[ranks]) }
     }
 
     fn ranks_of(&self, term: usize) -> Range<usize> {
@@ -292,35 +301,64 @@ fn end(length: usize) -> u32 {
 
 /// A term of one document in the making.
 struct Entry {
-    /// The first bytes of the code, which decide most comparisons.
+    /// The first bytes of the code behind those that all codes of the path begin with: they decide most comparisons.
     head: u64,
     start: u32,
     end: u32,
     rank: u16,
 }
 
-#[derive(Default)]
 struct Draft {
     path: Vec<u8>,
     entries: Vec<Entry>,
     present: Vec<u16>,
+    /// Bytes that all codes begin with alike.
+    alike: usize,
+}
+
+impl Draft {
+    fn new(path: &[u8], documents: usize) -> Draft {
+        Draft {
+            path: path.to_vec(),
+            entries: Vec::with_capacity(documents),
+            present: Vec::with_capacity(documents),
+            alike: usize::MAX,
+        }
+    }
+
+    /// Adds the term of a document whose code lies at the end of `codes`.
+    fn push(&mut self, codes: &[u8], start: usize, rank: u16) {
+        let code = &codes[start..];
+        self.alike = match self.entries.first() {
+            Some(first) => {
+                let first = &codes[first.start as usize..first.end as usize];
+                common_length(&first[..self.alike.min(first.len())], code)
+            }
+            None => code.len(),
+        };
+        self.entries.push(Entry { head: 0, start: end(start), end: end(codes.len()), rank });
+        if self.present.last() != Some(&rank) {
+            self.present.push(rank);
+        }
+    }
 }
 
 type Fields = HashMap<Vec<u8>, usize, foldhash::fast::RandomState>;
 
 /// The draft of a path, a new one at its first term.
-fn find_field(fields: &mut Fields, drafts: &mut Vec<Draft>, path: &[u8]) -> usize {
+fn find_field(fields: &mut Fields, drafts: &mut Vec<Draft>, path: &[u8], documents: usize) -> usize {
     if let Some(field) = fields.get(path) {
         return *field;
     }
-    drafts.push(Draft { path: path.to_vec(), ..Draft::default() });
+    drafts.push(Draft::new(path, documents));
     fields.insert(path.to_vec(), drafts.len() - 1);
     drafts.len() - 1
 }
 
 /// Works out the terms of versions.
 fn build_body(rules: &Rules, versions: &[Version]) -> Body {
-    let mut codes = Vec::new();
+    // Codes are about as long as the documents.
+    let mut codes = Vec::with_capacity(versions.iter().map(|version| version.document.bytes().len()).sum());
     let mut fields = Fields::default();
     let mut drafts: Vec<Draft> = Vec::new();
     let mut walker = TermWalker::new(rules);
@@ -331,20 +369,16 @@ fn build_body(rules: &Rules, versions: &[Version]) -> Body {
         walker.walk(version, |path, code| {
             let field = match sequence.get(position) {
                 Some(probable) if drafts[*probable].path == path => *probable,
-                Some(_) | None => find_field(&mut fields, &mut drafts, path),
+                Some(_) | None => find_field(&mut fields, &mut drafts, path, versions.len()),
             };
             match sequence.get_mut(position) {
                 Some(probable) => *probable = field,
                 None => sequence.push(field),
             }
             position += 1;
-            let draft = &mut drafts[field];
-            let start = end(codes.len());
+            let start = codes.len();
             codes.extend_from_slice(code);
-            draft.entries.push(Entry { head: head(code), start, end: end(codes.len()), rank });
-            if draft.present.last() != Some(&rank) {
-                draft.present.push(rank);
-            }
+            drafts[field].push(&codes, start, rank);
         });
     }
     drafts.sort_unstable_by(|left, right| left.path.cmp(&right.path));
@@ -356,18 +390,29 @@ fn build_body(rules: &Rules, versions: &[Version]) -> Body {
 }
 
 fn write_draft(mut draft: Draft, codes: &[u8], writer: &mut SegmentWriter) {
+    let alike = draft.alike;
     let code = |entry: &Entry| &codes[entry.start as usize..entry.end as usize];
+    for entry in &mut draft.entries {
+        entry.head = head(&codes[entry.start as usize + alike..entry.end as usize]);
+    }
+    // What the heads do not show, of codes whose heads are equal.
+    let tail = |entry: &Entry| codes.get(entry.start as usize + alike + HEAD_BYTES..entry.end as usize);
+    let length = |entry: &Entry| entry.end - entry.start;
     draft.entries.sort_unstable_by(|left, right| {
         left.head
             .cmp(&right.head)
-            .then_with(|| code(left).cmp(code(right)))
+            .then_with(|| tail(left).cmp(&tail(right)))
+            .then_with(|| length(left).cmp(&length(right)))
             .then_with(|| left.rank.cmp(&right.rank))
     });
     if draft.path != LOGICAL_PATH {
         writer.term(PRESENT, &draft.present);
     }
-    let mut ranks = Vec::new();
-    for group in draft.entries.chunk_by(|left, right| left.head == right.head && code(left) == code(right)) {
+    let is_same = |left: &Entry, right: &Entry| {
+        left.head == right.head && length(left) == length(right) && tail(left) == tail(right)
+    };
+    let mut ranks = Vec::with_capacity(draft.entries.len());
+    for group in draft.entries.chunk_by(is_same) {
         ranks.clear();
         ranks.extend(group.iter().map(|entry| entry.rank));
         ranks.dedup();
@@ -376,16 +421,33 @@ fn write_draft(mut draft: Draft, codes: &[u8], writer: &mut SegmentWriter) {
     writer.end_path(&draft.path);
 }
 
-/// The first eight bytes as a number that sorts as they do.
+/// Bytes that a head shows.
+const HEAD_BYTES: usize = 8;
+
+/// The first bytes as a number that sorts as they do.
 pub(crate) fn head(code: &[u8]) -> u64 {
-    match code.first_chunk::<8>() {
+    match code.first_chunk::<HEAD_BYTES>() {
         Some(first) => u64::from_be_bytes(*first),
         None => {
-            let mut padded = [0; 8];
+            let mut padded = [0; HEAD_BYTES];
             padded[..code.len()].copy_from_slice(code);
             u64::from_be_bytes(padded)
         }
     }
+}
+
+/// Bytes with which both begin.
+pub(crate) fn common_length(left: &[u8], right: &[u8]) -> usize {
+    let mut length = 0;
+    for (left, right) in left.chunks_exact(HEAD_BYTES).zip(right.chunks_exact(HEAD_BYTES)) {
+        let difference = head(left) ^ head(right);
+        if difference != 0 {
+            return length + difference.leading_zeros() as usize / 8;
+        }
+        length += HEAD_BYTES;
+    }
+    let rest = left[length..].iter().zip(&right[length..]);
+    length + rest.take_while(|(left, right)| left == right).count()
 }
 
 #[test]
@@ -410,5 +472,37 @@ fn a_term_is_found_wherever_its_field_was_before() {
             assert_eq!(segment.find_path(path, &mut before.clone()).len(), codes.len());
         }
         assert_eq!(segment.find_term(b"c", b"1", &mut before.clone()), None);
+    }
+}
+
+/// Codes of a path are sorted whatever they have in common, and each is one term.
+#[test]
+fn terms_are_sorted_whatever_their_codes_have_in_common() {
+    let tails: [&[u8]; 7] =
+        [b"b", b"", b"\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0", b"abcdefghij", b"abcdefghi"];
+    for alike in [0, 1, 7, 8, 9, 30] {
+        for seed in 0..7_usize.pow(4) {
+            let mut draft = Draft::new(b"p", 4);
+            let mut codes = Vec::new();
+            let mut expected: std::collections::BTreeMap<Vec<u8>, Vec<u16>> = Default::default();
+            for rank in 0..4_u16 {
+                let tail = tails[seed / 7_usize.pow(u32::from(rank)) % 7];
+                let code = [&vec![7; alike], tail].concat();
+                let start = codes.len();
+                codes.extend_from_slice(&code);
+                draft.push(&codes, start, rank);
+                expected.entry(code).or_default().push(rank);
+            }
+            let mut writer = SegmentWriter::new((1..=5).filter_map(DocumentNumber::from_raw).collect());
+            write_draft(draft, &codes, &mut writer);
+            let segment = writer.finish();
+            // Behind the mark of presence.
+            let found = segment.terms(0).skip(1).map(|term| {
+                let mut ranks = Vec::new();
+                segment.posting(term).for_each(5, |rank| ranks.push(u16::try_from(rank).unwrap_or(u16::MAX)));
+                (segment.code(term).to_vec(), ranks)
+            });
+            assert!(found.eq(expected), "{alike} {seed}");
+        }
     }
 }

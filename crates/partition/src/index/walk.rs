@@ -59,14 +59,15 @@ impl TermWalk {
         path: IndexPath,
         direction: Direction,
         range: CodeRange,
-        within: Option<&Documents>,
+        within: Option<Documents>,
     ) -> Result<TermWalk, Fault> {
         let range = Arc::new(range);
         let alike = range.alike();
         let mut field = 0;
         let mut cursors = Vec::with_capacity(reader.pieces.len());
-        for (index, piece) in reader.pieces.iter().enumerate() {
-            let within = within.and_then(|within| within.ranks.get(index)).cloned();
+        let mut ranks = within.map(|within| within.ranks.into_iter());
+        for piece in &*reader.pieces {
+            let within = ranks.as_mut().map(|ranks| ranks.next().unwrap_or_default());
             if within.as_ref().is_some_and(RoaringBitmap::is_empty) {
                 continue;
             }

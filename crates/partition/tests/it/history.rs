@@ -4,7 +4,7 @@ use crate::{Fixture, TestClock, delete, upsert};
 use kv::{CommitMode, Durability, Store};
 use model::Lsn;
 use partition::keyspace::SPACES;
-use partition::{AuditScope, ExpiryRule, HistoryEntry, HistoryKind, LogPosition, audit};
+use partition::{HistoryEntry, HistoryKind, LogPosition};
 use std::sync::Arc;
 
 /// How long it is kept in these tests.
@@ -32,17 +32,6 @@ async fn kinds(fixture: &Fixture) -> Vec<(LogPosition, HistoryKind, Option<Lsn>)
     entries.map(|(at, entry)| (at, entry.kind, entry.previous)).collect()
 }
 
-async fn audited(store: &Store, fixture: &Fixture) {
-    let scope = AuditScope {
-        container: fixture.partition.spec().id.container,
-        shape: &fixture.shape.load(),
-        partitions: &[fixture.partition.spec().clone()],
-        expiry: ExpiryRule::Exact,
-    };
-    let view = store.view().await.unwrap();
-    assert_eq!(audit(&view, &scope).await.unwrap().findings, []);
-}
-
 #[tokio::test]
 async fn every_version_and_removal_is_kept() {
     let (store, _, fixture) = house(Some(SECONDS)).await;
@@ -62,7 +51,7 @@ async fn every_version_and_removal_is_kept() {
     assert!(entries.iter().all(|(_, entry)| entry.image.is_empty() == (entry.kind == HistoryKind::Delete)));
     let keys: Vec<_> = entries.iter().map(|(_, entry)| entry.key.clone()).collect();
     assert_eq!(keys, ["1", "2", "1", "1", "1"].map(|id| fixture.record_key(id)));
-    audited(&store, &fixture).await;
+    fixture.audited(&store).await;
 }
 
 #[tokio::test]
@@ -82,20 +71,20 @@ async fn the_history_goes_by_time_and_where_nobody_asks_for_it() {
     clock.advance_ms(1);
     while fixture.partition.trim_log().await.unwrap() {}
     assert_eq!(lsns(&fixture).await, [late]);
-    audited(&store, &fixture).await;
+    fixture.audited(&store).await;
     // A gap makes what is below it useless.
     retain(&fixture, None);
     fixture.run(vec![upsert("3")]).await;
     retain(&fixture, Some(SECONDS));
     let last = fixture.run(vec![delete("3")]).await;
-    audited(&store, &fixture).await;
+    fixture.audited(&store).await;
     while fixture.partition.trim_log().await.unwrap() {}
     assert_eq!(lsns(&fixture).await, [last]);
-    audited(&store, &fixture).await;
+    fixture.audited(&store).await;
     retain(&fixture, None);
     while fixture.partition.trim_log().await.unwrap() {}
     assert_eq!(lsns(&fixture).await, []);
-    audited(&store, &fixture).await;
+    fixture.audited(&store).await;
 }
 
 /// A transaction with more entries than one step of trimming looks at.
@@ -113,5 +102,5 @@ async fn a_long_history_is_trimmed_in_steps() {
     }
     assert!(steps > 1, "all in one step");
     assert_eq!(history(&fixture).await.into_iter().map(|(at, _)| at.lsn).collect::<Vec<_>>(), [last]);
-    audited(&store, &fixture).await;
+    fixture.audited(&store).await;
 }

@@ -15,8 +15,8 @@ use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Fault
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{PartitionId, SPACES, document_key};
 use partition::{
-    ContainerShape, CurrentShape, LogKind, LogPosition, PartitionSpec, PhysicalPartition, RecordCache,
-    Surroundings, new_partition_rows,
+    AuditScope, ContainerShape, CurrentShape, ExpiryRule, LogKind, LogPosition, PartitionSpec,
+    PhysicalPartition, RecordCache, Surroundings, audit, new_partition_rows,
 };
 use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target, Transaction,
@@ -109,6 +109,19 @@ impl Fixture {
     async fn log(&self) -> Vec<(LogPosition, LogKind)> {
         let entries = self.partition.view().await.unwrap().log(LogPosition::default()).await.unwrap();
         entries.into_iter().map(|(at, entry)| (at, entry.kind)).collect()
+    }
+
+    /// All rows and the index agree with the records.
+    async fn audited(&self, store: &Store) {
+        let scope = AuditScope {
+            container: ID.container,
+            shape: &self.shape.load(),
+            partitions: &[self.partition.spec().clone()],
+            expiry: ExpiryRule::Exact,
+        };
+        let view = store.view().await.unwrap();
+        assert_eq!(audit(&view, &scope).await.unwrap().findings, []);
+        assert_eq!(self.partition.audit_index().await.unwrap(), []);
     }
 
     fn record_key(&self, id: &str) -> Bytes {

@@ -3,8 +3,8 @@
 use crate::{Fixture, TestClock, delete, upsert};
 use kv::{Batch, CommitMode, Direction, Durability, KeyRange, ScanLimit, Store};
 use model::{Fault, StorageFault};
+use partition::delete_owner_row;
 use partition::keyspace::{CONTAINER_SPACES, SPACES, container_rows};
-use partition::{AuditScope, ExpiryRule, audit, delete_owner_row};
 use plan::{Condition, StepFault, Target};
 use std::sync::Arc;
 
@@ -36,17 +36,6 @@ fn is_retryable(fault: &Fault) -> bool {
     matches!(fault, Fault::Storage(StorageFault::Unavailable { .. }))
 }
 
-async fn audited(store: &Store, fixture: &Fixture) {
-    let scope = AuditScope {
-        container: fixture.partition.spec().id.container,
-        shape: &fixture.shape.load(),
-        partitions: &[fixture.partition.spec().clone()],
-        expiry: ExpiryRule::Exact,
-    };
-    let view = store.view().await.unwrap();
-    assert_eq!(audit(&view, &scope).await.unwrap().findings, []);
-}
-
 #[tokio::test]
 async fn a_second_writer_is_refused_and_nothing_is_lost() {
     for durability in [Durability::Sync, Durability::Buffered] {
@@ -64,7 +53,7 @@ async fn a_second_writer_is_refused_and_nothing_is_lost() {
         for (id, expected) in [("1", true), ("2", true), ("3", false), ("4", false), ("5", true)] {
             assert_eq!(is_there(&second, id).await.unwrap(), expected, "{id}");
         }
-        audited(&store, &second).await;
+        second.audited(&store).await;
         assert_eq!(second.partition.audit_index().await.unwrap(), []);
         // Work beside the documents is refused, too.
         let third = Fixture::open(&store, &clock, durability).await.unwrap();
@@ -98,7 +87,7 @@ async fn of_two_writers_at_once_each_acknowledged_write_stays() {
         assert_eq!(is_there(&third, &id).await.unwrap(), is_done, "{id}");
     }
     write(&third, "again").await.unwrap();
-    audited(&store, &third).await;
+    third.audited(&store).await;
 }
 
 /// Rows of a container that its writer wrote after they had been deleted stayed for ever.

@@ -6,8 +6,9 @@ use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{Action, Keyed, Reach};
-use plan::{Mutation, Operation, Target};
+use engine::{Action, Container, Keyed, Reach};
+use model::PartitionKey;
+use plan::{Item, Mutation, Operation, Rename, Target};
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
     let owner = call.owner(path.container, Action::ReplaceDocument)?;
@@ -19,19 +20,31 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let reach = Reach::Document { key: Some(&key), target: &target };
     let pass = call.write(&[Action::ReplaceDocument], container, reach)?;
     let item = item(&call.body)?;
-    if let Target::Id(id) = &target
-        && item.id() != id
-    {
-        // The item gets another id: who may reach one item by its id alone must not put it elsewhere.
-        let moved = Target::Id(item.id().to_owned());
-        call.write(
-            &[Action::ReplaceDocument],
-            container,
-            Reach::Document { key: Some(&key), target: &moved },
-        )?;
-    }
-    let mutation = Mutation::Replace { target, item, condition };
+    let rename = rename(call, container, &key, &target, &item);
+    let mutation = Mutation::Replace { target, item, condition, rename };
     let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
     let receipt = call.engine.write(pass, keyed).await?;
     written(call, container, receipt)
+}
+
+/// Whether the caller may store the item under its id, if the stored version has another.
+///
+/// Leave for one item is not leave to put it elsewhere: who may reach an item by its number or its id alone keeps that
+/// id. Whether it differs from the stored one is known in the partition.
+fn rename(
+    call: &Call<'_>,
+    container: &Container,
+    key: &PartitionKey,
+    target: &Target,
+    item: &Item,
+) -> Rename {
+    let moved = Target::Id(item.id().to_owned());
+    if *target == moved {
+        return Rename::Refused;
+    }
+    let reach = Reach::Document { key: Some(key), target: &moved };
+    match call.write(&[Action::ReplaceDocument], container, reach) {
+        Ok(_) => Rename::Allowed,
+        Err(_) => Rename::Refused,
+    }
 }

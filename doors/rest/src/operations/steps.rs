@@ -15,7 +15,7 @@ use engine::{Container, StepReceipt};
 use http::StatusCode;
 use model::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX};
 use model::{Charge, Fault, LimitFault, RequestFault};
-use plan::{Condition, Mutation, Operation, Outcome, Returned, StoredDocument, Target};
+use plan::{Condition, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -72,7 +72,8 @@ impl RawStep<'_> {
             "Upsert" => Operation::Write(Mutation::Upsert { item: item(self.body()?)?, condition }),
             "Replace" => {
                 let (target, item) = (self.target()?, item(self.body()?)?);
-                Operation::Write(Mutation::Replace { target, item, condition })
+                // Leave for a batch or a bulk is leave for the whole logical partition.
+                Operation::Write(Mutation::Replace { target, item, condition, rename: Rename::Allowed })
             }
             "Patch" => {
                 let (target, Patch { operations, filter }) =

@@ -164,6 +164,45 @@ async fn an_item_grant_reaches_that_item() {
 }
 
 #[tokio::test]
+async fn an_item_grant_by_rid_keeps_the_id_of_the_item() {
+    let client = account().await;
+    let stored = client.send(item("1", "a")).await.json();
+    let link = stored["_self"].as_str().unwrap();
+    let all = token(&client, "All", link, Some(json!(["a"]))).await;
+    let put = |id: &str| {
+        let call = Call::put(&format!("/{link}")).key(&json!(["a"]));
+        call.json(&json!({ "id": id, "pk": "a", "n": 2 }))
+    };
+    let patch = |operation: Json| {
+        let call = Call::new(Method::PATCH, &format!("/{link}")).key(&json!(["a"]));
+        call.json(&json!({ "operations": [operation] }))
+    };
+    let rename =
+        json!({ "operationType": "Replace", "id": "1", "resourceBody": { "id": "free", "pk": "a" } });
+    let steps = |atomic: &str| {
+        let call = Call::post(DOCS).key(&json!(["a"])).header("x-ms-cosmos-is-batch-request", "true");
+        call.header("x-ms-cosmos-batch-atomic", atomic).json(&json!([rename]))
+    };
+    assert_eq!(status(&client, &all, put("1")).await, 200);
+    assert_eq!(status(&client, &all, put("free")).await, 403);
+    assert_eq!(status(&client, &all, put("2")).await, 403, "an id that is taken looks like a free one");
+    assert_eq!(status(&client, &all, patch(json!({ "op": "set", "path": "/n", "value": 3 }))).await, 200);
+    assert_eq!(
+        status(&client, &all, patch(json!({ "op": "set", "path": "/id", "value": "free" }))).await,
+        400
+    );
+    let whole = json!({ "op": "set", "path": "", "value": { "id": "free", "pk": "a" } });
+    assert_eq!(status(&client, &all, patch(whole)).await, 400);
+    assert_eq!(status(&client, &all, steps("true")).await, 403);
+    let bulk = client.send(steps("false").token(&all)).await.json();
+    assert_eq!(bulk[0]["statusCode"], json!(403));
+    assert_eq!(client.send(item("free", "a")).await.code().0, 404);
+    assert_eq!(client.send(item("1", "a")).await.json()["n"], json!(3));
+    let wider = token(&client, "All", "dbs/d/colls/c", Some(json!(["a"]))).await;
+    assert_eq!(status(&client, &wider, put("free")).await, 200);
+}
+
+#[tokio::test]
 async fn a_script_grant_reaches_that_script() {
     let client = account().await;
     let all = token(&client, "All", "dbs/d/colls/c/sprocs/s", None).await;

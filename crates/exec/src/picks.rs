@@ -1,0 +1,57 @@
+//! Documents that indexes have named in the order of a query, merged over all parts: only now they are read.
+
+use model::{DocumentNumber, Fault};
+use plan::StoredDocument;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::access::Codes;
+use crate::found::QueryMetrics;
+use crate::program::Check;
+use crate::task::OpenPart;
+
+/// A document that an index has named.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) open: Arc<OpenPart>,
+    pub(crate) number: DocumentNumber,
+    /// The codes of its sort keys.
+    pub(crate) codes: Codes,
+    /// What is left to be found out of it.
+    pub(crate) check: Check,
+}
+
+/// A document that is next in the order of all parts.
+#[derive(Debug)]
+pub(crate) struct Pick {
+    /// The stream it comes from.
+    pub(crate) stream: usize,
+    pub(crate) named: Named,
+}
+
+/// Reads documents, those of one part together. One that is not there any more is missing in its place.
+pub(crate) async fn read(
+    picks: &[Pick],
+    metrics: &mut QueryMetrics,
+) -> Result<Vec<Option<StoredDocument>>, Fault> {
+    let begun = Instant::now();
+    let mut documents: Vec<Option<StoredDocument>> = picks.iter().map(|_| None).collect();
+    let mut places: Vec<usize> = (0..picks.len()).collect();
+    places.sort_by_key(|place| picks[*place].stream);
+    for same in places.chunk_by(|left, right| picks[*left].stream == picks[*right].stream) {
+        let Some(first) = same.first() else { continue };
+        let open = &picks[*first].named.open;
+        let numbers: Vec<DocumentNumber> = same.iter().map(|place| picks[*place].named.number).collect();
+        let found = open.view.by_numbers(&numbers, &open.part.keys).await?;
+        metrics.documents_by_index += found.len() as u64;
+        metrics.count_read(&found, begun.elapsed());
+        let mut places = same.iter();
+        for document in found {
+            let place = places.find(|place| picks[**place].named.number == document.number);
+            if let Some(place) = place {
+                documents[*place] = Some(document);
+            }
+        }
+    }
+    Ok(documents)
+}
