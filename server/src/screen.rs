@@ -62,7 +62,14 @@ impl Screen<'_> {
     fn show_serve(&self, out: &mut impl Write) -> std::io::Result<()> {
         let nosql = self.bound.main;
         let data = self.settings.data.display();
-        writeln!(out, "  NoSQL API    https://{nosql}/")?;
+        match &self.settings.public_endpoint {
+            Some(url) => writeln!(out, "  NoSQL API    {url} (bound to {nosql})")?,
+            None if nosql.ip().is_unspecified() => {
+                writeln!(out, "  NoSQL API    port {} of all addresses of this machine", nosql.port())?;
+                writeln!(out, "               name the one that clients use: --public-endpoint https://NAME:{}", nosql.port())?;
+            }
+            None => writeln!(out, "  NoSQL API    https://{nosql}/")?,
+        }
         if let Some(file) = &self.keys.file {
             let made = if self.made_keys { ", made now" } else { "" };
             writeln!(out, "  keys         {}{made}", file.path().display())?;

@@ -58,7 +58,8 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("A self-hosted database that speaks the protocols of Azure Cosmos DB")
         .after_help("Examples:\n  perihelion\n  perihelion --data ./my-data --nosql 127.0.0.1:9000");
-    settings::with_arguments(perihelion).subcommands([
+    // Options before a command would be those of no command, and be ignored.
+    settings::with_arguments(perihelion).args_conflicts_with_subcommands(true).subcommands([
         settings::with_arguments(dev),
         settings::with_arguments(serve),
         keys::command(),
@@ -73,5 +74,21 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::command().debug_assert();
+    }
+
+    #[test]
+    fn options_stand_behind_their_command() {
+        let parse = |words: &[&str]| super::command().try_get_matches_from(words.iter().copied());
+        for words in [
+            &["perihelion", "--data", "other", "keys", "rotate", "primary"][..],
+            &["perihelion", "--data", "other", "repair"],
+            &["perihelion", "--nosql", "127.0.0.1:0", "serve"],
+            &["perihelion", "--config", "other.toml", "config", "show"],
+        ] {
+            let refused = parse(words).unwrap_err();
+            assert_eq!(refused.kind(), clap::error::ErrorKind::ArgumentConflict, "{words:?}");
+        }
+        assert!(parse(&["perihelion", "--data", "other"]).is_ok());
+        assert!(parse(&["perihelion", "repair", "--data", "other"]).is_ok());
     }
 }

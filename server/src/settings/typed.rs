@@ -113,7 +113,7 @@ impl Settings {
                 "plain-http",
                 &[("loopback", PlainHttp::FromLoopback), ("always", PlainHttp::Always)],
             )?,
-            public_endpoint: optional(raw, "public-endpoint"),
+            public_endpoint: public_endpoint(raw)?,
             durability: one_of(
                 raw,
                 "durability",
@@ -172,6 +172,18 @@ fn certificate(raw: &RawSettings) -> Result<Option<CertificateFiles>, Failure> {
         }
         (Some(_), None) => Err(bad(raw, "tls-key", "a certificate needs its private key")),
         (None, Some(_)) => Err(bad(raw, "tls-certificate", "a private key needs its certificate")),
+    }
+}
+
+/// The address that clients are told: a URL with a host.
+fn public_endpoint(raw: &RawSettings) -> Result<Option<String>, Failure> {
+    let Some(url) = optional(raw, "public-endpoint") else { return Ok(None) };
+    let is_url = url.parse::<http::Uri>().is_ok_and(|parsed| {
+        matches!(parsed.scheme_str(), Some("http" | "https")) && parsed.host().is_some()
+    });
+    match is_url {
+        true => Ok(Some(url)),
+        false => Err(bad(raw, "public-endpoint", "it must be a URL like https://db.example.org:8081")),
     }
 }
 
