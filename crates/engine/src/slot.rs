@@ -39,6 +39,8 @@ pub(crate) struct PartitionSlot {
     generation: AtomicU64,
     /// Second of the last request, by the slots' clock.
     used_at: AtomicU64,
+    /// The round of housekeeping in which its log was last trimmed.
+    trimmed_in: AtomicU64,
 }
 
 /// Whether a partition is open; the head of this file shows the transitions.
@@ -156,6 +158,7 @@ impl PartitionSlot {
             carryover: OnceLock::new(),
             generation: AtomicU64::new(0),
             used_at: AtomicU64::new(0),
+            trimmed_in: AtomicU64::new(0),
         }
     }
 
@@ -181,6 +184,16 @@ impl PartitionSlot {
     /// The second of the last request.
     pub(crate) fn used_at(&self) -> u64 {
         self.used_at.load(Ordering::Relaxed)
+    }
+
+    /// The round of housekeeping in which its log was last trimmed; 0 if it was not.
+    pub(crate) fn trimmed_in(&self) -> u64 {
+        self.trimmed_in.load(Ordering::Relaxed)
+    }
+
+    /// Its log is trimmed in this round, or that is tried.
+    pub(crate) fn trim_begins(&self, round: u64) {
+        self.trimmed_in.store(round, Ordering::Relaxed);
     }
 
     /// Opens the partition, or waits for the opening under way.

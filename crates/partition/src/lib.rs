@@ -4,6 +4,7 @@
 
 mod audit;
 mod audit_history;
+mod budget;
 mod cache;
 mod carryover;
 mod checkpoint;
@@ -35,6 +36,7 @@ mod view;
 mod writer;
 
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
+pub use budget::{STEPS_MAX, Step, StepBudget};
 pub use cache::RecordCache;
 pub use carryover::Carryover;
 pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};

@@ -44,7 +44,7 @@ impl Engine {
 
     /// Deletes a bounded number of rows; tells whether there are more.
     async fn delete_some_rows(&self, space: Space, number: ContainerNumber) -> Result<bool, Fault> {
-        let _step = self.housekeeping_step().await?;
+        let _step = self.housekeeping_step().await;
         let view = self.store().view().await.map_err(read_fault)?;
         let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: BYTES_AT_A_TIME };
         let range = keyspace::container_rows(number);

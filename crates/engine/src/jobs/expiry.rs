@@ -53,7 +53,7 @@ impl Engine {
         let mut skipped = Skipped::default();
         let mut fault = None;
         loop {
-            let step = self.housekeeping_step().await?;
+            let step = self.housekeeping_step().await;
             let view = self.store().view().await.map_err(read_fault)?;
             let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: PAGE_BYTES_MAX };
             let chunk =

@@ -25,7 +25,7 @@ impl Engine {
             .map(|(_, slot)| slot)
             .collect();
         for chunk in due.chunks(CLOSING_MAX) {
-            let _step = self.housekeeping_step().await?;
+            let _step = self.housekeeping_step().await;
             let closing = chunk.iter().map(|slot| slot.close_idle(&self.slots)).collect();
             for (slot, closed) in chunk.iter().zip(join_all(closing).await) {
                 if let Err(fault) = closed {

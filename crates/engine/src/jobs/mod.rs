@@ -12,24 +12,21 @@ mod reschedule;
 mod trim;
 
 use crate::engine::Engine;
-use model::{ContainerNumber, Fault};
+use model::{ContainerNumber, Fault, PartitionOrdinal};
+use partition::Step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 
 /// Time between two rounds when nothing wakes the jobs earlier.
 const ROUND: Duration = Duration::from_secs(1);
-/// Rounds between two trims of the logs.
-const ROUNDS_PER_TRIM: u64 = 60;
 /// Rounds between two searches for idle partitions.
 const ROUNDS_PER_IDLE_CHECK: u64 = 10;
 /// Pieces of work of one kind that are under way at the same time. Long ones of one kind hold up no other kind.
 const WORK_PER_KIND_MAX: usize = 4;
-/// Steps of all work that are under way at the same time; each reads and writes a bounded number of rows.
-const STEPS_MAX: usize = 4;
 
 /// The jobs of an engine.
 #[derive(Debug)]
@@ -37,8 +34,8 @@ pub(crate) struct Jobs {
     wake: Arc<Notify>,
     stopping: AtomicBool,
     task: Mutex<Option<JoinHandle<()>>>,
-    /// The budget that all steps share.
-    steps: Semaphore,
+    /// Rounds so far.
+    round: AtomicU64,
     /// Counts how often work was begun.
     rotation: AtomicU64,
     /// Documents that were left out because they could not be read.
@@ -51,7 +48,7 @@ impl Default for Jobs {
             wake: Arc::new(Notify::new()),
             stopping: AtomicBool::new(false),
             task: Mutex::new(None),
-            steps: Semaphore::new(STEPS_MAX),
+            round: AtomicU64::new(0),
             rotation: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
         }
@@ -69,8 +66,8 @@ enum Work {
     Reschedule(ContainerNumber),
     /// Delete the expired documents of a container.
     Sweep(ContainerNumber),
-    /// Trim the logs of all open partitions.
-    Trim,
+    /// Trim the log of a partition.
+    Trim(ContainerNumber, PartitionOrdinal),
     /// Close partitions that nobody uses.
     CloseIdle,
 }
@@ -82,7 +79,7 @@ impl Work {
             Work::Drop(_) => "drop a container",
             Work::Reschedule(_) => "reschedule expiry",
             Work::Sweep(_) => "sweep expired documents",
-            Work::Trim => "trim logs",
+            Work::Trim(..) => "trim logs",
             Work::CloseIdle => "close idle partitions",
         }
     }
@@ -95,7 +92,7 @@ impl Work {
             Work::Drop(number) => engine.delete_dropped(number).await,
             Work::Reschedule(number) => engine.reschedule_expiry(number).await,
             Work::Sweep(number) => engine.sweep_expired(number).await,
-            Work::Trim => engine.trim_logs().await,
+            Work::Trim(number, ordinal) => engine.trim_log(number, ordinal).await,
             Work::CloseIdle => engine.close_idle_partitions().await,
         }
     }
@@ -132,15 +129,15 @@ impl Jobs {
 }
 
 impl Engine {
-    /// Waits for its turn under the budget of all housekeeping.
-    async fn housekeeping_step(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Fault> {
-        let closed = |_| Fault::Internal("the budget of housekeeping is closed".to_owned());
-        self.jobs.steps.acquire().await.map_err(closed)
+    /// Waits for its turn under the budget that all housekeeping shares, index builds included.
+    async fn housekeeping_step(&self) -> Step<'_> {
+        self.index_memory.steps().step().await
     }
 
     /// The work that is due now; `round` counts when a round of its own has begun.
     fn due_work(&self, round: Option<u64>) -> Vec<Work> {
         let now = self.slots.tick();
+        round.into_iter().for_each(|round| self.jobs.round.store(round, Ordering::Relaxed));
         let is_due = |rounds: u64| round.is_some_and(|round| round.is_multiple_of(rounds));
         let state = self.catalog.state();
         let mut due = Vec::new();
@@ -150,9 +147,7 @@ impl Engine {
         if is_due(ROUNDS_PER_IDLE_CHECK) || self.slots.open_count() > self.options.partitions.open_max {
             due.push(Work::CloseIdle);
         }
-        if is_due(ROUNDS_PER_TRIM) {
-            due.push(Work::Trim);
-        }
+        due.extend(self.due_trims());
         due.extend(state.dropped().iter().map(|dropped| Work::Drop(dropped.number)));
         let mut of_containers = Vec::new();
         for container in state.containers() {
@@ -220,7 +215,7 @@ impl UnderWay {
         let name = work.map_or("unknown", Work::name);
         match ended {
             Ok((_, Ok(()))) => {}
-            Ok((_, Err(fault))) => tracing::warn!(job = name, cause = %fault, "job_failed"),
+            Ok((_, Err(fault))) => tracing::warn!(job = name, ?work, cause = %fault, "job_failed"),
             Err(error) => tracing::error!(job = name, %error, "job_panicked"),
         }
     }

@@ -1,30 +1,49 @@
 //! Drops log entries of deletions and of replaced versions that every consumer has passed.
+//!
+//! The log of each partition is a piece of work of its own: a long one, or one that fails, holds up no other.
 
+use super::Work;
 use crate::catalog::Container;
 use crate::engine::Engine;
-use model::Fault;
-use std::sync::Arc;
+use model::{ContainerNumber, Fault, PartitionOrdinal};
+use std::sync::atomic::Ordering;
+
+/// Rounds between two trims of a log.
+const ROUNDS_PER_TRIM: u64 = 60;
+/// Trims that are looked for at once. When they have ended, others are.
+const LISTED_MAX: usize = 64;
 
 impl Engine {
-    /// Trims the logs of all partitions in use.
-    pub(super) async fn trim_logs(&self) -> Result<(), Fault> {
-        let containers: Vec<Arc<Container>> = self.catalog.state().containers().cloned().collect();
-        for slot in containers.iter().flat_map(|container| &container.map.entries) {
-            let Some(partition) = slot.current() else {
-                continue;
-            };
-            loop {
-                let _step = self.housekeeping_step().await?;
-                match partition.trim_log().await {
-                    Ok(true) if !self.jobs.is_stopping() => {}
-                    Ok(_) => break,
-                    Err(fault) => {
-                        tracing::warn!(partition = ?partition.spec().id, cause = %fault, "trim_failed");
-                        break;
-                    }
-                }
+    /// Open partitions whose logs were not trimmed for long.
+    pub(super) fn due_trims(&self) -> Vec<Work> {
+        let Some(due_since) = self.jobs.round.load(Ordering::Relaxed).checked_sub(ROUNDS_PER_TRIM) else {
+            return Vec::new();
+        };
+        let state = self.catalog.state();
+        let of_container = |container: &Container| {
+            let slots = container.map.entries.iter();
+            let due = slots.filter(|slot| slot.trimmed_in() <= due_since && slot.current().is_some());
+            due.map(|slot| Work::Trim(container.number(), slot.ordinal)).collect::<Vec<_>>()
+        };
+        state.containers().flat_map(|container| of_container(container)).take(LISTED_MAX).collect()
+    }
+
+    /// Trims the log of a partition, if it is open.
+    pub(super) async fn trim_log(
+        &self,
+        number: ContainerNumber,
+        ordinal: PartitionOrdinal,
+    ) -> Result<(), Fault> {
+        let container = self.catalog.state().container(number);
+        let slots = container.iter().flat_map(|container| &container.map.entries);
+        let Some(slot) = slots.into_iter().find(|slot| slot.ordinal == ordinal) else { return Ok(()) };
+        slot.trim_begins(self.jobs.round.load(Ordering::Relaxed));
+        let Some(partition) = slot.current() else { return Ok(()) };
+        loop {
+            let _step = self.housekeeping_step().await;
+            if !partition.trim_log().await? || self.jobs.is_stopping() {
+                return Ok(());
             }
         }
-        Ok(())
     }
 }

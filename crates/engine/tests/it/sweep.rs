@@ -5,9 +5,9 @@ use bytes::Bytes;
 use engine::{Container, EngineOptions, PartitionBounds};
 use kv::{Batch, CommitMode, Direction, Durability, FaultScript, KeyRange, ScanLimit, Space, Store};
 use partition::keyspace::{
-    EXPIRY, META, NUMBERS, PartitionId, RECORDS, SPACES, UNIQUE, container_rows, reschedule_key,
+    EXPIRY, LOG, META, NUMBERS, PartitionId, RECORDS, SPACES, UNIQUE, container_rows, reschedule_key,
 };
-use plan::Condition;
+use plan::{Condition, Mutation, Target};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,8 @@ use std::time::Duration;
 const TURNS_MAX: usize = 100_000;
 /// Time in which the jobs have done what is due.
 const JOBS_TIME: Duration = Duration::from_secs(5);
+/// Time in which every log was trimmed.
+const TRIM_TIME: Duration = Duration::from_secs(65);
 
 fn inline() -> Store {
     Store::memory(&SPACES, CommitMode::Inline)
@@ -166,4 +168,22 @@ async fn a_closed_partition_is_opened_when_something_is_due() {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert_eq!((harness.engine.open_partitions(), count(&harness, RECORDS, &container).await), (0, 0));
+}
+
+/// The logs of all partitions were one piece of work, so that each waited for those before it. As pieces of their own
+/// there are more of them than are listed at once.
+#[tokio::test(start_paused = true)]
+async fn the_logs_of_many_partitions_are_trimmed() {
+    const CONTAINERS: usize = 70;
+    let harness = Harness::on(inline(), TestAmbient::new()).await;
+    for id in 0..CONTAINERS {
+        let container = harness.container(json!({ "id": format!("c{id}") }), 400).await;
+        harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+        let target = Target::Id("1".to_owned());
+        let delete = Mutation::Delete { target, condition: Condition::None };
+        harness.write(&container, delete).await.unwrap();
+    }
+    assert_eq!(rows(&harness.store, LOG, KeyRange::all()).await.len(), CONTAINERS, "the deletions");
+    tokio::time::sleep(TRIM_TIME).await;
+    assert_eq!(rows(&harness.store, LOG, KeyRange::all()).await, []);
 }

@@ -23,6 +23,7 @@ mod repair;
 mod synced;
 mod table;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +37,7 @@ use tokio::sync::Semaphore;
 
 use crate::backend::{Room, StoreMemory};
 use crate::batch::{Durability, Operation, SPACES_MAX, Space, SpaceOptions};
+use crate::commit::WORK_TIMEOUT;
 use crate::fault::{Cause, OpenFault, ReadFault};
 use crate::rows::RowStore;
 use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan, ScanLimit};
@@ -372,13 +374,20 @@ impl RowStore for Embedded {
         if is_small {
             return point.scan_now(space, scan);
         }
-        let permit = Arc::clone(&self.scans).acquire_owned().await;
-        let point = point.clone();
-        let scan = runtime.spawn_blocking(move || {
-            let _permit = permit;
-            point.scan_now(space, scan)
-        });
-        scan.await.unwrap_or(Err(ReadFault::Closed))
+        let (scans, point) = (Arc::clone(&self.scans), point.clone());
+        let scanned = async move {
+            let permit = scans.acquire_owned().await;
+            let scan = runtime.spawn_blocking(move || {
+                let _permit = permit;
+                point.scan_now(space, scan)
+            });
+            scan.await.unwrap_or(Err(ReadFault::Closed))
+        };
+        // A disk that does not answer keeps the thread, and the place among the scans, but not who asked.
+        tokio::time::timeout(WORK_TIMEOUT, scanned).await.unwrap_or_else(|_| {
+            let cause = Cause::new(format_args!("no answer within {} seconds", WORK_TIMEOUT.as_secs()));
+            Err(ReadFault::Io { space, kind: io::ErrorKind::TimedOut, cause })
+        })
     }
 
     async fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
@@ -447,5 +456,33 @@ impl RowStore for Embedded {
 
     fn memory_use(&self) -> StoreMemory {
         self.engine().map(|engine| engine.memory_use()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::KeyRange;
+
+    /// Scans that hang have taken all places: whoever came behind them waited for ever.
+    #[tokio::test(start_paused = true)]
+    #[allow(clippy::unwrap_used)] // a failed expectation ends the test
+    async fn a_scan_that_gets_no_answer_ends() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let options =
+            EmbeddedOptions::new(folder.path(), &[SpaceOptions { name: "records", compressed: false }]);
+        let embedded = Embedded::open(options).unwrap();
+        let places = u32::try_from(SCANS_AT_ONCE).unwrap();
+        let hanging = Arc::clone(&embedded.scans).acquire_many_owned(places).await.unwrap();
+        let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+        let range = KeyRange::all();
+        let scan = Scan { range, direction: Direction::Forward, limit, parts: Parts::Rows };
+        let point = embedded.point().await.unwrap();
+        let ended =
+            tokio::time::timeout(2 * WORK_TIMEOUT, embedded.scan(&point, Space(0), scan.clone())).await;
+        let ended = ended.expect("the scan waits on").unwrap_err();
+        assert!(matches!(ended, ReadFault::Io { kind: io::ErrorKind::TimedOut, .. }), "{ended}");
+        drop(hanging);
+        assert_eq!(embedded.scan(&point, Space(0), scan).await, Ok(Chunk::default()));
     }
 }

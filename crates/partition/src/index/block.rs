@@ -318,6 +318,34 @@ impl Block {
         Ok(entries)
     }
 
+    /// The terms of a group without those that have few documents, none of which `is_wanted` by its rank.
+    /// `may_pass` tells of a key whether its term may be left out at all.
+    pub(crate) fn group_of_wanted(
+        &self,
+        group: usize,
+        may_pass: impl Fn(&[u8]) -> bool,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Result<Vec<Entry>, Fault> {
+        let (start, end) = (self.group_start(group), self.group_start(group + 1));
+        let mut rest = self.entries.get(start..end).ok_or_else(bad)?;
+        let mut entries = Vec::new();
+        let mut key = Vec::new();
+        while !rest.is_empty() {
+            let shared = take_count(&mut rest)?;
+            let length = take_count(&mut rest)?;
+            if shared > key.len() {
+                return Err(bad());
+            }
+            key.truncate(shared);
+            key.extend_from_slice(take_bytes(&mut rest, length)?);
+            let (count, posting) = take_posting(&mut rest)?;
+            if count > SIFTED_MAX || has_wanted(&posting, &is_wanted)? || !may_pass(&key) {
+                entries.push(Entry { key: key.clone(), count, place: self.place(posting) });
+            }
+        }
+        Ok(entries)
+    }
+
     /// The term of that key, if it is here.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
         let group = self.group_of(key)?;
@@ -361,6 +389,25 @@ enum PostingBytes<'a> {
     List(&'a [u8]),
     Bitmap(&'a [u8]),
     Elsewhere(u32),
+}
+
+/// Documents of a term that are looked at one by one to find out whether the term may be left out.
+const SIFTED_MAX: u64 = 8;
+
+/// Whether a posting has a document that is wanted; in doubt it has.
+fn has_wanted(posting: &PostingBytes<'_>, is_wanted: impl Fn(u32) -> bool) -> Result<bool, Fault> {
+    let PostingBytes::List(mut rest) = *posting else {
+        return Ok(true);
+    };
+    let mut rank = 0_u32;
+    while !rest.is_empty() {
+        let step = u32::try_from(take_number(&mut rest)?).map_err(|_| bad())?;
+        rank = rank.checked_add(step).ok_or_else(bad)?;
+        if is_wanted(rank) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Takes off a posting and how many documents it has.

@@ -2,7 +2,7 @@
 //!
 //! Walks all records, a few at a time and each time in the newest state, so that no state is held open. What changes
 //! meanwhile is taken from the log in the end, and the rest of it by the writer when it takes the index over. Runs
-//! are written on the way and are kept once the manifest is.
+//! are written on the way and are kept once the manifest is. Its steps are under the budget of all housekeeping.
 
 use crate::index::keeper::{Home, Keeper, Prepared};
 use crate::index::recovery::{catch_up, next_records};
@@ -59,10 +59,11 @@ impl Drop for Build {
 }
 
 async fn build(plan: Plan) -> Result<Keeper, Fault> {
-    let Home { store, partition, .. } = plan.home.clone();
+    let Home { store, partition, memory, .. } = plan.home.clone();
     let mut keeper = Keeper::new(plan.home, plan.rules, plan.lsn);
     let mut range = keyspace::effective_range(partition.container, &plan.range);
     loop {
+        let step = memory.steps().step().await;
         let view = store.view().await.map_err(read_fault)?;
         let Some(versions) = next_records(&view, &mut range).await? else { break };
         drop(view);
@@ -71,9 +72,11 @@ async fn build(plan: Plan) -> Result<Keeper, Fault> {
         let prepared = Prepared::new(keeper.rules(), changes);
         keeper.apply(prepared, plan.lsn).await;
         keeper.spill().await?;
+        drop(step);
         tokio::task::yield_now().await;
     }
     for _ in 0..ROUNDS_MAX {
+        let _step = memory.steps().step().await;
         let view = store.view().await.map_err(read_fault)?;
         let taken = catch_up(&mut keeper, &view, partition).await?;
         drop(view);
@@ -83,6 +86,7 @@ async fn build(plan: Plan) -> Result<Keeper, Fault> {
         }
         tokio::task::yield_now().await;
     }
+    let _step = memory.steps().step().await;
     keeper.spill_rest().await?;
     Ok(keeper)
 }

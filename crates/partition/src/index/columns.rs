@@ -119,7 +119,7 @@ impl IndexReader {
             }
             Piece::Run(piece) => {
                 let (source, range) = (self.source(), Arc::new(range));
-                let mut terms = RunTerms::new(&source, piece, Direction::Forward, path, &range).await?;
+                let mut terms = RunTerms::new(&source, piece, Direction::Forward, path, &range, None).await?;
                 while let Some((code, posting)) = terms.next().await? {
                     column.push(path, &code, &posting);
                 }

@@ -220,7 +220,7 @@ async fn run_terms(
     path: &IndexPath,
     range: &Arc<CodeRange>,
 ) -> Result<RunTerms, Fault> {
-    RunTerms::new(source, piece, Direction::Forward, path, range).await
+    RunTerms::new(source, piece, Direction::Forward, path, range, None).await
 }
 
 fn present_in_segment(path: &IndexPath, segment: &Segment, field: &mut usize) -> Answer {

@@ -4,6 +4,7 @@
 //! What runs keep in memory counts too, but cannot be flushed: it leaves less for segments, though never less than a
 //! quarter, with which the store goes on.
 
+use crate::budget::StepBudget;
 use crate::index::block_cache::BlockCache;
 use crate::index::options::IndexOptions;
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub struct IndexMemory {
     holders: Mutex<Holders>,
     universe_bytes: AtomicUsize,
     fence_bytes: AtomicUsize,
+    steps: StepBudget,
 }
 
 #[derive(Debug, Default)]
@@ -78,12 +80,18 @@ impl IndexMemory {
             holders: Mutex::default(),
             universe_bytes: AtomicUsize::new(0),
             fence_bytes: AtomicUsize::new(0),
+            steps: StepBudget::new(),
         })
     }
 
     /// The sizes that all indexes work by.
     pub fn options(&self) -> &IndexOptions {
         &self.options
+    }
+
+    /// The budget that builds share with all other work that nobody waits for.
+    pub fn steps(&self) -> &StepBudget {
+        &self.steps
     }
 
     /// Rows of runs that were read lately.

@@ -113,12 +113,36 @@ pub(crate) struct RunCursor {
     /// The group of which the entries are.
     group: usize,
     entries: VecDeque<Entry>,
+    sieve: Option<Sieve>,
 }
+
+/// Leaves out terms of a path in a range of codes whose documents are not wanted, as far as that is seen quickly.
+pub(crate) struct Sieve {
+    pub(crate) path: IndexPath,
+    pub(crate) range: Arc<CodeRange>,
+    pub(crate) within: Arc<RoaringBitmap>,
+}
+
+impl Sieve {
+    fn group(&self, block: &Block, group: usize, direction: Direction) -> Result<Vec<Entry>, Fault> {
+        // What tells that the range is at its end stays.
+        let may_pass = |key: &[u8]| {
+            key.strip_prefix(self.path.code()).is_some_and(|code| match direction {
+                Direction::Forward => !self.range.is_behind(code),
+                Direction::Backward => !self.range.is_before(code),
+            })
+        };
+        block.group_of_wanted(group, may_pass, |rank| self.within.contains(rank))
+    }
+}
+
+/// Groups without a term that is wanted that are passed before others may go first.
+const GROUPS_AT_A_TIME: usize = 64;
 
 impl RunCursor {
     /// Stands before all terms.
     pub(crate) async fn whole(run: Arc<Run>, source: Source) -> Result<RunCursor, Fault> {
-        RunCursor::at(run, source, Direction::Forward, &[]).await
+        RunCursor::at(run, source, Direction::Forward, &[], None).await
     }
 
     /// Stands before, or for the other direction behind, the terms of `path` in a range; up to a group too early.
@@ -128,6 +152,7 @@ impl RunCursor {
         direction: Direction,
         path: &IndexPath,
         range: &CodeRange,
+        sieve: Option<Sieve>,
     ) -> Result<RunCursor, Fault> {
         let bound = match direction {
             Direction::Forward => &range.low,
@@ -138,24 +163,38 @@ impl RunCursor {
             (Bound::Unbounded, Direction::Forward) => path.code().to_vec(),
             (Bound::Unbounded, Direction::Backward) => path.behind(),
         };
-        RunCursor::at(run, source, direction, &key).await
+        RunCursor::at(run, source, direction, &key, sieve).await
     }
 
-    async fn at(run: Arc<Run>, source: Source, direction: Direction, key: &[u8]) -> Result<RunCursor, Fault> {
+    async fn at(
+        run: Arc<Run>,
+        source: Source,
+        direction: Direction,
+        key: &[u8],
+        sieve: Option<Sieve>,
+    ) -> Result<RunCursor, Fault> {
         let place = run.fences.block_of(key);
         let block = source.block(&run, place).await?;
         let mut cursor =
-            RunCursor { run, source, direction, block: None, group: 0, entries: VecDeque::new() };
+            RunCursor { run, source, direction, block: None, group: 0, entries: VecDeque::new(), sieve };
         if let Some(block) = block {
             cursor.group = block.group_of(key)?;
-            cursor.entries = block.group(cursor.group)?.into();
+            cursor.entries = cursor.entries_of(&block, cursor.group)?;
             cursor.block = Some((place, block));
         }
         Ok(cursor)
     }
 
+    fn entries_of(&self, block: &Block, group: usize) -> Result<VecDeque<Entry>, Fault> {
+        match &self.sieve {
+            Some(sieve) => sieve.group(block, group, self.direction).map(VecDeque::from),
+            None => block.group(group).map(VecDeque::from),
+        }
+    }
+
     /// The next term, if there is one.
     pub(crate) async fn next(&mut self) -> Result<Option<Entry>, Fault> {
+        let mut passed = 0_usize;
         loop {
             let entry = match self.direction {
                 Direction::Forward => self.entries.pop_front(),
@@ -163,6 +202,10 @@ impl RunCursor {
             };
             if entry.is_some() || !self.next_group().await? {
                 return Ok(entry);
+            }
+            passed += 1;
+            if passed.is_multiple_of(GROUPS_AT_A_TIME) {
+                tokio::task::yield_now().await;
             }
         }
     }
@@ -178,7 +221,7 @@ impl RunCursor {
         };
         if let Some(group) = group {
             self.group = group;
-            self.entries = block.group(group)?.into();
+            self.entries = self.entries_of(block, group)?;
             return Ok(true);
         }
         let place = match self.direction {
@@ -194,7 +237,7 @@ impl RunCursor {
             Direction::Forward => 0,
             Direction::Backward => block.group_count().saturating_sub(1),
         };
-        self.entries = block.group(self.group)?.into();
+        self.entries = self.entries_of(&block, self.group)?;
         self.block = Some((place, block));
         Ok(true)
     }

@@ -9,7 +9,7 @@ use crate::index::path::IndexPath;
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::Posting;
 use crate::index::reader::{IndexReader, alarmed};
-use crate::index::run_cursor::{RunCursor, Source};
+use crate::index::run_cursor::{RunCursor, Sieve, Source};
 use crate::index::segment::head;
 use crate::index::universe::Universe;
 use kv::Direction;
@@ -43,7 +43,7 @@ pub struct WalkStep {
 /// The terms of one piece that are still to come.
 struct PieceCursor {
     terms: Terms,
-    within: Option<RoaringBitmap>,
+    within: Option<Arc<RoaringBitmap>>,
     /// The first bytes of the next code that may differ from others; they decide most comparisons.
     head: u64,
 }
@@ -71,19 +71,22 @@ impl TermWalk {
             if within.as_ref().is_some_and(RoaringBitmap::is_empty) {
                 continue;
             }
+            let within = within.map(Arc::new);
             let terms = match piece {
                 Piece::Segment(piece) => {
                     let terms = piece.segment.find_range(path.code(), &range, &mut field);
                     Terms::Segment { piece: piece.clone(), terms }
                 }
                 Piece::Run(piece) => {
-                    let terms = RunTerms::new(&reader.source(), piece, direction, &path, &range).await?;
+                    let source = &reader.source();
+                    let terms =
+                        RunTerms::new(source, piece, direction, &path, &range, within.as_ref()).await?;
                     Terms::Run { piece: piece.clone(), terms: Box::new(terms) }
                 }
             };
             let mut cursor = PieceCursor { terms, within, head: 0 };
+            cursor.look(&path, direction, alike);
             if !cursor.is_at_end() {
-                cursor.look(&path, direction, alike);
                 cursors.push(cursor);
             }
         }
@@ -173,6 +176,8 @@ impl TermWalk {
 
 /// Values without documents that are passed over before others may go first.
 const PASSED_AT_A_TIME: usize = 1024;
+/// Documents of a term that are looked at one by one to find out whether it may be passed.
+const SIFTED_MAX: usize = 8;
 
 /// The code that comes first, and its head.
 fn next_code(cursors: &[PieceCursor], path: &IndexPath, direction: Direction) -> Option<(u64, Vec<u8>)> {
@@ -197,8 +202,25 @@ impl PieceCursor {
 
     /// Takes the head of the next code.
     fn look(&mut self, path: &IndexPath, direction: Direction, alike: usize) {
+        self.sift(direction);
         let code = self.code(path, direction);
         self.head = code.and_then(|code| code.get(alike..)).map_or(0, head);
+    }
+
+    /// Passes terms of a segment that have none of the documents that are wanted, a bounded number. Those of a run are
+    /// left out when they are read.
+    fn sift(&mut self, direction: Direction) {
+        let (Terms::Segment { piece, terms }, Some(within)) = (&mut self.terms, &self.within) else {
+            return;
+        };
+        for _ in 0..PASSED_AT_A_TIME {
+            let Some(term) = next_term(terms, direction) else { return };
+            let Posting::Short(ranks) = piece.segment.posting(term) else { return };
+            if ranks.len() > SIFTED_MAX || ranks.iter().any(|rank| within.contains(u32::from(*rank))) {
+                return;
+            }
+            pass_term(terms, direction);
+        }
     }
 
     /// The code of the next term.
@@ -213,7 +235,7 @@ impl PieceCursor {
 
     /// Adds the live documents of the next term, and goes on.
     async fn take(&mut self, direction: Direction, numbers: &mut Vec<DocumentNumber>) -> Result<(), Fault> {
-        let within = self.within.as_ref();
+        let within = self.within.as_deref();
         match &mut self.terms {
             Terms::Segment { piece, terms } => {
                 let Some(term) = next_term(terms, direction) else { return Ok(()) };
@@ -249,7 +271,7 @@ impl PieceCursor {
         detail: Detail,
         counted: &mut Counted,
     ) -> Result<(), Fault> {
-        let within = self.within.as_ref();
+        let within = self.within.as_deref();
         match &mut self.terms {
             Terms::Segment { piece, terms } => {
                 let Some(term) = next_term(terms, direction) else { return Ok(()) };
@@ -310,15 +332,22 @@ pub(crate) struct RunTerms {
 }
 
 impl RunTerms {
+    /// Terms without a document of `within` may be left out.
     pub(crate) async fn new(
         source: &Source,
         piece: &RunPiece,
         direction: Direction,
         path: &IndexPath,
         range: &Arc<CodeRange>,
+        within: Option<&Arc<RoaringBitmap>>,
     ) -> Result<RunTerms, Fault> {
         let (run, source) = (Arc::clone(&piece.run), source.clone());
-        let cursor = RunCursor::seek(run, source, direction, path, range).await?;
+        let sieve = within.map(|within| Sieve {
+            path: path.clone(),
+            range: Arc::clone(range),
+            within: Arc::clone(within),
+        });
+        let cursor = RunCursor::seek(run, source, direction, path, range, sieve).await?;
         let (path, range) = (path.clone(), Arc::clone(range));
         let mut terms = RunTerms { cursor, direction, path, range, entry: None };
         terms.advance().await?;

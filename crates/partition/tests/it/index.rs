@@ -9,7 +9,7 @@ use model::{ContainerDefinition, ContainerNumber, EffectiveRange, Fault, Partiti
 use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
 use partition::keyspace::{INDEX, META, PartitionId, RECORDS, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
+    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, STEPS_MAX, Surroundings,
     new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
@@ -48,13 +48,22 @@ async fn open(
     shape: &Arc<CurrentShape>,
     clock: &Arc<TestClock>,
 ) -> Result<PhysicalPartition, Fault> {
+    open_with(store, shape, clock, IndexMemory::new(SMALL)).await
+}
+
+async fn open_with(
+    store: &Store,
+    shape: &Arc<CurrentShape>,
+    clock: &Arc<TestClock>,
+    index: Arc<IndexMemory>,
+) -> Result<PhysicalPartition, Fault> {
     let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
     let surroundings = Surroundings {
         store: store.clone(),
         cache: Arc::new(RecordCache::new(1 << 20, 7)),
         ambient: Arc::clone(clock) as Arc<_>,
         durability: Durability::Sync,
-        index: IndexMemory::new(SMALL),
+        index,
     };
     PhysicalPartition::open(surroundings, spec, Arc::clone(shape)).await
 }
@@ -521,4 +530,34 @@ async fn a_large_transaction_is_found_again_after_a_restart() {
     house.restart().await;
     assert_eq!(house.partition.counts().documents, COUNT as u64);
     assert_eq!(house.partition.audit_index().await.unwrap(), []);
+}
+
+/// A build took as much of the store as it could, beside the budget of all other housekeeping.
+#[tokio::test]
+async fn an_index_is_built_in_steps_of_the_common_budget() {
+    const TURNS_MAX: usize = 10_000;
+    let house = House::in_memory().await;
+    for id in 0..40 {
+        house.put(id, 0).await.unwrap();
+    }
+    house.replace_policy(&json!({ "excludedPaths": [{ "path": "/odd/?" }] }));
+    let memory = IndexMemory::new(SMALL);
+    let mut others = Vec::new();
+    for _ in 0..STEPS_MAX {
+        others.push(memory.steps().step().await);
+    }
+    let (store, shape, clock) = (&house.store, &house.shape, &house.clock);
+    let partition = open_with(store, shape, clock, Arc::clone(&memory)).await.unwrap();
+    for _ in 0..TURNS_MAX {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(partition.index_progress(), 0, "all steps are taken");
+    others.pop();
+    let mut turns = 0;
+    while partition.index_progress() < 100 {
+        tokio::task::yield_now().await;
+        turns += 1;
+        assert!(turns < TURNS_MAX, "the build does not come on");
+    }
+    assert_eq!(partition.audit_index().await.unwrap(), []);
 }
