@@ -79,7 +79,7 @@ impl Question {
                     .to_owned(),
             ),
             Question::Scan => {
-                (None, r#"{"query":"SELECT VALUE COUNT(1) FROM c WHERE LENGTH(c.created) = 21"}"#.to_owned())
+                (None, r#"{"query":"SELECT VALUE COUNT(1) FROM c WHERE LENGTH(c.text) = 1"}"#.to_owned())
             }
         }
     }
@@ -98,7 +98,7 @@ impl Question {
             Question::Count => "SELECT count(*)::text FROM docs",
             Question::Groups => "SELECT doc->>'category', count(*) FROM docs GROUP BY 1",
             Question::Means => "SELECT doc->>'category', avg((doc->>'price')::float8) FROM docs GROUP BY 1",
-            Question::Scan => "SELECT count(*)::text FROM docs WHERE length(doc->>'created') = 21",
+            Question::Scan => "SELECT count(*)::text FROM docs WHERE length(doc->>'text') = 1",
         }
     }
 

@@ -43,7 +43,7 @@ const MEMTABLE_BYTES: u64 = 128_000_000;
 
 /// Threads that flush and merge. The engine keeps the first one for flushes: while all others merge, it takes every
 /// request to merge from the queue and puts it back at once, without a pause. With two threads that happened during
-/// every merge and took half of the workers' processor time; with three it takes a twentieth, since one of the two
+/// every merge and took a third of the workers' processor time or more; with three about 6 %, since one of the two
 /// that merge is nearly always free to take the request.
 const WORKER_THREADS: usize = 3;
 
