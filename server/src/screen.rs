@@ -66,7 +66,11 @@ impl Screen<'_> {
             Some(url) => writeln!(out, "  NoSQL API    {url} (bound to {nosql})")?,
             None if nosql.ip().is_unspecified() => {
                 writeln!(out, "  NoSQL API    port {} of all addresses of this machine", nosql.port())?;
-                writeln!(out, "               name the one that clients use: --public-endpoint https://NAME:{}", nosql.port())?;
+                writeln!(
+                    out,
+                    "               name the one that clients use: --public-endpoint https://NAME:{}",
+                    nosql.port()
+                )?;
             }
             None => writeln!(out, "  NoSQL API    https://{nosql}/")?,
         }

@@ -87,6 +87,10 @@ impl Assembly {
 
     /// Takes the next result.
     pub(crate) fn push(&mut self, found: FoundRow) {
+        debug_assert!(
+            self.last.last().is_none_or(|last| *last < found.position),
+            "a row comes twice or out of order"
+        );
         self.reach(found.position);
         if self.resume.offset > 0 {
             self.resume.offset -= 1;

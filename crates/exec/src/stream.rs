@@ -261,9 +261,13 @@ impl Stream {
     /// Takes rows that were sorted; tells whether there may be more.
     fn take_found(&mut self, found: Found) -> Result<bool, Fault> {
         drop(found.holding);
+        // All rows up to the last are found, whichever way the others are looked for.
+        let last = found.rows.last().map(|row| row.position.clone());
         found.rows.into_iter().try_for_each(|row| self.push(row)).map_err(query_fault)?;
         if found.has_more {
             self.reached = found.reached;
+        } else if let Some(last) = last {
+            self.reach(last);
         }
         Ok(found.has_more)
     }

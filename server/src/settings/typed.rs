@@ -178,9 +178,9 @@ fn certificate(raw: &RawSettings) -> Result<Option<CertificateFiles>, Failure> {
 /// The address that clients are told: a URL with a host.
 fn public_endpoint(raw: &RawSettings) -> Result<Option<String>, Failure> {
     let Some(url) = optional(raw, "public-endpoint") else { return Ok(None) };
-    let is_url = url.parse::<http::Uri>().is_ok_and(|parsed| {
-        matches!(parsed.scheme_str(), Some("http" | "https")) && parsed.host().is_some()
-    });
+    let is_url = url
+        .parse::<http::Uri>()
+        .is_ok_and(|parsed| matches!(parsed.scheme_str(), Some("http" | "https")) && parsed.host().is_some());
     match is_url {
         true => Ok(Some(url)),
         false => Err(bad(raw, "public-endpoint", "it must be a URL like https://db.example.org:8081")),

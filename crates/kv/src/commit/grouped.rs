@@ -148,6 +148,9 @@ impl Backend for Grouped {
         // The word of the last commit. Without another one nobody may have noticed that there is room again.
         match (&health, self.rows.room()) {
             (Health::Full { .. }, Ok(Some(room))) if room.free_bytes >= room.reserve_bytes => Health::Serving,
+            (Health::Full { .. }, Ok(Some(Room { free_bytes, reserve_bytes }))) => {
+                Health::Full { free_bytes, reserve_bytes }
+            }
             (Health::Full { .. } | Health::Serving, Err(cause)) => Health::Poisoned { cause },
             (Health::Serving | Health::Full { .. } | Health::Poisoned { .. } | Health::Closed, _) => health,
         }
