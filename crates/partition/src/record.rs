@@ -20,6 +20,12 @@ const HEADER_BYTES: usize = 45;
 const TTL_INHERIT: u32 = 0;
 const TTL_NEVER: u32 = u32::MAX;
 
+/// Some bytes of a header. Every record that is scanned comes by here; with a fixed length nothing is left to check.
+#[inline]
+fn field<const N: usize>(header: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
+    std::array::from_fn(|index| header[at + index])
+}
+
 /// A document version as it is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
@@ -77,28 +83,24 @@ impl Record {
 
     /// Reads what [`Record::encode`] wrote; the document shares the row's memory.
     pub(crate) fn decode(row: &Bytes) -> Result<Record, Fault> {
-        let field = |from: usize, to: usize| row.get(from..to).ok_or_else(|| damaged("record header"));
-        let u64_at = |at: usize| {
-            field(at, at + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().unwrap_or_default()))
-        };
-        let u32_at = |at: usize| {
-            field(at, at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().unwrap_or_default()))
-        };
-        if row.first() != Some(&FORMAT) {
+        let header = row.first_chunk::<HEADER_BYTES>().ok_or_else(|| damaged("record header"))?;
+        if header[0] != FORMAT {
             return Err(damaged("record format"));
         }
-        let ttl = match u32_at(41)? {
+        let ttl = match u32::from_be_bytes(field(header, 41)) {
             TTL_INHERIT => Ttl::Inherit,
             TTL_NEVER => Ttl::Never,
             seconds => Ttl::Seconds(seconds),
         };
+        let number = DocumentNumber::from_raw(u64::from_be_bytes(field(header, 1)));
+        let ordinal = PartitionOrdinal::from_raw(u32::from_be_bytes(field(header, 21)));
         Ok(Record {
-            number: DocumentNumber::from_raw(u64_at(1)?).ok_or_else(|| damaged("document number"))?,
-            lsn: Lsn(u64_at(9)?),
-            position: u32_at(17)?,
-            ordinal: PartitionOrdinal::from_raw(u32_at(21)?).ok_or_else(|| damaged("writer of a record"))?,
-            stamp: u64_at(25)?,
-            time: Ticks(u64_at(33)?),
+            number: number.ok_or_else(|| damaged("document number"))?,
+            lsn: Lsn(u64::from_be_bytes(field(header, 9))),
+            position: u32::from_be_bytes(field(header, 17)),
+            ordinal: ordinal.ok_or_else(|| damaged("writer of a record"))?,
+            stamp: u64::from_be_bytes(field(header, 25)),
+            time: Ticks(u64::from_be_bytes(field(header, 33))),
             ttl,
             document: Document::from_stored(row.slice(HEADER_BYTES..))
                 .map_err(|cause| damaged(cause.to_string()))?,

@@ -201,8 +201,11 @@ impl PieceCursor {
     }
 
     /// Takes the head of the next code.
+    #[inline]
     fn look(&mut self, path: &IndexPath, direction: Direction, alike: usize) {
-        self.sift(direction);
+        if self.within.is_some() {
+            self.sift(direction);
+        }
         let code = self.code(path, direction);
         self.head = code.and_then(|code| code.get(alike..)).map_or(0, head);
     }
