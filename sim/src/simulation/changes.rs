@@ -153,6 +153,7 @@ impl Simulation<'_> {
         self.world.adopt(created)?;
         self.rules.default_ttl = self.scenario.default_ttl;
         self.default_changed = false;
+        self.may_have_skipped = false;
         self.swept_second = 0;
         self.clocks.clear();
         self.logicals = vec![Logical::new(); KEYS.len()];
