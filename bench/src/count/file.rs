@@ -8,11 +8,13 @@ use std::path::Path;
 /// What a later build may take more: a share of the instructions, and context switches per request.
 const INSTRUCTIONS_MORE_MAX: f64 = 0.03;
 const SWITCHES_MORE_MAX: f64 = 0.1;
+/// Long queries take turns with others and switch dozens of times, a few percent more or less in every run.
+const SWITCHES_MORE_PART_MAX: f64 = 0.1;
 
 const HEAD: &str = "\
 # Counts per request: case, instructions, voluntary and involuntary context switches, futex calls (- if unknown).
 # Written by `cargo xtask bench count`; `cargo xtask bench count --against bench/COUNTS` compares a build with it and
-# fails above + 3 % instructions or + 0.1 context switches.
+# fails above + 3 % instructions or + 0.1 context switches (+ 10 % where there are more than one).
 ";
 
 pub(super) fn write(path: &Path, counted: &[Counted]) -> Result<()> {
@@ -66,7 +68,8 @@ pub(super) fn check(before: &[Counted], now: &[Counted]) -> Result<()> {
                 count.name, count.instructions, base.instructions
             ));
         }
-        if count.switches() > base.switches() + SWITCHES_MORE_MAX {
+        let switches_more_max = SWITCHES_MORE_MAX.max(base.switches() * SWITCHES_MORE_PART_MAX);
+        if count.switches() > base.switches() + switches_more_max {
             let (now, before) = (count.switches(), base.switches());
             exceeded.push(format!("{}: {now:.2} context switches, were {before:.2}", count.name));
         }
@@ -126,10 +129,13 @@ mod tests {
 
     #[test]
     fn a_build_may_take_three_percent_and_a_tenth_of_a_switch_more() {
-        let before = counted(100_000, 1.0);
-        assert!(check(&before, &counted(103_000, 1.0)).is_ok());
-        assert!(check(&before, &counted(103_001, 1.0)).is_err());
-        assert!(check(&before, &counted(100_000, 1.09)).is_ok());
-        assert!(check(&before, &counted(100_000, 1.11)).is_err());
+        let before = counted(100_000, 0.5);
+        assert!(check(&before, &counted(103_000, 0.5)).is_ok());
+        assert!(check(&before, &counted(103_001, 0.5)).is_err());
+        assert!(check(&before, &counted(100_000, 0.59)).is_ok());
+        assert!(check(&before, &counted(100_000, 0.61)).is_err());
+        let before = counted(100_000, 19.75);
+        assert!(check(&before, &counted(100_000, 21.7)).is_ok());
+        assert!(check(&before, &counted(100_000, 21.8)).is_err());
     }
 }

@@ -45,8 +45,8 @@ struct QueueState {
     ended: bool,
     /// Why nothing is taken for the moment: what is in hand is overdue.
     stuck: Option<Cause>,
-    /// Whether the one who commits waits to be notified, which takes a call of the system.
-    is_waited_for: bool,
+    /// Whether the thread that commits sleeps. Only then it is notified, since that takes a system call.
+    committer_sleeps: bool,
 }
 
 /// What there is to do next.
@@ -79,9 +79,9 @@ impl Queue {
             None if is_crowded => CommitFault::LaneCrowded { limit: LANE_BATCHES_MAX },
             None => {
                 state.batches.push_back(submission);
-                let is_waited_for = std::mem::take(&mut state.is_waited_for);
+                let committer_slept = std::mem::take(&mut state.committer_sleeps);
                 drop(state);
-                if is_waited_for {
+                if committer_slept {
                     self.arrived.notify_one();
                 }
                 return verdict;
@@ -172,7 +172,7 @@ impl Queue {
             if state.ended {
                 return Errand::Close(state.closing.take());
             }
-            state.is_waited_for = true;
+            state.committer_sleeps = true;
             state = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(Duration::ZERO) => return Errand::Tend,

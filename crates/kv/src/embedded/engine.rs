@@ -43,8 +43,8 @@ const MEMTABLE_BYTES: u64 = 128_000_000;
 
 /// Threads that flush and merge. The engine keeps the first one for flushes: while all others merge, it takes every
 /// request to merge from the queue and puts it back at once, without a pause. With two threads that happened during
-/// every merge and took a third of the workers' processor time or more; with three about 6 %, since one of the two
-/// that merge is nearly always free to take the request.
+/// every merge, and a fifth of all samples of a profile were in the queue; with three it is 3 %, since one of the two that
+/// merge is nearly always free to take the request.
 const WORKER_THREADS: usize = 3;
 
 /// Merges that run at once: one thread does not merge.

@@ -331,13 +331,7 @@ impl Block {
         let mut entries = Vec::new();
         let mut key = Vec::new();
         while !rest.is_empty() {
-            let shared = take_count(&mut rest)?;
-            let length = take_count(&mut rest)?;
-            if shared > key.len() {
-                return Err(bad());
-            }
-            key.truncate(shared);
-            key.extend_from_slice(take_bytes(&mut rest, length)?);
+            take_key(&mut rest, &mut key)?;
             let (count, posting) = take_posting(&mut rest)?;
             if count > SIFTED_MAX || has_wanted(&posting, &is_wanted)? || !may_pass(&key) {
                 entries.push(Entry { key: key.clone(), count, place: self.place(posting) });
@@ -353,13 +347,7 @@ impl Block {
             self.entries.get(self.group_start(group)..self.group_start(group + 1)).ok_or_else(bad)?;
         let mut before = Vec::with_capacity(key.len() + 16);
         while !rest.is_empty() {
-            let shared = take_count(&mut rest)?;
-            let length = take_count(&mut rest)?;
-            if shared > before.len() {
-                return Err(bad());
-            }
-            before.truncate(shared);
-            before.extend_from_slice(take_bytes(&mut rest, length)?);
+            take_key(&mut rest, &mut before)?;
             match before.as_slice().cmp(key) {
                 Ordering::Less => take_posting(&mut rest)?,
                 Ordering::Equal => {
@@ -408,6 +396,19 @@ fn has_wanted(posting: &PostingBytes<'_>, is_wanted: impl Fn(u32) -> bool) -> Re
         }
     }
     Ok(false)
+}
+
+/// Takes the next key, of which only what differs from the one before is stored.
+#[inline]
+fn take_key(rest: &mut &[u8], key: &mut Vec<u8>) -> Result<(), Fault> {
+    let shared = take_count(rest)?;
+    let length = take_count(rest)?;
+    if shared > key.len() {
+        return Err(bad());
+    }
+    key.truncate(shared);
+    key.extend_from_slice(take_bytes(rest, length)?);
+    Ok(())
 }
 
 /// Takes off a posting and how many documents it has.

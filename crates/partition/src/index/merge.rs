@@ -137,6 +137,7 @@ impl<'a> Merge<'a> {
     /// Goes to the next path in order, and tells it.
     fn next_path(&mut self) -> Option<&'a [u8]> {
         let path = self.inputs.iter().filter_map(Input::next_path).min()?;
+        self.alike = 0;
         for input in &mut self.inputs {
             if input.next_path() == Some(path) {
                 input.enter_field();
@@ -171,7 +172,6 @@ impl<'a> Merge<'a> {
         let Some(least) =
             with_terms.reduce(|least, input| if input.is_before(least) { input } else { least })
         else {
-            *alike = 0;
             return false;
         };
         let (code, code_head) = (least.code, least.head);
