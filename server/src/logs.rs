@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 /// Crates that keep to the rule.
-const OUR_CRATES: [&str; 8] = ["perihelion", "rest", "engine", "partition", "kv", "plan", "model", "value"];
+const OUR_CRATES: [&str; 8] = ["perihelion", "nosql", "engine", "partition", "kv", "plan", "model", "value"];
 
 /// Begins logging for the whole program.
 pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use http::header::{CONTENT_TYPE, HOST, HeaderValue};
 use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
-use rest::{AnswerBody, ConnectionInfo, RestDoor};
+use nosql::{AnswerBody, ConnectionInfo, NosqlApi};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// Everything that answers requests.
 pub(crate) struct Service {
-    pub(crate) door: RestDoor,
+    pub(crate) door: NosqlApi,
     pub(crate) engine: Arc<Engine>,
     pub(crate) metrics: Metrics,
     pub(crate) tls: Arc<Tls>,

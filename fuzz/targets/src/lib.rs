@@ -153,7 +153,7 @@ pub fn patch(data: &[u8]) {
 pub fn auth_header(data: &[u8]) {
     let (header, rest) = parts(data);
     let (date, path) = parts(rest);
-    rest::fuzzing::authenticate(header, date, &String::from_utf8_lossy(path));
+    nosql::fuzzing::authenticate(header, date, &String::from_utf8_lossy(path));
 }
 
 /// Definitions of containers and small resources: what is taken comes back as it was and can be sent again.
@@ -211,7 +211,7 @@ pub fn sql_text(data: &[u8]) {
 /// The body of a query and a continuation beside it: the body is read or refused, and nobody can make a continuation.
 pub fn query_body(data: &[u8]) {
     let (body, continuation) = parts(data);
-    rest::fuzzing::query_body(body);
+    nosql::fuzzing::query_body(body);
     let key = model::ContinuationKey::new([7; 32]);
     if let Ok(text) = std::str::from_utf8(continuation) {
         assert!(key.open(b"a query", text).is_err(), "a forged continuation was accepted");

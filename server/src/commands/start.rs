@@ -20,7 +20,7 @@ use engine::{
     STORE_SPACES,
 };
 use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
-use rest::{RestDoor, RestOptions};
+use nosql::{NosqlApi, NosqlOptions};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,7 +98,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
             answers_bytes: size(settings.shares.answers),
         },
         partitions: PartitionBounds::default(),
-        computed_reader: rest::read_computed_property,
+        computed_reader: nosql::read_computed_property,
         query_bounds: query_bounds(&settings),
         query_threads: Some(queries),
         admission: AdmissionBounds::of_threads(settings.query_threads),
@@ -158,7 +158,7 @@ fn nosql_address(mode: Mode, settings: &Settings) -> Result<SocketAddr, Failure>
 }
 
 fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>) -> Service {
-    let rest_options = RestOptions {
+    let rest_options = NosqlOptions {
         public_endpoint: settings.public_endpoint.clone(),
         body_timeout: settings.timeouts.body,
         cors: settings.cors.clone(),
@@ -169,7 +169,7 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
         AuthFailures::Max(max) => Some(max),
     };
     Service {
-        door: RestDoor::new(Arc::clone(engine), rest_options),
+        door: NosqlApi::new(Arc::clone(engine), rest_options),
         engine: Arc::clone(engine),
         metrics: Metrics::new(),
         tls,

@@ -44,7 +44,7 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
     let verification = runtime.block_on(async {
         let verification =
-            engine::verify(&store, rest::read_computed_property, Arc::new(SystemAmbient::new())).await;
+            engine::verify(&store, nosql::read_computed_property, Arc::new(SystemAmbient::new())).await;
         // Only the copy was changed; what closing would say of it is no answer to what was asked.
         let _ = store.close().await;
         verification

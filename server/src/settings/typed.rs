@@ -4,7 +4,7 @@ use super::memory::{MEMORY_BYTES_MIN, MemoryShares, MemoryTotal};
 use super::{Origin, RawSettings};
 use crate::failure::Failure;
 use kv::Durability;
-use rest::CorsPolicy;
+use nosql::CorsPolicy;
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;

@@ -28,10 +28,10 @@ const ROOMS: [Room; 14] = [
     room("crates/partition", "partition", &["value", "model", "plan", "eval", "kv"]),
     room("crates/exec", "exec", &["value", "model", "plan", "eval", "kv", "partition"]),
     room("crates/engine", "engine", &["value", "model", "plan", "eval", "kv", "partition", "exec"]),
-    room("doors/rest", "rest", &["value", "model", "plan", "sql", "engine"]),
-    room("server", "perihelion", &["model", "engine", "rest", "kv"]),
+    room("apis/nosql", "nosql", &["value", "model", "plan", "sql", "engine"]),
+    room("server", "perihelion", &["model", "engine", "nosql", "kv"]),
     room("sim", "sim", &["value", "model", "plan", "sql", "eval", "kv", "partition", "exec", "engine"]),
-    room("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "rest", "sql"]),
+    room("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "nosql", "sql"]),
     // Tools look at the server from outside.
     room("bench", "bench", &[]),
 ];
@@ -173,8 +173,8 @@ mod tests {
     #[test]
     fn tests_see_further_down() {
         let text = "[dev-dependencies]\npartition.workspace = true\n[lints]\nworkspace = true";
-        assert_eq!(manifest_findings("doors/rest", &text.parse().unwrap()), Vec::<String>::new());
+        assert_eq!(manifest_findings("apis/nosql", &text.parse().unwrap()), Vec::<String>::new());
         let text = text.replace("dev-dependencies", "target.'cfg(unix)'.dependencies");
-        assert_eq!(manifest_findings("doors/rest", &text.parse().unwrap()).len(), 1);
+        assert_eq!(manifest_findings("apis/nosql", &text.parse().unwrap()).len(), 1);
     }
 }

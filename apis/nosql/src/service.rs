@@ -35,7 +35,7 @@ const BODY_BYTES_SMALL: usize = 64 * 1024;
 
 /// What can be set about the door.
 #[derive(Clone, Debug)]
-pub struct RestOptions {
+pub struct NosqlOptions {
     /// The endpoint that clients are told to use; by default the address they have just used.
     pub public_endpoint: Option<String>,
     /// How long a request body may take to arrive.
@@ -44,9 +44,9 @@ pub struct RestOptions {
     pub cors: Option<CorsPolicy>,
 }
 
-impl Default for RestOptions {
-    fn default() -> RestOptions {
-        RestOptions { public_endpoint: None, body_timeout: Duration::from_secs(30), cors: None }
+impl Default for NosqlOptions {
+    fn default() -> NosqlOptions {
+        NosqlOptions { public_endpoint: None, body_timeout: Duration::from_secs(30), cors: None }
     }
 }
 
@@ -61,16 +61,16 @@ pub struct ConnectionInfo {
 
 /// The NoSQL API over one engine.
 #[derive(Clone)]
-pub struct RestDoor {
+pub struct NosqlApi {
     engine: Arc<Engine>,
-    options: RestOptions,
+    options: NosqlOptions,
     texts: Arc<TextCache>,
 }
 
-impl RestDoor {
+impl NosqlApi {
     /// A door to `engine`.
-    pub fn new(engine: Arc<Engine>, options: RestOptions) -> RestDoor {
-        RestDoor { engine, options, texts: Arc::new(TextCache::new()) }
+    pub fn new(engine: Arc<Engine>, options: NosqlOptions) -> NosqlApi {
+        NosqlApi { engine, options, texts: Arc::new(TextCache::new()) }
     }
 
     /// Every route that the door answers, with `*` for an id: for tests that must not overlook one.
@@ -134,7 +134,7 @@ impl RestDoor {
             }
         };
         headers::check_consistency(&parts.headers)?;
-        let RestDoor { engine, options, texts } = self;
+        let NosqlApi { engine, options, texts } = self;
         let mut call = Call { engine, options, texts, principal, connection, parts, body: Bytes::new() };
         let _body_memory = take_body(&mut call, body, operation).await?;
         answers::perform(&call, operation).await

@@ -10,7 +10,7 @@ use http::StatusCode;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, SizeHint};
 use kv::{CommitMode, Store};
-use rest::ConnectionInfo;
+use nosql::ConnectionInfo;
 use serde_json::json;
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use http::{Method, StatusCode};
-use rest::{CorsPolicy, RestOptions};
+use nosql::{CorsPolicy, NosqlOptions};
 use serde_json::json;
 
 const HERE: &str = "https://app.example";
@@ -10,7 +10,7 @@ const ELSEWHERE: &str = "https://evil.example";
 
 async fn client(policy: Option<&str>) -> Client {
     let cors = policy.map(|text| CorsPolicy::parse(text).unwrap());
-    Client::with_options(RestOptions { cors, ..RestOptions::default() }).await
+    Client::with_options(NosqlOptions { cors, ..NosqlOptions::default() }).await
 }
 
 /// A preflight as browsers send it: without any credential.

@@ -66,7 +66,7 @@ pub(crate) use sender::check_sender;
 use crate::faults::Refusal;
 use crate::lower::{QueryText, Resumable, TextCache};
 use crate::route::{ContainerPath, Operation};
-use crate::service::{ConnectionInfo, RestOptions};
+use crate::service::{ConnectionInfo, NosqlOptions};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
@@ -88,7 +88,7 @@ const CATALOG_WRITE: Charge = Charge::from_hundredths(495);
 /// A request whose caller is known and whose body is read.
 pub(crate) struct Call<'a> {
     pub(crate) engine: &'a Engine,
-    pub(crate) options: &'a RestOptions,
+    pub(crate) options: &'a NosqlOptions,
     pub(crate) texts: &'a Arc<TextCache>,
     pub(crate) principal: Principal,
     pub(crate) connection: ConnectionInfo,

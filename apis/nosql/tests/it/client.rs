@@ -9,8 +9,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
 use kv::{CommitMode, Store};
 use model::Ambient;
+use nosql::{AnswerBody, ConnectionInfo, NosqlApi, NosqlOptions};
 use partition::keyspace::SPACES;
-use rest::{AnswerBody, ConnectionInfo, RestDoor, RestOptions};
 use serde_json::{Value as Json, json};
 use sha2::Sha256;
 use std::sync::Arc;
@@ -42,31 +42,31 @@ impl Ambient for Still {
 
 /// A door with an account behind it.
 pub(crate) struct Client {
-    door: RestDoor,
+    door: NosqlApi,
     ambient: Arc<Still>,
 }
 
 impl Client {
     /// An empty account.
     pub(crate) async fn empty() -> Client {
-        Client::with_options(RestOptions::default()).await
+        Client::with_options(NosqlOptions::default()).await
     }
 
     /// A door to an engine that was opened elsewhere.
     pub(crate) fn over(engine: Arc<Engine>) -> Client {
-        Client { door: RestDoor::new(engine, RestOptions::default()), ambient: Arc::default() }
+        Client { door: NosqlApi::new(engine, NosqlOptions::default()), ambient: Arc::default() }
     }
 
-    pub(crate) async fn with_options(options: RestOptions) -> Client {
+    pub(crate) async fn with_options(options: NosqlOptions) -> Client {
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let engine_options = EngineOptions {
             keys: vec![AccountKey::new(KEY)],
-            computed_reader: rest::read_computed_property,
+            computed_reader: nosql::read_computed_property,
             ..EngineOptions::default()
         };
         let ambient = Arc::new(Still::default());
         let engine = Engine::open(store, engine_options, Arc::<Still>::clone(&ambient)).await.unwrap();
-        Client { door: RestDoor::new(engine, options), ambient }
+        Client { door: NosqlApi::new(engine, options), ambient }
     }
 
     /// Lets time pass.

@@ -2,7 +2,7 @@
 
 use crate::client::{Call, Client, DOCS, container};
 use http::StatusCode;
-use rest::{ConnectionInfo, RestOptions};
+use nosql::{ConnectionInfo, NosqlOptions};
 use serde_json::{Value as Json, json};
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn the_account_tells_the_address_that_the_client_used() {
 #[tokio::test]
 async fn a_configured_endpoint_goes_before_the_used_one() {
     let public_endpoint = Some("https://db.example".to_owned());
-    let client = Client::with_options(RestOptions { public_endpoint, ..RestOptions::default() }).await;
+    let client = Client::with_options(NosqlOptions { public_endpoint, ..NosqlOptions::default() }).await;
     let account = client.send(Call::get("/")).await.json();
     assert_eq!(account["writableLocations"][0]["databaseAccountEndpoint"], "https://db.example/");
 }

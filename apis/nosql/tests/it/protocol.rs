@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Body, Frame};
-use rest::RestOptions;
+use nosql::NosqlOptions;
 use serde_json::json;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -222,7 +222,7 @@ async fn answers_are_kept_by_nobody_and_repeat_no_endless_host() {
 #[tokio::test]
 async fn headers_are_bounded() {
     let client =
-        Client::with_options(RestOptions { body_timeout: Duration::from_secs(1), ..Default::default() })
+        Client::with_options(NosqlOptions { body_timeout: Duration::from_secs(1), ..Default::default() })
             .await;
     assert_eq!(
         client.send(Call::get("/").header("x-filler", "x".repeat(30 * 1024))).await.status,

@@ -8,7 +8,7 @@ mod credentials;
 use crate::client::{Call, Client, DOCS, KEY, container};
 use credentials::{ASSIGNMENTS, Account, PRIMARY_READ, SECONDARY, SECONDARY_READ, Shown};
 use http::{Method, StatusCode};
-use rest::RestDoor;
+use nosql::NosqlApi;
 use serde_json::{Value as Json, json};
 
 /// Who asks, in the order of the columns below.
@@ -285,7 +285,7 @@ async fn outside_of_a_role_what_is_absent_looks_like_what_is_there() {
 #[tokio::test]
 async fn no_route_is_without_a_row() {
     let rows: Vec<String> = TABLE.iter().map(|(verb, route, ..)| format!("{verb} {route}")).collect();
-    for (verb, route) in RestDoor::routes() {
+    for (verb, route) in NosqlApi::routes() {
         let name = format!("{verb} {route}");
         let is_empty = NOT_SUPPORTED.contains(&name.as_str());
         assert!(rows.contains(&name) || is_empty, "{name} is in no table: who may use it?");
@@ -314,7 +314,7 @@ async fn no_route_answers_without_a_good_credential() {
     let late = Shown::Signed(KEY, 1000);
     let before = account.client.send(Call::get("/dbs")).await.body;
     let mut cases = 0;
-    for (verb, route) in RestDoor::routes() {
+    for (verb, route) in NosqlApi::routes() {
         let call =
             || Call::new(verb.clone(), &path(&route, &offer)).key(&json!(["k"])).json(&json!({ "id": "x" }));
         for shown in bad {

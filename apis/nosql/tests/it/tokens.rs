@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use http::{Method, StatusCode};
-use rest::RestDoor;
+use nosql::NosqlApi;
 use serde_json::{Value as Json, json};
 
 /// Database `d` with containers `c` (items 1 and 2 under key `a`, 1 under key `b`) and `other`, and a user.
@@ -268,7 +268,7 @@ async fn no_route_but_the_account_is_open_to_a_token_for_something_else() {
     let all = token(&client, "All", "dbs/d/colls/other", None).await;
     let body = json!({ "id": "1", "pk": "a" });
     let mut count = 0;
-    for (verb, route) in RestDoor::routes() {
+    for (verb, route) in NosqlApi::routes() {
         if route == "/" {
             continue;
         }
@@ -278,7 +278,7 @@ async fn no_route_but_the_account_is_open_to_a_token_for_something_else() {
         assert_eq!(status(&client, &all, call).await, 403, "{verb} {route}");
         count += 1;
     }
-    assert_eq!(count, RestDoor::routes().len() - 1);
+    assert_eq!(count, NosqlApi::routes().len() - 1);
 }
 
 /// All that a refusal says, apart from the activity id.

@@ -22,5 +22,5 @@ mod wire;
 
 pub use cors::CorsPolicy;
 pub use lower::read_computed_property;
-pub use service::{ConnectionInfo, RestDoor, RestOptions};
+pub use service::{ConnectionInfo, NosqlApi, NosqlOptions};
 pub use wire::answer_body::AnswerBody;

@@ -1,6 +1,6 @@
 //! How long the door itself takes for a point read: no sockets, a store in memory, one thread.
 //!
-//! `cargo run --release -p perihelion-rest --example measure_read [SECONDS]`
+//! `cargo run --release -p perihelion-nosql --example measure_read [SECONDS]`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // a tool for the developer's terminal
 
@@ -13,8 +13,8 @@ use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use kv::{CommitMode, Store};
 use model::Ambient;
+use nosql::{ConnectionInfo, NosqlApi, NosqlOptions};
 use partition::keyspace::SPACES;
-use rest::{ConnectionInfo, RestDoor, RestOptions};
 use sha2::Sha256;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ fn document(number: usize) -> String {
     text
 }
 
-async fn must(door: &RestDoor, request: Request<Full<Bytes>>, status: StatusCode) {
+async fn must(door: &NosqlApi, request: Request<Full<Bytes>>, status: StatusCode) {
     let response = door.handle(request, ConnectionInfo { secure: false, memory: None }).await;
     assert_eq!(response.status(), status, "{response:?}");
 }
@@ -84,7 +84,7 @@ fn main() {
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let options = EngineOptions { keys: vec![AccountKey::new(KEY)], ..EngineOptions::default() };
         let engine = Engine::open(store, options, Arc::new(Still)).await.unwrap();
-        let door = RestDoor::new(engine, RestOptions::default());
+        let door = NosqlApi::new(engine, NosqlOptions::default());
         let created = StatusCode::CREATED;
         must(&door, request(&Method::POST, "/dbs", "dbs", "", "{\"id\":\"d\"}".into()), created).await;
         let container =
