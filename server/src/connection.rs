@@ -23,7 +23,7 @@ const TLS_HANDSHAKE_BYTE: u8 = 0x16;
 const HTTP2_OPENING: &[u8] = b"PRI";
 /// How long to wait before looking again at an opening that came in pieces.
 const OPENING_LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Largest URL and headers that are read, with room for the door's own, smaller bound to answer.
+/// Largest URL and headers that are read, with room for the API's own, smaller bound to answer.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// Streams of one HTTP/2 connection.
 const HTTP2_STREAMS_MAX: u32 = 128;

@@ -12,8 +12,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Configuration(String),
     /// An address cannot be listened on.
-    #[error("cannot listen on {address} for {door}: {cause}\n  {hint}")]
-    Unavailable { address: String, door: &'static str, cause: std::io::Error, hint: String },
+    #[error("cannot listen on {address} for {api}: {cause}\n  {hint}")]
+    Unavailable { address: String, api: &'static str, cause: std::io::Error, hint: String },
     /// The data folder or a file in it cannot be used.
     #[error("{what}: {cause}")]
     Io { what: String, cause: String },

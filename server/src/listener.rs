@@ -56,14 +56,14 @@ impl Bound {
 }
 
 /// Binds an address; a busy port is told with the flag that changes it.
-async fn bind(address: SocketAddr, door: &'static str) -> Result<TcpListener, Failure> {
+async fn bind(address: SocketAddr, api: &'static str) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|cause| Failure::Unavailable {
         address: address.to_string(),
-        door,
+        api,
         hint: if cause.kind() == std::io::ErrorKind::AddrInUse {
-            format!("another program uses this port; choose another with --{door} {}:0", address.ip())
+            format!("another program uses this port; choose another with --{api} {}:0", address.ip())
         } else {
-            format!("choose another address with --{door} ADDR")
+            format!("choose another address with --{api} ADDR")
         },
         cause,
     })

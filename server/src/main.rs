@@ -1,4 +1,4 @@
-//! The program `perihelion`: settings, listeners, TLS, logs, metrics around the engine and its doors.
+//! The program `perihelion`: settings, listeners, TLS, logs, metrics around the engine and its APIs.
 //!
 //! Reads settings once and hands them down as small option structs. Knows no protocol beyond HTTP's frame.
 

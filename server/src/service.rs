@@ -1,4 +1,4 @@
-//! What the server answers by itself (health, metrics, certificate), and everything else through the REST door.
+//! What the server answers by itself (health, metrics, certificate), and everything else through the NoSQL API.
 
 use crate::backoff::Backoff;
 use crate::metrics::{KeyLines, Metrics, PartitionLines, QueryLines};
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// Everything that answers requests.
 pub(crate) struct Service {
-    pub(crate) door: NosqlApi,
+    pub(crate) api: NosqlApi,
     pub(crate) engine: Arc<Engine>,
     pub(crate) metrics: Metrics,
     pub(crate) tls: Arc<Tls>,
@@ -62,7 +62,7 @@ impl Service {
         let has_no_body = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
         let mut response = match self.own_answer(&request, peer) {
             Some(response) => response,
-            None => self.door.handle(request, ConnectionInfo { secure: peer.secure, memory }).await,
+            None => self.api.handle(request, ConnectionInfo { secure: peer.secure, memory }).await,
         };
         if response.status() == StatusCode::UNAUTHORIZED {
             self.hold_back(peer).await;
@@ -92,7 +92,7 @@ impl Service {
             return Some(text(StatusCode::BAD_REQUEST, "a request names its host once\n"));
         }
         let path = request.uri().path();
-        // Data never lives under these names, so that the door sees all other paths untouched.
+        // Data never lives under these names, so that the API sees all other paths untouched.
         if !(path.starts_with("/health")
             || path == "/ready"
             || path.starts_with("/metrics")

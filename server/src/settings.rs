@@ -7,7 +7,7 @@ mod memory;
 mod parse;
 mod typed;
 
-pub(crate) use typed::{AuthFailures, CertificateFiles, Door, LogFormat, PlainHttp, Settings, Timeouts};
+pub(crate) use typed::{AuthFailures, CertificateFiles, Endpoint, LogFormat, PlainHttp, Settings, Timeouts};
 
 use crate::failure::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Command};

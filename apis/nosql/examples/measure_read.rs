@@ -1,4 +1,4 @@
-//! How long the door itself takes for a point read: no sockets, a store in memory, one thread.
+//! How long the API itself takes for a point read: no sockets, a store in memory, one thread.
 //!
 //! `cargo run --release -p perihelion-nosql --example measure_read [SECONDS]`
 
@@ -72,8 +72,8 @@ fn document(number: usize) -> String {
     text
 }
 
-async fn must(door: &NosqlApi, request: Request<Full<Bytes>>, status: StatusCode) {
-    let response = door.handle(request, ConnectionInfo { secure: false, memory: None }).await;
+async fn must(api: &NosqlApi, request: Request<Full<Bytes>>, status: StatusCode) {
+    let response = api.handle(request, ConnectionInfo { secure: false, memory: None }).await;
     assert_eq!(response.status(), status, "{response:?}");
 }
 
@@ -84,18 +84,17 @@ fn main() {
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let options = EngineOptions { keys: vec![AccountKey::new(KEY)], ..EngineOptions::default() };
         let engine = Engine::open(store, options, Arc::new(Still)).await.unwrap();
-        let door = NosqlApi::new(engine, NosqlOptions::default());
+        let api = NosqlApi::new(engine, NosqlOptions::default());
         let created = StatusCode::CREATED;
-        must(&door, request(&Method::POST, "/dbs", "dbs", "", "{\"id\":\"d\"}".into()), created).await;
+        must(&api, request(&Method::POST, "/dbs", "dbs", "", "{\"id\":\"d\"}".into()), created).await;
         let container =
             "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"kind\":\"Hash\",\"version\":2}}";
-        must(&door, request(&Method::POST, "/dbs/d/colls", "colls", "dbs/d", container.into()), created)
-            .await;
+        must(&api, request(&Method::POST, "/dbs/d/colls", "colls", "dbs/d", container.into()), created).await;
         for number in 0..DOCUMENTS {
             let mut create =
                 request(&Method::POST, "/dbs/d/colls/c/docs", "docs", "dbs/d/colls/c", document(number));
             create.headers_mut().remove("x-ms-documentdb-partitionkey");
-            must(&door, create, created).await;
+            must(&api, create, created).await;
         }
         let reads: Vec<_> = (0..DOCUMENTS)
             .map(|number| {
@@ -109,7 +108,7 @@ fn main() {
             let round: Vec<_> = reads.clone();
             let begun = Instant::now();
             for read in round {
-                must(&door, read, StatusCode::OK).await;
+                must(&api, read, StatusCode::OK).await;
                 count += 1;
             }
             spent += begun.elapsed();

@@ -1,5 +1,5 @@
 //! A way in for the fuzzer to what is judged before a caller is known, and to the bodies of queries. Not part of the
-//! door's face.
+//! API's face.
 
 use crate::auth::{Signed, authenticate as judge};
 use crate::lower::{QueryText, TextCache, advice, pinned_keys};

@@ -1,9 +1,9 @@
-//! The REST door: the NoSQL API over HTTP.
+//! The NoSQL API: the NoSQL API over HTTP.
 //!
 //! A request is judged in this order: shape of path and verb ([`route`]), credential ([`auth`],
 //! [`resource_token`]), common headers and
 //! body ([`service`]), then its operation ([`operations`]). What comes back is an answer or a fault, and faults
-//! become statuses in [`faults`] alone. Everything the door does goes through [`engine::Engine`]; it knows nothing of
+//! become statuses in [`faults`] alone. Everything the API does goes through [`engine::Engine`]; it knows nothing of
 //! partitions, storage or sockets.
 
 mod answers;

@@ -1,6 +1,6 @@
 //! Paths: which resource a request names and what its verb does there.
 //!
-//! One table for the whole door, in `table`. A path is judged by its shape alone, so an answer from here says nothing about what
+//! One table for the whole API, in `table`. A path is judged by its shape alone, so an answer from here says nothing about what
 //! exists. Whether an id is a name or a RID is the catalog's question.
 
 mod table;

@@ -1,4 +1,4 @@
-//! The way of every request through the door.
+//! The way of every request through the API.
 //!
 //! Shape, credential, common headers, body, operation: in this order, so that a caller without a key learns nothing
 //! about what exists and makes us keep nothing in memory.
@@ -33,14 +33,14 @@ const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// A body that came with its headers and is not larger than this is in the connection's own buffer.
 const BODY_BYTES_SMALL: usize = 64 * 1024;
 
-/// What can be set about the door.
+/// What can be set about the API.
 #[derive(Clone, Debug)]
 pub struct NosqlOptions {
     /// The endpoint that clients are told to use; by default the address they have just used.
     pub public_endpoint: Option<String>,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
-    /// Which pages of other origins may use the door from a browser; none by default.
+    /// Which pages of other origins may use the API from a browser; none by default.
     pub cors: Option<CorsPolicy>,
 }
 
@@ -68,12 +68,12 @@ pub struct NosqlApi {
 }
 
 impl NosqlApi {
-    /// A door to `engine`.
+    /// An API to `engine`.
     pub fn new(engine: Arc<Engine>, options: NosqlOptions) -> NosqlApi {
         NosqlApi { engine, options, texts: Arc::new(TextCache::new()) }
     }
 
-    /// Every route that the door answers, with `*` for an id: for tests that must not overlook one.
+    /// Every route that the API answers, with `*` for an id: for tests that must not overlook one.
     #[doc(hidden)]
     pub fn routes() -> Vec<(http::Method, String)> {
         route::all()

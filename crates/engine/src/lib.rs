@@ -1,4 +1,4 @@
-//! The engine: the only thing a door can see.
+//! The engine: the only thing an API can see.
 //!
 //! Checks the pass, finds the partition, hands over the change or read, and counts the charge. Knows nothing of
 //! HTTP or any other wire, and nothing of bytes on disk.

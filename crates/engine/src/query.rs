@@ -1,6 +1,6 @@
 //! Queries over the documents of a container, page by page, over as many partitions as it has.
 //!
-//! Knows nothing of query text: a door lowers its language to [`plan::query::Query`].
+//! Knows nothing of query text: an API lowers its language to [`plan::query::Query`].
 
 use crate::access::{Principal, ReadPass};
 use crate::catalog::Container;
@@ -33,7 +33,7 @@ pub struct QueryRequest {
     /// What continuations are bound to, if not to the query itself: a client that goes on behind a row by a condition
     /// brings the continuation that it had without the condition.
     pub bound_to: Option<Arc<Query>>,
-    /// The computed properties of the container, lowered by the door.
+    /// The computed properties of the container, lowered by the API.
     pub computed: Arc<[ComputedProperty]>,
     /// Over which documents.
     pub scope: Scope,

@@ -2,7 +2,7 @@
 //!
 //! There are few of them and all are in memory, so a query looks at each. Whoever calls has read the resources by a
 //! pass of theirs; computing over what was read needs no other. Knows nothing of the form that resources have on a
-//! wire: a door hands over values.
+//! wire: an API hands over values.
 
 use crate::access::Principal;
 use crate::catalog::{Page, PageRequest};

@@ -8,7 +8,7 @@ use value::{Decoded, Value, ValueRef, WALK_DEPTH_MAX};
 /// A row of a result.
 #[derive(Clone, Debug)]
 pub enum QueryRow {
-    /// A document as it is stored; the door adds the system properties when it writes it.
+    /// A document as it is stored; the API adds the system properties when it writes it.
     Document(StoredDocument),
     /// A computed value.
     Value(Value),

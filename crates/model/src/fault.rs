@@ -1,6 +1,6 @@
 //! Everything that can go wrong with a request, by family, with the data that names cause and culprit.
 //!
-//! Knows no wire codes: each door maps a fault to its protocol in one exhaustive match.
+//! Knows no wire codes: each API maps a fault to its protocol in one exhaustive match.
 
 use crate::Etag;
 use thiserror::Error;

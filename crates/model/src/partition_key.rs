@@ -1,6 +1,6 @@
 //! Partition keys: how a container defines them and what value a document has.
 //!
-//! The hash of a value, its effective key, is computed next door in `effective`.
+//! The hash of a value, its effective key, is computed in `effective`.
 
 use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};

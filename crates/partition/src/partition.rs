@@ -24,7 +24,7 @@ use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Requests that may wait for one writer; the next ones wait at the door of the queue.
+/// Requests that may wait for one writer; the next ones wait for room.
 const QUEUE_MAX: usize = 1024;
 
 /// Which partition, and which part of the hash space it owns.

@@ -1,4 +1,4 @@
-//! What is wanted and what came of it: every change and every query of every door ends as one of these types.
+//! What is wanted and what came of it: every change and every query of every API ends as one of these types.
 //!
 //! Pure data. Knows nothing of how or where a change is carried out.
 

@@ -1,6 +1,6 @@
 //! The properties that the server adds to a document, as queries and conditions see them.
 //!
-//! Stored documents lack them; a door writes them by itself when it gives a whole document out, in the same order and
+//! Stored documents lack them; an API writes them by itself when it gives a whole document out, in the same order and
 //! with the same values.
 
 use crate::StoredDocument;

@@ -10,7 +10,7 @@ use crate::metrics::Metrics;
 use crate::mode::Mode;
 use crate::screen::Screen;
 use crate::service::Service;
-use crate::settings::{self, AuthFailures, Door, PlainHttp, Settings};
+use crate::settings::{self, AuthFailures, Endpoint, PlainHttp, Settings};
 use crate::store_marker::STORE_FOLDER;
 use crate::tls::{CertificateSource, Tls};
 use crate::{files, handles, logs, store_marker};
@@ -140,7 +140,7 @@ async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {
 
 /// Where to listen, if the mode allows it.
 fn nosql_address(mode: Mode, settings: &Settings) -> Result<SocketAddr, Failure> {
-    let Door::At(address) = settings.nosql else {
+    let Endpoint::At(address) = settings.nosql else {
         return Err(Failure::Configuration("all APIs are off: nothing to serve".to_owned()));
     };
     match mode {
@@ -158,7 +158,7 @@ fn nosql_address(mode: Mode, settings: &Settings) -> Result<SocketAddr, Failure>
 }
 
 fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>) -> Service {
-    let rest_options = NosqlOptions {
+    let nosql_options = NosqlOptions {
         public_endpoint: settings.public_endpoint.clone(),
         body_timeout: settings.timeouts.body,
         cors: settings.cors.clone(),
@@ -169,7 +169,7 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
         AuthFailures::Max(max) => Some(max),
     };
     Service {
-        door: NosqlApi::new(Arc::clone(engine), rest_options),
+        api: NosqlApi::new(Arc::clone(engine), nosql_options),
         engine: Arc::clone(engine),
         metrics: Metrics::new(),
         tls,

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Where a door listens.
+/// Where an API listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Endpoint {
     Off,
     At(SocketAddr),
 }
@@ -65,7 +65,7 @@ pub(crate) enum LogFormat {
 pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) memory: bool,
-    pub(crate) nosql: Door,
+    pub(crate) nosql: Endpoint,
     /// Whether the address is ours and not the user's choice.
     pub(crate) nosql_is_default: bool,
     pub(crate) certificate: Option<CertificateFiles>,
@@ -89,9 +89,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn from_raw(raw: &RawSettings) -> Result<Settings, Failure> {
-        // Doors and limits that are not built yet: their values must still be sound.
+        // APIs and limits that are not built yet: their values must still be sound.
         for name in ["table", "mongo", "gremlin"] {
-            parsed::<Door>(raw, name)?;
+            parsed::<Endpoint>(raw, name)?;
         }
         one_of(raw, "throughput", &[("measure", ()), ("enforce", ())])?;
         whole(raw, "partition-max-bytes")?;
@@ -149,17 +149,17 @@ impl Settings {
     }
 }
 
-impl FromStr for Door {
+impl FromStr for Endpoint {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Door, String> {
+    fn from_str(text: &str) -> Result<Endpoint, String> {
         if text.eq_ignore_ascii_case("off") {
-            return Ok(Door::Off);
+            return Ok(Endpoint::Off);
         }
         let local = text.replace("localhost:", "127.0.0.1:");
         local
             .parse()
-            .map(Door::At)
+            .map(Endpoint::At)
             .map_err(|_| "it must be an address like 127.0.0.1:8081, or off".to_owned())
     }
 }

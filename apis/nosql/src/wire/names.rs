@@ -1,4 +1,4 @@
-//! The names of all headers that this door reads or writes.
+//! The names of all headers that this API reads or writes.
 
 use http::HeaderName;
 

@@ -1,4 +1,4 @@
-//! A client that signs like the SDKs do, and the door it talks to.
+//! A client that signs like the SDKs do, and the API it talks to.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -40,9 +40,9 @@ impl Ambient for Still {
     }
 }
 
-/// A door with an account behind it.
+/// An API with an account behind it.
 pub(crate) struct Client {
-    door: NosqlApi,
+    api: NosqlApi,
     ambient: Arc<Still>,
 }
 
@@ -52,9 +52,9 @@ impl Client {
         Client::with_options(NosqlOptions::default()).await
     }
 
-    /// A door to an engine that was opened elsewhere.
+    /// An API to an engine that was opened elsewhere.
     pub(crate) fn over(engine: Arc<Engine>) -> Client {
-        Client { door: NosqlApi::new(engine, NosqlOptions::default()), ambient: Arc::default() }
+        Client { api: NosqlApi::new(engine, NosqlOptions::default()), ambient: Arc::default() }
     }
 
     pub(crate) async fn with_options(options: NosqlOptions) -> Client {
@@ -66,7 +66,7 @@ impl Client {
         };
         let ambient = Arc::new(Still::default());
         let engine = Engine::open(store, engine_options, Arc::<Still>::clone(&ambient)).await.unwrap();
-        Client { door: NosqlApi::new(engine, options), ambient }
+        Client { api: NosqlApi::new(engine, options), ambient }
     }
 
     /// Lets time pass.
@@ -132,7 +132,7 @@ impl Client {
         if connection.memory.is_some() {
             *request.version_mut() = Version::HTTP_2;
         }
-        self.door.handle(request, connection).await
+        self.api.handle(request, connection).await
     }
 
     /// Sends a request with a body of another kind.
@@ -142,7 +142,7 @@ impl Client {
     {
         let (parts, _) = call.into_request().into_parts();
         let response = self
-            .door
+            .api
             .handle(Request::from_parts(parts, body), ConnectionInfo { secure: false, memory: None })
             .await;
         let (parts, body) = response.into_parts();

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 const MB: usize = 1 << 20;
 const READ_KEY: &[u8] = b"a key that only reads";
 
-/// A door with 16 MB for answers and 8 MB for bodies, and a document of a megabyte behind it.
+/// An API with 16 MB for answers and 8 MB for bodies, and a document of a megabyte behind it.
 async fn small() -> (Client, Arc<Engine>) {
     let store = Store::memory(&STORE_SPACES, CommitMode::Thread);
     let options = EngineOptions {

@@ -1,7 +1,7 @@
 //! Who may do what: credentials become principals, and principals get the passes that the façade asks for.
 //!
 //! Every question goes through [`Access::authorise`], which denies unless a right says otherwise. A pass can only be
-//! made here, so code that skipped the check does not compile. Knows no header or URL: a door builds the text that
+//! made here, so code that skipped the check does not compile. Knows no header or URL: an API builds the text that
 //! was signed and hands it in.
 
 mod action;

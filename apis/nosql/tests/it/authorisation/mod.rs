@@ -1,4 +1,4 @@
-//! Who may do what, for every route of the door: a table written by hand, compared with what the door does.
+//! Who may do what, for every route of the API: a table written by hand, compared with what the API does.
 //!
 //! The table says nothing about how rights are computed. A route without a row fails, so that a new one cannot be
 //! forgotten; a row without a route is what the next one will need.
