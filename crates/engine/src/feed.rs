@@ -11,7 +11,8 @@ use crate::slot::PartitionSlot;
 use bytes::Bytes;
 use kv::KeyRange;
 use model::{
-    Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal, RequestFault, SessionToken,
+    Charge, ContinuationFault, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal,
+    RequestFault, SessionToken,
 };
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
@@ -178,7 +179,7 @@ pub(crate) fn scope_context(kind: &str, container: &Container, scope: &Scope) ->
 fn resumed(keys: &KeyRange, start: &[u8]) -> Result<KeyRange, RequestFault> {
     let inside = start >= &keys.start[..] && keys.end.as_ref().is_none_or(|end| start <= &end[..]);
     if !inside {
-        return Err(RequestFault::BadContinuation { reason: "its position is outside of what is read" });
+        return Err(RequestFault::BadContinuation(ContinuationFault::OutsideScope));
     }
     Ok(KeyRange { start: Bytes::copy_from_slice(start), end: keys.end.clone() })
 }

@@ -30,8 +30,8 @@ pub use definition::{ContainerDefinition, ValueOrder, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
-    QueryTextError, RequestFault, StorageFault,
+    AccessFault, BearerFault, ConflictFault, ContinuationFault, Fault, LimitFault, MissingFault,
+    PreconditionFault, PropertyRule, QueryFault, RequestFault, ScopeName, StorageFault,
 };
 pub use id_code::IdCode;
 pub use ids::{

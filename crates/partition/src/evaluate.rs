@@ -167,10 +167,8 @@ fn patched(
             }
         }
     }
-    let document = value::apply(&old.document, operations).map_err(|error| RequestFault::BadPatch {
-        index: error.operation_index,
-        reason: error.cause.to_string(),
-    })?;
+    let document = value::apply(&old.document, operations)
+        .map_err(|error| RequestFault::BadPatch { index: error.operation_index, cause: error.cause })?;
     let definition = &staging.context.shape.partition_key;
     if definition.extract(&document)? != *partition_key {
         let property = definition.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
