@@ -77,8 +77,8 @@ impl Engine {
         };
         let mut bytes = 0;
         for slot in container.map.owners(&hashes) {
-            let owned = keyspace::effective_range(container.number(), &slot.range);
-            let Some(range) = keys.intersection(&owned) else {
+            let owned = slot.keys(container.number());
+            let Some(range) = keys.intersection(owned) else {
                 continue;
             };
             let resume_after = self.feed_from(container, slot, range, request, &mut page, &mut bytes).await?;

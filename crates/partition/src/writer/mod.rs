@@ -512,6 +512,9 @@ impl Writer {
     fn rest(&mut self) {
         self.state.rest();
         self.rest_published();
+        if let Some(keeper) = self.index.keeper_mut() {
+            keeper.merge_at_rest();
+        }
     }
 
     /// Makes `batch` apply only if the partition is this writer's and as it left it.

@@ -194,6 +194,24 @@ async fn runs_and_restarts(mut house: House) {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn segments_become_one_when_nothing_is_written() {
+    let house = House::in_memory().await;
+    for id in 0..6 {
+        house.put(id, 1).await.unwrap();
+    }
+    let pieces = async || house.partition.view().await.unwrap().index().unwrap().piece_count();
+    assert_eq!(pieces().await, 6, "too few of a size to be merged while writing");
+    // The writer rests after a second.
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    house.settle().await;
+    assert_eq!(pieces().await, 1);
+    house.delete(3).await.unwrap();
+    house.put(4, 2).await.unwrap();
+    house.audit().await;
+    assert_eq!(house.count("odd", 1).await.unwrap(), 2);
+}
+
 #[tokio::test]
 async fn a_new_policy_is_indexed_beside_the_old_one() {
     let mut house = House::in_memory().await;
