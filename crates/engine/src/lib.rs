@@ -6,6 +6,7 @@
 mod access;
 mod admission;
 mod catalog;
+mod derived;
 mod documents;
 mod engine;
 mod feed;
@@ -28,8 +29,10 @@ pub use access::{
 pub use admission::AdmissionBounds;
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
-    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
+    Page, PageRequest, PartitionRange, Permission, PermissionPart, PermissionResource, RangeFeed, Script,
+    User, WantedPermission, Written,
 };
+pub use derived::Derived;
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
 };

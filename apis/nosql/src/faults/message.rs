@@ -96,14 +96,11 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::BadPartitionKeyValue { .. }
-        | RequestFault::BadPartitionKeyHeader { .. }
         | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }
-        | RequestFault::BadContinuation(_)
-        | RequestFault::BadSessionToken { .. }
-        | RequestFault::NotSupported { .. } => fault.to_string(),
+        | RequestFault::BadContinuation(_) => fault.to_string(),
     }
 }
 

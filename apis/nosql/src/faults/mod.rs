@@ -82,6 +82,10 @@ pub(crate) enum WireFault {
     Body { reason: String },
     #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
     Header { name: &'static str, value: String, reason: String },
+    #[error("the partition key header \"{text}\" is invalid: {reason}")]
+    PartitionKey { text: String, reason: &'static str },
+    #[error("the session token \"{text}\" is invalid")]
+    SessionToken { text: String },
     /// The container was created again since the client looked.
     #[error("the container's resource id is \"{actual}\", the request was meant for \"{intended}\"")]
     ContainerChanged { intended: String, actual: String },
