@@ -1,5 +1,6 @@
 //! The text of a refusal: the service's own sentence where it has one that is known, else that of the fault.
 
+use super::query_text::{code, sentence};
 use super::{NosqlFault, NosqlQueryFault, Refusal, wire};
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
@@ -16,7 +17,7 @@ const TEXT_ERROR_CHARS_MAX: usize = 400;
 /// The body of a refusal. The details of our own bugs stay in the log, found by the activity id.
 pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     let fault = &refusal.fault;
-    let (_, _, code) = wire(fault);
+    let (_, _, status_text) = wire(fault);
     let mut message = match fault {
         // Each error is shortened for itself.
         NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
@@ -30,7 +31,7 @@ pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     message.push_str(concat!(", perihelion/", env!("CARGO_PKG_VERSION")));
     let mut out = Vec::with_capacity(message.len() + 64);
     out.extend_from_slice(b"{\"code\":\"");
-    out.extend_from_slice(code.as_bytes());
+    out.extend_from_slice(status_text.as_bytes());
     out.extend_from_slice(b"\",\"message\":");
     json::push_string(&message, &mut out);
     out.push(b'}');
@@ -153,13 +154,13 @@ fn limit(fault: &LimitFault) -> String {
 }
 
 /// What is wrong with the text of a query: JSON inside the message, as the service has it and editors read it.
-fn text_errors(faults: &SqlFaults) -> String {
+pub(crate) fn text_errors(faults: &SqlFaults) -> String {
     let errors = faults.0.iter().map(|fault| {
         serde_json::json!({
             "severity": "Error",
             "location": { "start": fault.place.start, "end": fault.place.end },
-            "code": fault.kind.code(),
-            "message": shortened(fault.kind.to_string(), TEXT_ERROR_CHARS_MAX),
+            "code": code(&fault.kind),
+            "message": shortened(sentence(&fault.kind), TEXT_ERROR_CHARS_MAX),
         })
     });
     serde_json::json!({ "errors": errors.collect::<Vec<_>>() }).to_string()

@@ -1,13 +1,17 @@
 //! Everything that this API can refuse: the faults of the core, and its own about paths, credentials, headers and
 //! bodies.
 //!
-//! [`status`] gives each its status and substatus, [`message`] its text.
+//! [`status`] gives each its status and substatus, [`message`] its text; [`query_text`] has the codes and texts of faults
+//! in queries.
 
 mod message;
+mod query_text;
 mod status;
 
 pub(crate) use message::body;
 pub(crate) use status::wire;
+#[cfg(test)]
+pub(crate) use {message::text_errors, query_text::code};
 
 use engine::refusal_charge;
 use model::{
@@ -106,7 +110,7 @@ pub(crate) enum NosqlQueryFault {
 }
 
 fn first(faults: &SqlFaults) -> String {
-    faults.0.first().map(|fault| fault.kind.to_string()).unwrap_or_default()
+    faults.0.first().map(|fault| query_text::sentence(&fault.kind)).unwrap_or_default()
 }
 
 /// Families of core faults become faults of this API in one step, so that `?` takes them.

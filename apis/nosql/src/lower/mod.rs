@@ -15,13 +15,13 @@ pub(crate) use condition::condition;
 pub(crate) use pinned::pinned_keys;
 pub(crate) use texts::TextCache;
 
+use crate::client_plan::{ResumePoint, resumed};
 use crate::faults::{NosqlFault, NosqlQueryFault, WireFault};
 use crate::wire::headers;
 use http::HeaderMap;
 use model::Rid;
 use plan::query::Query;
 use sql::Parameters;
-use sql::rewrite::{ResumePoint, resumed};
 use std::sync::Arc;
 use value::{Decoded, Document, Kind, Value, ValueRef};
 
@@ -187,6 +187,6 @@ mod tests {
         let fault = read(r#"{"query":"SELECT BADFUNC(1)"}"#).unwrap().lower(&TextCache::new()).unwrap_err();
         let NosqlFault::Query(NosqlQueryFault::Text(faults)) = fault else { panic!("{fault:?}") };
         let sql::SqlFault { kind, place } = &faults.0[0];
-        assert_eq!((kind.code(), place.start, place.end), ("SC2005", 7, 14));
+        assert_eq!((crate::faults::code(kind), place.start, place.end), ("SC2005", 7, 14));
     }
 }

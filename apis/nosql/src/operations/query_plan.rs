@@ -4,6 +4,7 @@
 //! of it is refused.
 
 use super::{Call, scope};
+use crate::client_plan::{Extent, Unmergeable, client_plan, hybrid_plan};
 use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
 use crate::lower::{QueryText, pinned_keys};
 use crate::route::ContainerPath;
@@ -16,7 +17,6 @@ use model::policy::DistanceFunction;
 use model::{Charge, EffectiveKey, EffectiveRange, PartitionKey, QueryFault};
 use plan::query::Query;
 use sql::ast::{Expression, ExpressionKind};
-use sql::rewrite::{Extent, Unmergeable, client_plan, hybrid_plan};
 use std::sync::Arc;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
