@@ -12,7 +12,7 @@ use bytes::Bytes;
 use kv::KeyRange;
 use model::{
     Charge, ContinuationFault, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal,
-    RequestFault, SessionToken,
+    RequestFault, SessionToken, Work,
 };
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
@@ -113,11 +113,14 @@ impl Engine {
                 bytes_max: PAGE_BYTES_STOP - *bytes,
             };
             let (found, _) = self.page_at(container, &slot.range.min, &request.session, &scan).await?;
+            let mut charge = Charge::NONE;
             for stored in &found.documents {
                 let size = stored.document.bytes().len();
                 *bytes += size;
-                page.charge += Charge::read(size);
+                charge += Work::Read { bytes: size }.price();
             }
+            routed.slot.ledger.add(charge);
+            page.charge += charge;
             page.documents.extend(found.documents);
             let Some(last) = found.resume_after else {
                 return Ok(None);

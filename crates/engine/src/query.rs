@@ -14,7 +14,7 @@ use exec::{
     QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
-use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken};
+use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken, Work};
 use partition::keyspace;
 use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
@@ -97,7 +97,7 @@ impl Engine {
             rows: page.rows,
             continuation: page.resume.map(seal),
             session: page.seen.into_iter().map(token).collect(),
-            charge: Charge::query(metrics.documents_read, metrics.bytes_read),
+            charge: Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price(),
             metrics,
         })
     }

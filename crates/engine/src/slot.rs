@@ -9,6 +9,7 @@
 //! At most one writer of a partition exists at a time. Opening runs in a task of its own: a client that goes away does
 //! not stop it halfway. Sealing waits for an opening under way, so after it no writer exists and none comes.
 
+use crate::ledger::Ledger;
 use arc_swap::ArcSwapOption;
 use kv::KeyRange;
 use model::{ContainerNumber, EffectiveRange, Fault, MissingFault, PartitionOrdinal, StorageFault};
@@ -32,6 +33,8 @@ pub(crate) struct PartitionSlot {
     pub(crate) ordinal: PartitionOrdinal,
     pub(crate) range: EffectiveRange,
     pub(crate) parents: Vec<PartitionOrdinal>,
+    /// What requests on it cost.
+    pub(crate) ledger: Ledger,
     /// The keys of its records, worked out once.
     keys: OnceLock<KeyRange>,
     /// The partition while it is open: what most requests need.
@@ -156,6 +159,7 @@ impl PartitionSlot {
             ordinal,
             range,
             parents,
+            ledger: Ledger::default(),
             keys: OnceLock::new(),
             open: ArcSwapOption::empty(),
             state: Watched::new(SlotState::Closed),

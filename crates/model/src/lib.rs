@@ -20,6 +20,7 @@ mod rid;
 mod session;
 mod throughput;
 mod ticks;
+mod work;
 
 pub use ambient::Ambient;
 pub use charge::Charge;
@@ -45,3 +46,4 @@ pub use rid::{Rid, RidText};
 pub use session::SessionToken;
 pub use throughput::{Throughput, ThroughputChange, ThroughputFloor};
 pub use ticks::Ticks;
+pub use work::Work;

@@ -19,7 +19,7 @@ use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, Writer};
 use arc_swap::ArcSwap;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
-use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, MissingFault, StorageFault};
+use model::{Ambient, EffectiveRange, Fault, Lsn, MissingFault, StorageFault, Work};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -199,7 +199,7 @@ impl PhysicalPartition {
     pub async fn execute(&self, transaction: Transaction) -> Result<Executed, StepFault> {
         self.try_execute(transaction).await.map_err(|unexecuted| match unexecuted {
             Unexecuted::Refused(refusal) => refusal,
-            Unexecuted::Stopped(_) => StepFault { index: 0, fault: writer_stopped(), charge: Charge::NONE },
+            Unexecuted::Stopped(_) => StepFault { index: 0, fault: writer_stopped(), work: Work::Free },
         })
     }
 
@@ -214,7 +214,7 @@ impl PhysicalPartition {
             // The writer ended with the transaction in its hands, and may have submitted it.
             let fault =
                 StorageFault::Uncertain { cause: "the writer of the partition has failed".to_owned() };
-            Err(StepFault { index: 0, fault: fault.into(), charge: Charge::NONE }.into())
+            Err(StepFault { index: 0, fault: fault.into(), work: Work::Free }.into())
         })
     }
 
@@ -260,11 +260,11 @@ impl PhysicalPartition {
         key: &LogicalKey,
         target: &Target,
         condition: &Condition,
-    ) -> Result<(Outcome, Charge, Lsn), Fault> {
+    ) -> Result<(Outcome, Work, Lsn), Fault> {
         let Target::Id(id) = target else {
             let view = self.view().await?;
-            let (outcome, charge) = view.read(key, target, condition).await?;
-            return Ok((outcome, charge, view.lsn()));
+            let (outcome, work) = view.read(key, target, condition).await?;
+            return Ok((outcome, work, view.lsn()));
         };
         let record_key = keyspace::document_key(self.spec.id.container, key, id.as_str().into());
         let cache = &self.surroundings.cache;
@@ -294,8 +294,8 @@ impl PhysicalPartition {
         if record.is_expired(self.shape.load().default_ttl, self.clock.now()) {
             return Err(MissingFault::Resource.into());
         }
-        let charge = Charge::read(record.document.bytes().len());
-        Ok((read_outcome(record, condition)?, charge, lsn))
+        let work = Work::Read { bytes: record.document.bytes().len() };
+        Ok((read_outcome(record, condition)?, work, lsn))
     }
 
     /// Reads a page of documents in key order from the latest durable state.

@@ -255,7 +255,7 @@ impl Desk {
 }
 
 /// What a write answered.
-fn told(done: Result<&Vec<(plan::Outcome, model::Charge)>, &StepFault>) -> String {
+fn told(done: Result<&Vec<(plan::Outcome, model::Work)>, &StepFault>) -> String {
     match done {
         Ok(outcomes) => format!("{outcomes:?}"),
         Err(fault) => format!("{:?}", fault.fault),

@@ -13,6 +13,7 @@ pub(crate) use status::wire;
 #[cfg(test)]
 pub(crate) use {message::text_errors, query_text::code};
 
+use engine::refusal_charge;
 use model::{
     AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
     RequestFault, StorageFault,
@@ -172,22 +173,11 @@ pub(crate) struct Refusal {
 impl<F: Into<NosqlFault>> From<F> for Refusal {
     fn from(fault: F) -> Refusal {
         let fault = fault.into();
-        let charge = match fault {
+        let charge = match &fault {
+            NosqlFault::Core(fault) => refusal_charge(fault),
             // A caller who is nobody is not charged.
-            NosqlFault::Core(Fault::Access(_)) | NosqlFault::Credential(_) => Charge::NONE,
-            NosqlFault::Core(
-                Fault::Request(_)
-                | Fault::Missing(_)
-                | Fault::Conflict(_)
-                | Fault::Precondition(_)
-                | Fault::Query(_)
-                | Fault::Limit(_)
-                | Fault::Storage(_)
-                | Fault::Internal(_),
-            )
-            | NosqlFault::Route(_)
-            | NosqlFault::Wire(_)
-            | NosqlFault::Query(_) => Charge::MINIMUM,
+            NosqlFault::Credential(_) => Charge::NONE,
+            NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => Charge::MINIMUM,
         };
         Refusal { fault, charge }
     }

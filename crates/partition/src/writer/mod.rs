@@ -31,7 +31,7 @@ use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
-use model::{Ambient, Charge, Fault, Lsn, Ticks};
+use model::{Ambient, Fault, Lsn, Ticks, Work};
 use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -319,7 +319,7 @@ impl Writer {
                 self.backlog.push_front(Command::Execute { transaction, reply });
                 return;
             }
-            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }.into()));
+            let _ = reply.send(Err(StepFault { index: 0, fault, work: Work::Free }.into()));
             return;
         }
         self.check_policy();
@@ -340,7 +340,7 @@ impl Writer {
         while let Some((transaction, reply)) = next {
             let verdict = match &full {
                 Some(fault) if !is_shrinking(&transaction) => {
-                    Err(StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE })
+                    Err(StepFault { index: 0, fault: fault.clone(), work: Work::Free })
                 }
                 Some(_) | None => {
                     // For each transaction: once a replaced definition was answered, nothing is decided by the old.
