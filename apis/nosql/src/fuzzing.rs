@@ -3,6 +3,7 @@
 
 use crate::auth::{Signed, authenticate as judge};
 use crate::client_plan::{Extent, client_plan, hybrid_plan};
+use crate::faults::text_errors;
 use crate::lower::{QueryText, TextCache, advice, pinned_keys};
 use crate::resource_token;
 use crate::route::Path;
@@ -45,6 +46,12 @@ pub fn permission_link(definition: &PermissionDefinition) {
     if let Ok(segments) = permission_link::segments(definition) {
         permission_link::wanted(definition, &segments).ok();
     }
+}
+
+/// Writes the faults of a query's text as the message of a refusal has them.
+pub fn query_faults(faults: &sql::SqlFaults) {
+    let text = text_errors(faults);
+    serde_json::from_str::<serde_json::Value>(&text).expect("faults are written as JSON");
 }
 
 /// What clients put into a rewritten query.

@@ -224,7 +224,8 @@ fn check_faults(text: &str, faults: &sql::SqlFaults) {
         let end = usize::try_from(fault.place.end).expect("a place is an offset");
         assert!(fault.place.start <= fault.place.end && end <= text.encode_utf16().count());
     }
-    serde_json::from_str::<serde_json::Value>(&faults.to_string()).expect("faults are written as JSON");
+    assert!(!faults.to_string().is_empty());
+    nosql::fuzzing::query_faults(faults);
 }
 
 fn parts(data: &[u8]) -> (&[u8], &[u8]) {

@@ -8,10 +8,10 @@ mod message;
 mod query_text;
 mod status;
 
-pub(crate) use message::body;
-pub(crate) use status::wire;
+pub(crate) use message::{body, text_errors};
 #[cfg(test)]
-pub(crate) use {message::text_errors, query_text::code};
+pub(crate) use query_text::code;
+pub(crate) use status::wire;
 
 use engine::refusal_charge;
 use model::{
