@@ -16,6 +16,7 @@ mod join;
 mod ledger;
 mod log;
 mod query;
+mod read_many;
 mod request_memory;
 mod resource_query;
 mod router;
@@ -46,6 +47,7 @@ pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
 pub use query::{QueryPage, QueryRequest};
+pub use read_many::{ManyDocuments, READ_MANY_MAX};
 pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
 };

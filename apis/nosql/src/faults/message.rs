@@ -107,7 +107,7 @@ fn request(fault: &RequestFault) -> String {
 fn access(fault: &AccessFault) -> String {
     match fault {
         AccessFault::RoleMissing { principal, action, scope, .. } => {
-            let link = match scope {
+            let link = match &**scope {
                 ScopeName::Account => "/".to_owned(),
                 ScopeName::Database(database) => format!("/dbs/{database}"),
                 ScopeName::Container { database, container } => format!("/dbs/{database}/colls/{container}"),
@@ -215,7 +215,7 @@ mod tests {
         let role = |scope| AccessFault::RoleMissing {
             principal: "p".to_owned(),
             action: "a",
-            scope,
+            scope: Box::new(scope),
             is_metadata: false,
         };
         let container = ScopeName::Container { database: "d".to_owned(), container: "c".to_owned() };
