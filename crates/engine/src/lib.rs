@@ -14,6 +14,7 @@ mod jobs;
 mod join;
 mod ledger;
 mod log;
+mod metrics;
 mod query;
 mod request_memory;
 mod resource_query;
