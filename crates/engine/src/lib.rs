@@ -13,6 +13,7 @@ mod isolation;
 mod jobs;
 mod join;
 mod log;
+mod pinned;
 mod query;
 mod request_memory;
 mod resource_query;
@@ -40,6 +41,7 @@ pub use exec::{
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;
 pub use partition::index::IndexOptions;
+pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
 pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
