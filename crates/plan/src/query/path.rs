@@ -43,11 +43,11 @@ impl Source {
             | Source::Rows(_)
             | Source::RowElements(_) => return None,
         };
-        let name = |step| match step {
-            &PathStep::Name(ref name) => Some(name.as_str()),
+        let names = path.iter().map(|step| match step {
+            PathStep::Name(name) => Some(name.as_str()),
             PathStep::Position(_) => None,
-        };
-        path.iter().map(name).collect()
+        });
+        names.collect()
     }
 }
 

@@ -484,7 +484,14 @@ mod tests {
             Predicate::CompareValues { left, comparison, right } => {
                 format!("{} {} {}", name(left), comparison.sign(), name(right))
             }
-            other => format!("{other:?}"),
+            Predicate::Listed { .. }
+            | Predicate::Between { .. }
+            | Predicate::Defined { .. }
+            | Predicate::OfKind { .. }
+            | Predicate::Text { .. }
+            | Predicate::Contains { .. }
+            | Predicate::Meets { .. }
+            | Predicate::Other => "other".to_owned(),
         }
     }
 
