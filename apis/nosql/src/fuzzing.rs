@@ -3,11 +3,11 @@
 
 use crate::auth::{Signed, authenticate as judge};
 use crate::client_plan::{Extent, client_plan, hybrid_plan};
-use crate::lower::{QueryText, TextCache, advice, pinned_keys};
+use crate::lower::{QueryText, TextCache, advice};
 use crate::resource_token;
 use crate::route::Path;
 use crate::wire::names;
-use engine::{Access, AccountKey};
+use engine::{Access, AccountKey, pinned_keys};
 use http::{HeaderMap, HeaderValue, Method};
 use model::PartitionKeyDefinition;
 

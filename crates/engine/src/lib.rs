@@ -15,6 +15,7 @@ mod join;
 mod ledger;
 mod log;
 mod metrics;
+mod pinned;
 mod query;
 mod request_memory;
 mod resource_query;
@@ -43,6 +44,7 @@ pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
+pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
 pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
