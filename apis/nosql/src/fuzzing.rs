@@ -4,11 +4,11 @@
 use crate::auth::{Signed, authenticate as judge};
 use crate::client_plan::{Extent, client_plan, hybrid_plan};
 use crate::faults::text_errors;
-use crate::lower::{QueryText, TextCache, advice, pinned_keys};
+use crate::lower::{QueryText, TextCache, advice};
 use crate::resource_token;
 use crate::route::Path;
 use crate::wire::{key_header, names, permission_link, session};
-use engine::{Access, AccountKey};
+use engine::{Access, AccountKey, pinned_keys};
 use http::{HeaderMap, HeaderValue, Method};
 use model::{PartitionKeyDefinition, PermissionDefinition};
 

@@ -15,6 +15,8 @@ mod jobs;
 mod join;
 mod ledger;
 mod log;
+mod metrics;
+mod pinned;
 mod query;
 mod read_many;
 mod request_memory;
@@ -46,6 +48,7 @@ pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
+pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
 pub use read_many::{ManyDocuments, READ_MANY_MAX};
 pub use request_memory::{

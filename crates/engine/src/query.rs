@@ -230,7 +230,8 @@ impl Engine {
     /// The program of a query.
     async fn program(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
         let system = system_of(pass.container);
-        let (query, computed) = (Arc::clone(&request.query), Arc::clone(&request.computed));
+        let query = with_vectors(&request.query, embeddings(pass.container));
+        let computed = Arc::clone(&request.computed);
         let make = move || Program::new(query, &computed, system).map(Arc::new);
         self.isolation.compute(pass.principal, Size::of_text(request.text_bytes), make).await
     }
@@ -341,7 +342,7 @@ fn embeddings(container: &Container) -> &[VectorEmbedding] {
 
 /// The query with the container's word on vectors in it.
 fn with_vectors(query: &Arc<Query>, embeddings: &[VectorEmbedding]) -> Arc<Query> {
-    if embeddings.is_empty() { Arc::clone(query) } else { Arc::new(exec::with_policy(query, embeddings)) }
+    if embeddings.is_empty() { Arc::clone(query) } else { Arc::new(query.with_distances(embeddings)) }
 }
 
 /// What a continuation belongs to: the query, with the word on vectors in it, and where it is asked.

@@ -11,6 +11,7 @@ use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, Needles, audit_index};
 use crate::keyspace::{self, META, PartitionId};
+use crate::metrics::PartitionMetrics;
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
@@ -49,6 +50,8 @@ pub struct Surroundings {
     pub durability: Durability,
     /// What the indexes of all partitions share.
     pub index: Arc<IndexMemory>,
+    /// What all partitions measure together.
+    pub metrics: PartitionMetrics,
 }
 
 /// What an accepted transaction answers.
@@ -347,6 +350,16 @@ impl PhysicalPartition {
     pub fn index_progress(&self) -> u8 {
         let wanted = self.shape.load().rules.fingerprint();
         if self.published.load().policy == Some(wanted) { 100 } else { self.progress.percent() }
+    }
+
+    /// Segments and runs of the index that every lookup asks.
+    pub fn index_pieces(&self) -> usize {
+        self.published.load().index_pieces
+    }
+
+    /// Commands that wait for the writer.
+    pub fn queue_depth(&self) -> usize {
+        self.commands.max_capacity() - self.commands.capacity()
     }
 
     /// Compares the index with the records; finds nothing while there is no index.

@@ -157,12 +157,12 @@ impl Unmergeable {
 
 /// What a client must know of a query and its plan.
 ///
-/// `is_similarity` tells for a call of `VectorDistance` whether larger is nearer.
+/// `is_similarity` tells for a sort key that is a call of `VectorDistance`, by its position, whether larger is nearer.
 pub(crate) fn client_plan(
     query: &Query,
     lowered: &plan::query::Query,
     extent: Extent,
-    is_similarity: &dyn Fn(&sql::ast::Expression) -> bool,
+    is_similarity: &dyn Fn(usize) -> bool,
 ) -> Result<ClientPlan, Unmergeable> {
     let counts = count::counts(query, lowered)?;
     match (rewritten(query, lowered, &counts, extent, is_similarity), extent) {
@@ -178,7 +178,7 @@ fn rewritten(
     lowered: &plan::query::Query,
     counts: &count::Counts,
     extent: Extent,
-    is_similarity: &dyn Fn(&sql::ast::Expression) -> bool,
+    is_similarity: &dyn Fn(usize) -> bool,
 ) -> Result<ClientPlan, Unmergeable> {
     if let Some(plan) = distinct_count::plan(query, counts) {
         return Ok(plan);

@@ -19,7 +19,7 @@ const FILTER: &str = "documentdb-formattableorderbyquery-filter";
 pub(super) fn plan(
     query: &Query,
     counts: &count::Counts,
-    is_similarity: &dyn Fn(&Expression) -> bool,
+    is_similarity: &dyn Fn(usize) -> bool,
 ) -> ClientPlan {
     let keys = match &query.order_by {
         Some(OrderBy::Keys(keys)) => keys.as_slice(),
@@ -34,13 +34,10 @@ pub(super) fn plan(
     counts.tell(&mut plan);
     plan.order = keys
         .iter()
-        .map(|key| OrderKey {
+        .enumerate()
+        .map(|(position, key)| OrderKey {
             expression: sql::print_expression(&key.expression),
-            descending: if is_distance(&key.expression) {
-                is_similarity(&key.expression)
-            } else {
-                key.descending
-            },
+            descending: if is_distance(&key.expression) { is_similarity(position) } else { key.descending },
         })
         .collect();
     let mut text = rewritten(query, keys);

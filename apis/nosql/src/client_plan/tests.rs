@@ -7,8 +7,8 @@
 
 use super::{ClientPlan, Distinct, Extent, Fold, Unmergeable, client_plan, hybrid_plan};
 use crate::faults::text_errors;
+use plan::query::{Expression, Order, Query};
 use sql::Parameters;
-use sql::ast::{Expression, ExpressionKind};
 use std::path::Path;
 use value::Value;
 
@@ -78,7 +78,7 @@ fn shown(input: &str) -> String {
         shown.push(format!("needs {}", plan.features().join(", ")));
         return shown.join("\n");
     }
-    match client_plan(&tree, &lowered, extent, &is_similarity) {
+    match client_plan(&tree, &lowered, extent, &|position| is_similarity(&lowered, position)) {
         Ok(plan) => {
             check_text(&plan, &parameters);
             lines(&plan).join("\n")
@@ -89,9 +89,10 @@ fn shown(input: &str) -> String {
 }
 
 /// In these cases vectors at `c.e` are compared by their distance, all others by likeness.
-fn is_similarity(call: &Expression) -> bool {
-    let ExpressionKind::Call(_, arguments) = &call.kind else { return false };
-    !matches!(&arguments[0].kind, ExpressionKind::Member(_, name) if name == "e")
+fn is_similarity(query: &Query, position: usize) -> bool {
+    let Order::Keys(keys) = &query.order else { return false };
+    let Expression::Call(_, arguments) = &keys[position].expression else { return false };
+    arguments[0].document_path().is_none_or(|path| path.last() != Some(&"e"))
 }
 
 /// A rewritten query must be one that the server takes back, whatever the client puts into it.

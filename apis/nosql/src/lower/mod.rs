@@ -5,14 +5,12 @@
 mod advice;
 mod computed;
 mod condition;
-mod pinned;
 mod texts;
 
 pub(crate) use advice::advice;
 pub use computed::read_computed_property;
 pub(crate) use computed::{check_computed_properties, computed_properties};
 pub(crate) use condition::condition;
-pub(crate) use pinned::pinned_keys;
 pub(crate) use texts::TextCache;
 
 use crate::client_plan::{ResumePoint, resumed};

@@ -5,13 +5,13 @@
 
 use super::{Call, scope};
 use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
-use crate::lower::{Resumable, advice, computed_properties, pinned_keys};
+use crate::lower::{Resumable, advice, computed_properties};
 use crate::route::ContainerPath;
 use crate::wire::index_metrics::IndexMetricsForm;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
-use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope};
+use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope, pinned_keys};
 use http::{HeaderValue, StatusCode};
 use model::Charge;
 use plan::query::Query;

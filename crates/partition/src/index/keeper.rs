@@ -22,6 +22,7 @@ use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::Version;
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::PartitionId;
+use crate::metrics::PartitionMetrics;
 use kv::{Batch, Store};
 use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
@@ -74,6 +75,7 @@ pub(crate) struct Home {
     pub(crate) partition: PartitionId,
     pub(crate) memory: Arc<IndexMemory>,
     pub(crate) run_numbers: Arc<RunNumbers>,
+    pub(crate) metrics: PartitionMetrics,
 }
 
 /// See the file's head.
@@ -377,6 +379,11 @@ impl Keeper {
         let group = sizes.into_values().find(|group| group.len() >= fan_in)?;
         let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
         (live < u64::from(u32::MAX)).then(|| group.into_iter().cloned().collect())
+    }
+
+    /// Segments and runs.
+    pub(crate) fn piece_count(&self) -> usize {
+        self.segments.len() + self.runs.len()
     }
 
     /// Whether a job is under way that [`Keeper::event`] waits for.

@@ -160,9 +160,9 @@ impl Writer {
         let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
-        let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
+        let Surroundings { store, cache, ambient, durability, index: memory, metrics } = surroundings;
         let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
-        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers };
+        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers, metrics };
         let index = IndexLife::new(index_home, spec.range.clone(), progress);
         let mut writer = Writer {
             lane: store.lane(),
@@ -429,6 +429,7 @@ impl Writer {
         self.put_head(self.state.head.encode(), &mut batch);
         let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
+        self.index.home().metrics.batch_transactions.observe(decided.len() as f64);
         // The disk is busy with the batch meanwhile.
         self.index.keeper().into_iter().for_each(Keeper::settle);
         let indexed = self.index.keeper().map(|keeper| Prepared::new(keeper.rules(), changes));

@@ -9,8 +9,8 @@ use model::{ContainerDefinition, ContainerNumber, EffectiveRange, Fault, Partiti
 use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
 use partition::keyspace::{INDEX, META, PartitionId, RECORDS, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, STEPS_MAX, Surroundings,
-    new_partition_rows,
+    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache, STEPS_MAX,
+    Surroundings, new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
 use serde_json::{Value as Json, json};
@@ -64,6 +64,7 @@ async fn open_with(
         ambient: Arc::clone(clock) as Arc<_>,
         durability: Durability::Sync,
         index,
+        metrics: PartitionMetrics::default(),
     };
     PhysicalPartition::open(surroundings, spec, Arc::clone(shape)).await
 }
