@@ -162,7 +162,7 @@ impl Engine {
             match routed.partition.try_execute(transaction).await {
                 Ok(executed) => return Ok((Ok(Executed::priced(executed, &routed.slot.ledger)), routed)),
                 Err(Unexecuted::Refused(refusal)) => {
-                    let StepFault { index, fault, work } = refusal;
+                    let StepFault { index, fault, work } = *refusal;
                     let charge = work.price();
                     routed.slot.ledger.refuse(charge);
                     return Ok((Err(RefusedStep { index, fault, charge }), routed));

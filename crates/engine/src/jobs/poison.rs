@@ -79,7 +79,7 @@ impl Engine {
             if !is_poison(&fault) {
                 return Err(fault);
             }
-            tracing::warn!(container = container.number().0, ?operation, cause = %fault, "housekeeping_skipped");
+            tracing::warn!(event = "document_skipped", container = container.number().0, ?operation, cause = %fault, "housekeeping left out a document that it could not change");
             self.jobs.skipped.fetch_add(1, Ordering::Relaxed);
             skipped += Skipped(1);
         }
