@@ -14,6 +14,7 @@ mod ids;
 pub mod limits;
 mod link;
 mod murmur;
+mod opaque;
 mod partition_key;
 mod pieces;
 pub mod policy;
@@ -26,7 +27,9 @@ mod ticks;
 pub use ambient::Ambient;
 pub use charge::Charge;
 pub use continuation::ContinuationKey;
-pub use definition::{ContainerDefinition, ValueOrder, checked_name, name_of};
+pub use definition::{
+    ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, ValueOrder, checked_name,
+};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
@@ -38,6 +41,7 @@ pub use ids::{
     ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,
 };
 pub use link::{hex_value, percent_decoded, percent_encoded};
+pub use opaque::{Opaque, OpaqueMembers};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 pub use pieces::{cut_once, pieces};
 pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};

@@ -2,7 +2,6 @@
 
 use crate::limits::{AUTOSCALE_MIN, SHARED_CONTAINERS_FREE, THROUGHPUT_MAX, THROUGHPUT_MIN, THROUGHPUT_STEP};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde_json::Value as Json;
 
 /// Request units per second that were provisioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,25 +22,15 @@ impl Throughput {
     /// A fixed rate within the published bounds.
     pub fn manual(rate: u64) -> Result<Throughput, RequestFault> {
         let fits = (THROUGHPUT_MIN..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(THROUGHPUT_STEP);
-        fits.then_some(Throughput::Manual(rate)).ok_or_else(|| RequestFault::BadHeader {
-            name: "x-ms-offer-throughput",
-            value: rate.to_string(),
-            reason: format!(
-                "it must be from {THROUGHPUT_MIN} to {THROUGHPUT_MAX} in steps of {THROUGHPUT_STEP}"
-            ),
-        })
+        fits.then_some(Throughput::Manual(rate))
+            .ok_or_else(|| out_of_bounds(RATE_FIELD, rate, THROUGHPUT_MIN, THROUGHPUT_STEP))
     }
 
     /// An autoscale maximum within the published bounds.
     pub fn autoscale(max: u64) -> Result<Throughput, RequestFault> {
         let fits = (AUTOSCALE_MIN..=THROUGHPUT_MAX).contains(&max) && max.is_multiple_of(AUTOSCALE_MIN);
-        fits.then_some(Throughput::Autoscale { max }).ok_or_else(|| RequestFault::BadHeader {
-            name: "x-ms-cosmos-offer-autopilot-settings",
-            value: max.to_string(),
-            reason: format!(
-                "maxThroughput must be from {AUTOSCALE_MIN} to {THROUGHPUT_MAX} in steps of {AUTOSCALE_MIN}"
-            ),
-        })
+        fits.then_some(Throughput::Autoscale { max })
+            .ok_or_else(|| out_of_bounds(RATE_FIELD, max, AUTOSCALE_MIN, AUTOSCALE_MIN))
     }
 
     /// The most request units per second there can be.
@@ -91,22 +80,6 @@ impl ThroughputFloor {
 }
 
 impl ThroughputChange {
-    /// Reads the body of a replace: the wanted rate stands in `content`.
-    pub fn from_json(body: &Json) -> Result<ThroughputChange, RequestFault> {
-        let Some(Json::Object(content)) = body.get("content") else {
-            return Err(bad("content", "it must be an object"));
-        };
-        let settings = content.get("offerAutopilotSettings").filter(|settings| !settings.is_null());
-        if let Some(settings) = settings {
-            let max = settings.get("maxThroughput").and_then(Json::as_u64);
-            let max = max.ok_or_else(|| bad(AUTOSCALE_FIELD, "it must be a whole number"))?;
-            return Ok(ThroughputChange::To(Throughput::Autoscale { max }));
-        }
-        let rate = content.get("offerThroughput").and_then(Json::as_u64);
-        let rate = rate.ok_or_else(|| bad(MANUAL_FIELD, "it must be a whole number"))?;
-        Ok(ThroughputChange::To(Throughput::Manual(rate)))
-    }
-
     /// What an offer of `current` becomes; no rate goes below the floor.
     pub fn applied(self, current: Throughput, floor: ThroughputFloor) -> Result<Throughput, RequestFault> {
         use Throughput::{Autoscale, Manual};
@@ -140,6 +113,7 @@ impl ThroughputChange {
     }
 }
 
+const RATE_FIELD: &str = "throughput";
 const MANUAL_FIELD: &str = "content.offerThroughput";
 const AUTOSCALE_FIELD: &str = "content.offerAutopilotSettings.maxThroughput";
 
@@ -153,7 +127,11 @@ fn bounded(
     if (least..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(step) {
         return Ok(wanted);
     }
-    Err(bad(field, &format!("it must be from {least} to {THROUGHPUT_MAX} in steps of {step}, not {rate}")))
+    Err(out_of_bounds(field, rate, least, step))
+}
+
+fn out_of_bounds(field: &str, rate: u64, least: u64, step: u64) -> RequestFault {
+    bad(field, &format!("it must be from {least} to {THROUGHPUT_MAX} in steps of {step}, not {rate}"))
 }
 
 fn bad(field: &str, reason: &str) -> RequestFault {
@@ -188,7 +166,6 @@ impl Throughput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     const NEW: ThroughputFloor = ThroughputFloor { highest: 400, shared_by: 0 };
 
@@ -230,28 +207,6 @@ mod tests {
         let back = ThroughputChange::MigrateToManual.applied(Throughput::Autoscale { max: 2000 }, NEW);
         assert_eq!(back, Ok(Throughput::Manual(2000)));
         assert!(ThroughputChange::MigrateToManual.applied(Throughput::Manual(400), NEW).is_err());
-    }
-
-    #[test]
-    fn bodies_are_read_or_refused_with_the_field() {
-        let read = |content: Json| ThroughputChange::from_json(&json!({ "content": content }));
-        let manual = ThroughputChange::To(Throughput::Manual(500));
-        assert_eq!(read(json!({ "offerThroughput": 500 })), Ok(manual));
-        assert_eq!(read(json!({ "offerThroughput": 500, "offerAutopilotSettings": null })), Ok(manual));
-        let autoscale = ThroughputChange::To(Throughput::Autoscale { max: 4000 });
-        let settings = json!({ "offerThroughput": 400, "offerAutopilotSettings": { "maxThroughput": 4000 } });
-        assert_eq!(read(settings), Ok(autoscale));
-        for content in [
-            json!({}),
-            json!([]),
-            json!({ "offerThroughput": "500" }),
-            json!({ "offerThroughput": 400.5 }),
-            json!({ "offerThroughput": -1 }),
-            json!({ "offerAutopilotSettings": {} }),
-            json!({ "offerAutopilotSettings": 7 }),
-        ] {
-            assert!(read(content.clone()).is_err(), "{content}");
-        }
     }
 
     #[test]

@@ -4,7 +4,10 @@
 
 use super::names;
 use http::{HeaderMap, HeaderName};
-use model::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
+use model::limits::{
+    AUTOSCALE_MIN, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, THROUGHPUT_MAX, THROUGHPUT_MIN, THROUGHPUT_STEP,
+    TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN,
+};
 use model::{RequestFault, SessionToken, Throughput, TokenLife};
 use plan::Condition;
 
@@ -174,13 +177,22 @@ pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, Requ
     match (manual, autoscale) {
         (None, None) => Ok(None),
         (Some(text), None) => match text.parse() {
-            Ok(rate) => Throughput::manual(rate).map(Some),
+            Ok(rate) => Throughput::manual(rate).map(Some).map_err(|_| {
+                let (least, step) = (THROUGHPUT_MIN, THROUGHPUT_STEP);
+                let reason = format!("it must be from {least} to {THROUGHPUT_MAX} in steps of {step}");
+                bad(&names::OFFER_THROUGHPUT, &rate.to_string(), &reason)
+            }),
             Err(_) => Err(bad(&names::OFFER_THROUGHPUT, text, "it must be a whole number")),
         },
         (None, Some(text)) => {
             let settings: Option<serde_json::Value> = serde_json::from_str(text).ok();
             match settings.and_then(|settings| settings.get("maxThroughput")?.as_u64()) {
-                Some(max) => Throughput::autoscale(max).map(Some),
+                Some(max) => Throughput::autoscale(max).map(Some).map_err(|_| {
+                    let (least, step) = (AUTOSCALE_MIN, AUTOSCALE_MIN);
+                    let reason =
+                        format!("maxThroughput must be from {least} to {THROUGHPUT_MAX} in steps of {step}");
+                    bad(&names::AUTOPILOT_SETTINGS, &max.to_string(), &reason)
+                }),
                 None => Err(bad(
                     &names::AUTOPILOT_SETTINGS,
                     text,

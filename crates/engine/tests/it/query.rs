@@ -3,12 +3,12 @@
 use crate::harness::{Harness, TestAmbient, item, key, text};
 use engine::{Container, QueryPage, QueryRequest, QueryRow, Scope};
 use kv::{CommitMode, Store};
+use model::policy::CompositeIndex;
 use model::{
     EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
 };
 use partition::keyspace::SPACES;
 use plan::{Condition, Mutation, Target};
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(crate) async fn drain(
 
 /// Sixty documents of seven keys over three partitions.
 async fn filled(harness: &Harness) -> Arc<Container> {
-    let container = harness.container(json!({}), 30_000).await;
+    let container = harness.container(|_| {}, 30_000).await;
     for number in 0..60 {
         let json = format!(r#"{{"id":"{number}","pk":"{}","n":{}}}"#, number % 7, number % 10);
         harness.create(&container, &json).await.unwrap();
@@ -218,7 +218,7 @@ async fn an_explanation_names_the_way() {
 #[tokio::test]
 async fn documents_come_as_they_are_stored() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     harness
         .write(
             &container,
@@ -239,10 +239,8 @@ async fn documents_come_as_they_are_stored() {
 #[tokio::test]
 async fn composite_orders_begin_at_the_value_of_the_filter() {
     let harness = Harness::new().await;
-    let composite =
-        json!([{ "path": "/kind", "order": "ascending" }, { "path": "/n", "order": "descending" }]);
-    let policy = json!({ "includedPaths": [{ "path": "/*" }], "compositeIndexes": [composite] });
-    let container = harness.container(json!({ "indexingPolicy": policy }), 400).await;
+    let composite = vec![CompositeIndex::over(&[("/kind", false), ("/n", true)]).unwrap()];
+    let container = harness.container(|draft| draft.policies.indexing.composite = composite, 400).await;
     for number in 0..900 {
         let kind = ["a", "b", "bb", "c"][number % 4];
         let json =
