@@ -2,16 +2,16 @@
 //! API's face.
 
 use crate::auth::{Signed, authenticate as judge};
-use crate::lower::{QueryText, TextCache, advice, pinned_keys};
+use crate::client_plan::{Extent, client_plan, hybrid_plan};
+use crate::lower::{QueryText, TextCache, advice};
 use crate::resource_token;
 use crate::route::Path;
 use crate::wire::definition::{container, encryption_key, permission, script, throughput};
 use crate::wire::names;
-use engine::{Access, AccountKey};
+use engine::{Access, AccountKey, pinned_keys};
 use http::{HeaderMap, HeaderValue, Method};
 use model::{PartitionKeyDefinition, PartitionKeyKind, ScriptKind};
 use serde_json::Value as Json;
-use sql::rewrite::{Extent, client_plan, hybrid_plan};
 
 /// The server's time while fuzzing.
 const NOW_SECONDS: u64 = 1_700_000_000;

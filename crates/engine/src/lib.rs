@@ -12,7 +12,10 @@ mod feed;
 mod isolation;
 mod jobs;
 mod join;
+mod ledger;
 mod log;
+mod metrics;
+mod pinned;
 mod query;
 mod request_memory;
 mod resource_query;
@@ -39,10 +42,13 @@ pub use exec::{
 };
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;
+pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
+pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
 pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
 };
 pub use resource_query::ResourceQuery;
+pub use router::RefusedStep;
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

@@ -14,7 +14,7 @@ use exec::{
     QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
-use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken};
+use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken, Work};
 use partition::keyspace;
 use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
@@ -97,7 +97,7 @@ impl Engine {
             rows: page.rows,
             continuation: page.resume.map(seal),
             session: page.seen.into_iter().map(token).collect(),
-            charge: Charge::query(metrics.documents_read, metrics.bytes_read),
+            charge: Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price(),
             metrics,
         })
     }
@@ -230,7 +230,8 @@ impl Engine {
     /// The program of a query.
     async fn program(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
         let system = system_of(pass.container);
-        let (query, computed) = (Arc::clone(&request.query), Arc::clone(&request.computed));
+        let query = with_vectors(&request.query, embeddings(pass.container));
+        let computed = Arc::clone(&request.computed);
         let make = move || Program::new(query, &computed, system).map(Arc::new);
         self.isolation.compute(pass.principal, Size::of_text(request.text_bytes), make).await
     }
@@ -261,21 +262,20 @@ impl Engine {
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
         };
         let map = self.newest_map(container)?;
-        let mut slots = Vec::with_capacity(1);
-        let mut scopes = Vec::with_capacity(1);
+        let count = if keys.is_none() { map.entries.len() } else { 1 };
+        let (mut slots, mut scopes) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for slot in map.owners(&hashes) {
-            let owned = || keyspace::effective_range(container.number(), &slot.range);
+            let owned = slot.keys(container.number());
             let scope = match &keys {
-                None => (owned(), PartScope::Whole),
+                None => (owned.clone(), PartScope::Whole),
                 Some(keys) if is_logical => {
                     (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
                 }
                 Some(keys) => {
-                    let owned = owned();
-                    let Some(keys) = keys.intersection(&owned) else {
+                    let Some(keys) = keys.intersection(owned) else {
                         continue;
                     };
-                    let is_whole = keys == owned;
+                    let is_whole = keys == *owned;
                     let part = || PartScope::Hashes(hashes.intersect(&slot.range));
                     (keys, if is_whole { PartScope::Whole } else { part() })
                 }
@@ -342,7 +342,7 @@ fn embeddings(container: &Container) -> &[VectorEmbedding] {
 
 /// The query with the container's word on vectors in it.
 fn with_vectors(query: &Arc<Query>, embeddings: &[VectorEmbedding]) -> Arc<Query> {
-    if embeddings.is_empty() { Arc::clone(query) } else { Arc::new(exec::with_policy(query, embeddings)) }
+    if embeddings.is_empty() { Arc::clone(query) } else { Arc::new(query.with_distances(embeddings)) }
 }
 
 /// What a continuation belongs to: the query, with the word on vectors in it, and where it is asked.

@@ -13,9 +13,6 @@ use crate::fault::refused;
 /// A name and the query whose value it stands for.
 pub type ComputedProperty = (String, Query);
 
-/// The slot of the document in every query that reads a container, computed properties included.
-pub(crate) const DOCUMENT: SlotId = SlotId(0);
-
 /// Puts computed properties in their places in a query whose first source is the container.
 pub(crate) fn insert(query: &mut Query, computed: &[ComputedProperty]) -> Result<(), Fault> {
     let computed: Vec<(&str, &Expression)> = computed
@@ -55,7 +52,7 @@ pub(crate) fn document_member(expression: &Expression) -> Option<&str> {
 
 /// Whether an expression is the document itself.
 pub(crate) fn is_document(expression: &Expression) -> bool {
-    *expression == Expression::Slot(DOCUMENT)
+    *expression == Expression::Slot(SlotId::DOCUMENT)
 }
 
 struct Insertion<'a> {
@@ -99,7 +96,7 @@ impl Insertion<'_> {
 fn move_slots(place: &mut Expression, scope: usize, levels_left: usize) -> Result<(), Fault> {
     let levels_left = one_less(levels_left)?;
     if let Expression::Slot(slot) = place {
-        if *slot != DOCUMENT {
+        if *slot != SlotId::DOCUMENT {
             let moved = usize::from(slot.0) + scope.saturating_sub(1);
             *slot = SlotId(u16::try_from(moved).map_err(|_| refused("too many sources"))?);
         }

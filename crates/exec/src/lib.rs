@@ -19,7 +19,6 @@
 //! | `page`, `assembly` | a page; offset, limit and size |
 //! | `ranges` | the order of rows without ORDER BY over several ranges |
 //! | `rank` | ranked queries made ordered ones |
-//! | `vectors` | what near means, by the container's policy |
 //! | `resume` | what a continuation says |
 //! | `explain` | all that as text |
 //! | `index_use` | the indexes that are used, and those that might help |
@@ -46,7 +45,6 @@ mod select;
 mod source;
 mod stream;
 mod task;
-mod vectors;
 
 pub use computed::ComputedProperty;
 pub use explain::explain;
@@ -58,4 +56,3 @@ pub use program::{Program, digest};
 pub use resume::Resume;
 pub use source::PartSource;
 pub use task::{Part, PartScope, QueryBounds};
-pub use vectors::with_policy;

@@ -6,10 +6,10 @@
 use eval::EXPRESSION_DEPTH_MAX;
 use plan::ADDED_PROPERTIES;
 use plan::query::{
-    AggregateKind, Expression, Function, Grouping, Order, PathStep, Projection, Query, Source,
+    AggregateKind, Expression, Function, Grouping, Order, PathStep, Projection, Query, SlotId, Source,
 };
 
-use crate::computed::{DOCUMENT, document_member, is_document};
+use crate::computed::{document_member, is_document};
 
 /// Where a query needs system properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Needs {
 /// Whether the projection is the document itself, which then need not be made anew.
 pub(crate) fn gives_documents(query: &Query) -> bool {
     let is_document = match &query.projection {
-        Projection::Row(slot) => *slot == DOCUMENT,
-        Projection::Value(value) => *value == Expression::Slot(DOCUMENT),
+        Projection::Row(slot) => *slot == SlotId::DOCUMENT,
+        Projection::Value(value) => *value == Expression::Slot(SlotId::DOCUMENT),
         Projection::Object(_) => false,
     };
     let is_root = matches!(query.sources.first(), Some(Source::Container { path }) if path.is_empty());
@@ -72,7 +72,7 @@ impl Look {
             return ADDED_PROPERTIES.contains(&name);
         }
         if let Expression::Slot(slot) = expression {
-            return self.has_document && *slot == DOCUMENT;
+            return self.has_document && *slot == SlotId::DOCUMENT;
         }
         if let Expression::Subquery(_, query) = expression {
             return self.at_query(query, levels_left);
@@ -106,7 +106,7 @@ impl Look {
 
     fn at_projection(&self, query: &Query, levels_left: usize) -> bool {
         match &query.projection {
-            Projection::Row(slot) => self.has_document && *slot == DOCUMENT,
+            Projection::Row(slot) => self.has_document && *slot == SlotId::DOCUMENT,
             Projection::Value(value) => self.at(value, levels_left),
             Projection::Object(members) => members.iter().any(|(_, member)| self.at(member, levels_left)),
         }

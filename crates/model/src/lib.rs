@@ -23,6 +23,7 @@ mod rid;
 mod session;
 mod throughput;
 mod ticks;
+mod work;
 
 pub use ambient::Ambient;
 pub use charge::Charge;
@@ -33,8 +34,8 @@ pub use definition::{
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
-    QueryTextError, RequestFault, StorageFault,
+    AccessFault, BearerFault, ConflictFault, ContinuationFault, Fault, LimitFault, MissingFault,
+    PreconditionFault, PropertyRule, QueryFault, RequestFault, ScopeName, StorageFault,
 };
 pub use id_code::IdCode;
 pub use ids::{
@@ -53,3 +54,4 @@ pub use rid::{Rid, RidText};
 pub use session::SessionToken;
 pub use throughput::{Throughput, ThroughputChange, ThroughputFloor};
 pub use ticks::Ticks;
+pub use work::Work;

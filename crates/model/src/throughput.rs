@@ -22,15 +22,23 @@ impl Throughput {
     /// A fixed rate within the published bounds.
     pub fn manual(rate: u64) -> Result<Throughput, RequestFault> {
         let fits = (THROUGHPUT_MIN..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(THROUGHPUT_STEP);
-        fits.then_some(Throughput::Manual(rate))
-            .ok_or_else(|| out_of_bounds(RATE_FIELD, rate, THROUGHPUT_MIN, THROUGHPUT_STEP))
+        fits.then_some(Throughput::Manual(rate)).ok_or(RequestFault::ManualThroughput {
+            rate,
+            min: THROUGHPUT_MIN,
+            max: THROUGHPUT_MAX,
+            step: THROUGHPUT_STEP,
+        })
     }
 
     /// An autoscale maximum within the published bounds.
     pub fn autoscale(max: u64) -> Result<Throughput, RequestFault> {
         let fits = (AUTOSCALE_MIN..=THROUGHPUT_MAX).contains(&max) && max.is_multiple_of(AUTOSCALE_MIN);
-        fits.then_some(Throughput::Autoscale { max })
-            .ok_or_else(|| out_of_bounds(RATE_FIELD, max, AUTOSCALE_MIN, AUTOSCALE_MIN))
+        fits.then_some(Throughput::Autoscale { max }).ok_or(RequestFault::AutoscaleThroughput {
+            rate: max,
+            min: AUTOSCALE_MIN,
+            max: THROUGHPUT_MAX,
+            step: AUTOSCALE_MIN,
+        })
     }
 
     /// The most request units per second there can be.
@@ -113,7 +121,6 @@ impl ThroughputChange {
     }
 }
 
-const RATE_FIELD: &str = "throughput";
 const MANUAL_FIELD: &str = "content.offerThroughput";
 const AUTOSCALE_FIELD: &str = "content.offerAutopilotSettings.maxThroughput";
 
@@ -127,11 +134,7 @@ fn bounded(
     if (least..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(step) {
         return Ok(wanted);
     }
-    Err(out_of_bounds(field, rate, least, step))
-}
-
-fn out_of_bounds(field: &str, rate: u64, least: u64, step: u64) -> RequestFault {
-    bad(field, &format!("it must be from {least} to {THROUGHPUT_MAX} in steps of {step}, not {rate}"))
+    Err(bad(field, &format!("it must be from {least} to {THROUGHPUT_MAX} in steps of {step}, not {rate}")))
 }
 
 fn bad(field: &str, reason: &str) -> RequestFault {

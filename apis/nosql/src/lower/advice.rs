@@ -3,7 +3,7 @@
 //! The header lists ids of rules; clients have a text for each. By the query alone, whatever is in the container.
 
 use crate::wire::index_metrics::percent_encoded;
-use plan::query::{Expression, Function, Query, Source};
+use plan::query::{Expression, Function, Predicate, Query, Requirement, Source, TextPattern};
 use serde_json::{Value as Json, json};
 use sql::limits::EXPRESSION_DEPTH_MAX;
 use std::collections::BTreeSet;
@@ -94,14 +94,7 @@ fn look_at_filter(expression: &Expression, levels_left: usize, rules: &mut BTree
     if let Expression::Call(function, arguments) = expression {
         rules.extend(rule_of_call(*function, arguments));
     }
-    if let Expression::Binary(_, left, right) = expression
-        && [left, right].into_iter().any(|side| changes_letter_case(side))
-    {
-        rules.insert(Rule::UpperOrLower);
-    }
-    if let Expression::In(operand, _) | Expression::Like(operand, _) = expression
-        && changes_letter_case(operand)
-    {
+    if compared(expression).into_iter().flatten().any(changes_letter_case) {
         rules.insert(Rule::UpperOrLower);
     }
     if let Expression::Subquery(_, query) = expression {
@@ -122,6 +115,26 @@ fn rule_of_call(function: Function, arguments: &[Expression]) -> Option<Rule> {
         (Function::GetCurrentTicks, _) => Some(Rule::CurrentTicks),
         (Function::GetCurrentTimestamp, _) => Some(Rule::CurrentTimestamp),
         _ => None,
+    }
+}
+
+/// The values that a condition compares with something.
+fn compared(condition: &Expression) -> [Option<&Expression>; 2] {
+    match Requirement::of_filter(condition).predicate() {
+        Predicate::Compare { operand, .. }
+        | Predicate::Listed { operand, .. }
+        | Predicate::Text { operand, pattern: TextPattern::Like(..), .. } => [Some(operand), None],
+        Predicate::CompareValues { left, right, .. } => [Some(left), Some(right)],
+        Predicate::All(_)
+        | Predicate::Any(_)
+        | Predicate::Truth { .. }
+        | Predicate::Between { .. }
+        | Predicate::Defined { .. }
+        | Predicate::OfKind { .. }
+        | Predicate::Text { .. }
+        | Predicate::Contains { .. }
+        | Predicate::Meets { .. }
+        | Predicate::Other => [None, None],
     }
 }
 

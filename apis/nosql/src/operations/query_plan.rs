@@ -4,19 +4,17 @@
 //! of it is refused.
 
 use super::{Call, scope};
-use crate::faults::Refusal;
-use crate::lower::{QueryText, pinned_keys, text_fault};
+use crate::client_plan::{Extent, Unmergeable, client_plan, hybrid_plan};
+use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
+use crate::lower::QueryText;
 use crate::route::ContainerPath;
 use crate::wire::plan_document::{self, PlanRange};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
-use engine::{Action, Container, Scope};
+use engine::{Action, Container, Scope, pinned_keys};
 use http::StatusCode;
-use model::policy::DistanceFunction;
-use model::{Charge, EffectiveKey, EffectiveRange, Fault, PartitionKey, QueryFault};
-use plan::query::Query;
-use sql::ast::{Expression, ExpressionKind};
-use sql::rewrite::{Extent, Unmergeable, client_plan, hybrid_plan};
+use model::{Charge, EffectiveKey, EffectiveRange, PartitionKey, QueryFault};
+use plan::query::{Order, Query, SortKey};
 use std::sync::Arc;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
@@ -28,7 +26,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let (texts, sought) = (Arc::clone(call.texts), Arc::clone(&container));
     let plan = move || {
         let (tree, query) = QueryText::read(&headers, &body)?.tree_and_query(&texts)?;
-        Ok(document(&sought, &scope, &tree, &query)?)
+        document(&sought, &scope, &tree, &query)
     };
     let (document, needed) = call.compute(plan).await?;
     refuse_missing_features(&needed, features)?;
@@ -43,7 +41,7 @@ pub(super) fn document(
     scope: &Scope,
     tree: &sql::ast::Query,
     query: &Query,
-) -> Result<(String, Vec<&'static str>), QueryFault> {
+) -> Result<(String, Vec<&'static str>), NosqlFault> {
     let keys = match scope {
         Scope::Key(key) => Some(vec![key.clone()]),
         Scope::Container | Scope::Range(..) | Scope::Hashes(_) => {
@@ -54,7 +52,8 @@ pub(super) fn document(
     if let Some(plan) = hybrid_plan(tree, query) {
         return Ok((plan_document::fused(&plan, &ranges), plan.features()));
     }
-    let is_similarity = |call: &Expression| is_similarity(container, call);
+    let backwards = backwards_keys(container, query);
+    let is_similarity = |position: usize| backwards.get(position).copied().unwrap_or(true);
     let plan = client_plan(tree, query, extent(container, keys.as_deref()), &is_similarity);
     let plan = plan.map_err(unmergeable)?;
     Ok((plan_document::joined(&plan, &ranges), plan.features()))
@@ -68,58 +67,34 @@ fn extent(container: &Container, keys: Option<&[PartitionKey]>) -> Extent {
     }
 }
 
-/// Whether larger is nearer for a call of `VectorDistance`: what its options say, or else the policy of its path.
-fn is_similarity(container: &Container, call: &Expression) -> bool {
-    let ExpressionKind::Call(_, arguments) = &call.kind else {
-        return true;
-    };
-    let mut option = None;
-    if let Some(Expression { kind: ExpressionKind::Object(members), .. }) = arguments.get(3) {
-        option = members.iter().find(|(name, _)| name == "distanceFunction");
+/// Whether larger comes first for each key of the order: for distances what is nearer, by the options of the call or
+/// else by the policy of its path.
+fn backwards_keys(container: &Container, query: &Query) -> Vec<bool> {
+    let embeddings = container.definition().policies.vectors.as_ref().map(|policy| &policy.embeddings[..]);
+    let query = query.with_distances(embeddings.unwrap_or_default());
+    match &query.order {
+        Order::Keys(keys) => keys.iter().map(SortKey::is_backwards).collect(),
+        Order::None | Order::Rank(_) => Vec::new(),
     }
-    if let Some((_, Expression { kind: ExpressionKind::String(name), .. })) = option {
-        return !name.eq_ignore_ascii_case("euclidean");
-    }
-    let path = arguments.first().map(path_names).unwrap_or_default();
-    let policy = container.definition().policies.vectors.as_ref();
-    let embedding = policy.and_then(|policy| {
-        policy.embeddings.iter().find(|embedding| embedding.path.segments().eq(path.iter().copied()))
-    });
-    embedding.is_none_or(|embedding| match embedding.distance {
-        DistanceFunction::Cosine | DistanceFunction::DotProduct => true,
-        DistanceFunction::Euclidean => false,
-    })
 }
 
-/// The names behind the first one of a path.
-fn path_names(expression: &Expression) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut base = expression;
-    while let ExpressionKind::Member(inner, name) = &base.kind {
-        names.push(name.as_str());
-        base = inner;
-    }
-    names.reverse();
-    names
-}
-
-fn unmergeable(fault: Unmergeable) -> QueryFault {
+fn unmergeable(fault: Unmergeable) -> NosqlFault {
     match fault {
-        Unmergeable::Count(faults) => text_fault(faults),
+        Unmergeable::Count(faults) => NosqlQueryFault::Text(faults).into(),
         Unmergeable::Composition
         | Unmergeable::DistinctGroups
         | Unmergeable::FoldedSource
-        | Unmergeable::Rank => QueryFault::Evaluation { reason: fault.to_string() },
+        | Unmergeable::Rank => QueryFault::Evaluation { reason: fault.to_string() }.into(),
     }
 }
 
-fn refuse_missing_features(needed: &[&'static str], features: &str) -> Result<(), Fault> {
+fn refuse_missing_features(needed: &[&'static str], features: &str) -> Result<(), NosqlQueryFault> {
     let has = |wanted: &str| features.split(',').any(|feature| feature.trim().eq_ignore_ascii_case(wanted));
     let missing: Vec<&'static str> = needed.iter().copied().filter(|feature| !has(feature)).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    Err(QueryFault::FeaturesMissing { missing }.into())
+    Err(NosqlQueryFault::FeaturesMissing { missing })
 }
 
 /// Where documents can be that the query is about: in order, and none inside another.

@@ -153,14 +153,14 @@ impl Default for Look<'_> {
 impl<'l> Look<'l> {
     /// A whole expression; nothing if it depends on more than the values at few paths.
     fn at(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
-        let is_bare = lookup::names_of(expression).is_some() || matches!(expression, Expression::Constant(_));
+        let is_bare = expression.document_path().is_some() || matches!(expression, Expression::Constant(_));
         self.is_plain &= is_bare;
         self.below(expression, levels_left)
     }
 
     fn below(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
         let levels_left = levels_left.checked_sub(1)?;
-        if let Some(names) = lookup::names_of(expression) {
+        if let Some(names) = expression.document_path() {
             if !self.paths.contains(&names) {
                 self.paths.push(names);
             }

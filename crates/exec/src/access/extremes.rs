@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use value::{Kind, decode_key, encode_undefined};
 
 use super::covered::Values;
-use super::lookup::names_of;
 
 /// What a group takes beside its codes, roughly.
 const ENTRY_BYTES: usize = 96;
@@ -42,7 +41,7 @@ impl<'a> Extremes<'a> {
     /// Of a grouping whose keys and extremes are values as they are.
     pub(super) fn new(grouping: &'a Grouping, paths: &[Values<'_>]) -> Extremes<'a> {
         let column = |expression: &Expression| {
-            let names = names_of(expression)?;
+            let names = expression.document_path()?;
             paths.iter().position(|values| values.names == names)
         };
         let keys = grouping.keys.iter().filter_map(column).collect();

@@ -1,7 +1,7 @@
 //! What an index knows of a condition on one place, and how such knowledge is joined.
 
 use partition::index::{IndexPath, Lookup};
-use plan::query::BinaryOperator;
+use plan::query::Comparison;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use value::{Kind, Value, encode_key_str, encode_key_value, key_kind_bytes};
@@ -134,7 +134,7 @@ pub(super) fn different(place: &Place, these: Vec<Known>) -> Known {
 }
 
 /// Values of the kind of `constant` on one side of it; nothing where there is no such order.
-pub(super) fn beside(place: &Place, operator: BinaryOperator, constant: &Value) -> Option<Known> {
+pub(super) fn beside(place: &Place, comparison: Comparison, constant: &Value) -> Option<Known> {
     let kind = constant.kind();
     let is_ordered = matches!(kind, Kind::Null | Kind::Bool | Kind::String) || kind.is_number();
     if !is_ordered {
@@ -146,17 +146,15 @@ pub(super) fn beside(place: &Place, operator: BinaryOperator, constant: &Value) 
         // What is computed may be no number at all, which sorts before all others and is on no side of any.
         first = Bound::Excluded(code_of(&Value::Double(f64::NAN)));
     }
-    let (low, high) = if operator == BinaryOperator::Less {
-        (first, Bound::Excluded(code))
-    } else if operator == BinaryOperator::LessOrEqual {
-        (first, Bound::Included(code))
-    } else if operator == BinaryOperator::Greater {
-        (Bound::Excluded(code), behind)
-    } else {
-        (Bound::Included(code), behind)
+    let (low, high) = match comparison {
+        Comparison::Less => (first, Bound::Excluded(code)),
+        Comparison::LessOrEqual => (first, Bound::Included(code)),
+        Comparison::Greater => (Bound::Excluded(code), behind),
+        Comparison::GreaterOrEqual => (Bound::Included(code), behind),
+        Comparison::Equal | Comparison::NotEqual => return None,
     };
     let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    let words = |path: &IndexPath| format!("{path} {} {}", operator.sign(), constant.to_json());
+    let words = |path: &IndexPath| format!("{path} {} {}", comparison.sign(), constant.to_json());
     Some(Known::exact(lookup, place.words(words)))
 }
 
@@ -206,50 +204,4 @@ pub(super) fn bounds_of(start: &str) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let mut high = low[..=kept].to_vec();
     high[kept] += 1;
     (Bound::Included(low), Bound::Excluded(high))
-}
-
-/// The operator with its sides exchanged.
-pub(super) fn turned(operator: BinaryOperator) -> BinaryOperator {
-    match operator {
-        BinaryOperator::Less => BinaryOperator::Greater,
-        BinaryOperator::LessOrEqual => BinaryOperator::GreaterOrEqual,
-        BinaryOperator::Greater => BinaryOperator::Less,
-        BinaryOperator::GreaterOrEqual => BinaryOperator::LessOrEqual,
-        BinaryOperator::Equal
-        | BinaryOperator::NotEqual
-        | BinaryOperator::Add
-        | BinaryOperator::Subtract
-        | BinaryOperator::Multiply
-        | BinaryOperator::Divide
-        | BinaryOperator::Modulo
-        | BinaryOperator::BitAnd
-        | BinaryOperator::BitOr
-        | BinaryOperator::BitXor
-        | BinaryOperator::ShiftLeft
-        | BinaryOperator::ShiftRight
-        | BinaryOperator::ShiftRightUnsigned => operator,
-    }
-}
-
-/// The operator that is true where this one is false.
-pub(super) fn negated(operator: BinaryOperator) -> Option<BinaryOperator> {
-    match operator {
-        BinaryOperator::Equal => Some(BinaryOperator::NotEqual),
-        BinaryOperator::NotEqual => Some(BinaryOperator::Equal),
-        BinaryOperator::Less => Some(BinaryOperator::GreaterOrEqual),
-        BinaryOperator::LessOrEqual => Some(BinaryOperator::Greater),
-        BinaryOperator::Greater => Some(BinaryOperator::LessOrEqual),
-        BinaryOperator::GreaterOrEqual => Some(BinaryOperator::Less),
-        BinaryOperator::Add
-        | BinaryOperator::Subtract
-        | BinaryOperator::Multiply
-        | BinaryOperator::Divide
-        | BinaryOperator::Modulo
-        | BinaryOperator::BitAnd
-        | BinaryOperator::BitOr
-        | BinaryOperator::BitXor
-        | BinaryOperator::ShiftLeft
-        | BinaryOperator::ShiftRight
-        | BinaryOperator::ShiftRightUnsigned => None,
-    }
 }

@@ -1,13 +1,12 @@
 //! From a filter to what an index can say about it: a lookup that finds every document the filter lets pass, and
 //! perhaps others, which are looked at.
 //!
-//! A negation is carried down to the comparisons, since in three-valued logic `NOT (a AND b)` is true exactly where
-//! one of them is false, and undefined is neither.
+//! The filter is read in its normal form, [`Predicate`].
 
 use eval::{EXPRESSION_DEPTH_MAX, LikeRest, Meter, like_beginning};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep};
 use plan::query::{
-    BinaryOperator, Expression, Function, LikePattern, PathStep, Query, SortKey, Source, UnaryOperator,
+    Comparison, Constants, ElementMatch, Expression, Predicate, Query, Requirement, SortKey, TextPattern,
 };
 use std::cell::Cell;
 use std::ops::Bound;
@@ -16,12 +15,10 @@ use value::{Kind, Value, key_kind_bytes};
 
 use super::covered::only_names;
 use super::known::{
-    Known, Place, beside, bounds_of, conjunction, different, equal, joined, negated, of_kind, starting_with,
-    turned, without,
+    Known, Place, beside, bounds_of, conjunction, different, equal, joined, of_kind, starting_with, without,
 };
 use super::tested::tested;
 use super::{computed, spatial};
-use crate::computed::DOCUMENT;
 
 /// What an index says of a filter.
 pub(crate) struct Told {
@@ -34,11 +31,11 @@ pub(crate) struct Told {
 /// What the index of a partition knows of the filter of a query. At no path are more than `tests_max` values tested,
 /// roughly.
 pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests_max: u64, meter: &Arc<Meter>) -> Told {
-    let (Some(root), Some(filter)) = (root_names(query), query.filter.as_ref()) else {
+    let (Some(root), Some(filter)) = (query.root_path(), query.filter.as_ref()) else {
         return Told { known: None, is_by_rules: true };
     };
     let reading = Reading { index, root, tests_max, is_told: false, is_by_rules: Cell::new(true), meter };
-    let known = reading.condition(filter, true, EXPRESSION_DEPTH_MAX);
+    let known = reading.condition(Requirement::of_filter(filter), EXPRESSION_DEPTH_MAX);
     Told { known, is_by_rules: reading.is_by_rules.get() }
 }
 
@@ -49,9 +46,9 @@ pub(crate) fn told_of_filter(
     tests_max: u64,
     meter: &Arc<Meter>,
 ) -> Option<Known> {
-    let (root, is_by_rules) = (root_names(query)?, Cell::new(true));
+    let (root, is_by_rules) = (query.root_path()?, Cell::new(true));
     let reading = Reading { index, root, tests_max, is_told: true, is_by_rules, meter };
-    reading.condition(query.filter.as_ref()?, true, EXPRESSION_DEPTH_MAX)
+    reading.condition(Requirement::of_filter(query.filter.as_ref()?), EXPRESSION_DEPTH_MAX)
 }
 
 /// The same of any condition on a document, without tests.
@@ -60,12 +57,12 @@ pub(crate) fn told_of_condition(condition: &Expression, index: &IndexReader) -> 
     let meter = &Arc::default();
     let (root, is_by_rules) = (Vec::new(), Cell::new(true));
     let reading = Reading { index, root, tests_max: 0, is_told: true, is_by_rules, meter };
-    reading.condition(condition, true, EXPRESSION_DEPTH_MAX)
+    reading.condition(Requirement::of_filter(condition), EXPRESSION_DEPTH_MAX)
 }
 
 /// The path that an expression names in a document, if the index knows every document there.
 pub(crate) fn path(expression: &Expression, index: &IndexReader) -> Option<IndexPath> {
-    path_of(&names_of(expression)?, index)
+    path_of(&expression.document_path()?, index)
 }
 
 /// The path that names make, if the index knows every document there.
@@ -77,18 +74,6 @@ fn covered(index: &IndexReader, path: IndexPath) -> Option<IndexPath> {
     (index.covers(&path) == Coverage::Whole).then_some(path)
 }
 
-/// The names that lead from the document to a value; at least one.
-pub(crate) fn names_of(expression: &Expression) -> Option<Vec<&str>> {
-    let mut names = Vec::new();
-    let mut base = expression;
-    while let Expression::Member(inner, name) = base {
-        names.push(name.as_str());
-        base = inner;
-    }
-    names.reverse();
-    (*base == Expression::Slot(DOCUMENT) && !names.is_empty()).then_some(names)
-}
-
 /// The index path of a sort key, if the index knows every document there.
 pub(crate) fn sort_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPath> {
     covered(index, key_path(key, query, index)?)
@@ -97,7 +82,7 @@ pub(crate) fn sort_path(key: &SortKey, query: &Query, index: &IndexReader) -> Op
 fn key_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPath> {
     match &key.path {
         Some(path) => Some(IndexPath::property(path.segments().map(IndexStep::Name))),
-        None if root_names(query)?.is_empty() => {
+        None if query.root_path()?.is_empty() => {
             Some(IndexPath::property(computed::steps(index, &key.expression)?))
         }
         None => None,
@@ -144,18 +129,6 @@ pub(crate) fn fixed_code<'l>(lookup: &'l Lookup, wanted: &IndexPath) -> Option<&
     }
 }
 
-/// The names that lead from the document to the first source.
-fn root_names(query: &Query) -> Option<Vec<&str>> {
-    let Some(Source::Container { path }) = query.sources.first() else {
-        return None;
-    };
-    let names = path.iter().map(|step| match step {
-        PathStep::Name(name) => Some(name.as_str()),
-        PathStep::Position(_) => None,
-    });
-    names.collect()
-}
-
 struct Reading<'a> {
     index: &'a IndexReader,
     root: Vec<&'a str>,
@@ -169,27 +142,56 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Where an expression is true, or false if `wanted` says so.
-    fn condition(&self, expression: &Expression, wanted: bool, levels_left: usize) -> Option<Known> {
+    /// Where an expression has the truth value that is required of it.
+    fn condition(&self, requirement: Requirement<'_>, levels_left: usize) -> Option<Known> {
         let levels_left = levels_left.checked_sub(1)?;
-        let known = match (expression, wanted) {
-            (Expression::And(parts), true) => self.all(parts, wanted, levels_left),
-            (Expression::Or(parts), false) => self.all(parts, wanted, levels_left),
-            (Expression::Or(parts), true) => self.any(parts, wanted, levels_left),
-            (Expression::And(parts), false) => self.any(parts, wanted, levels_left),
-            (Expression::Unary(UnaryOperator::Not, part), _) => self.condition(part, !wanted, levels_left),
-            (Expression::Binary(operator, left, right), _) => self.comparison(*operator, left, right, wanted),
-            (Expression::In(operand, list), _) => self.listed(operand, list, wanted),
-            (Expression::Between(parts), true) => self.between(parts),
-            (Expression::Like(operand, pattern), true) => self.like(expression, operand, pattern),
-            (Expression::Call(function, arguments), _) => self.call(*function, arguments, wanted),
-            (Expression::Member(..), _) => {
-                self.place(expression).map(|place| equal(&place, &Value::Bool(wanted)))
+        let Requirement { expression, truth } = requirement.without_negations();
+        let known = match requirement.predicate() {
+            Predicate::All(members) => {
+                // Each part that an index knows narrows the documents.
+                conjunction(members.iter().map(|member| self.condition(member, levels_left)).collect())
             }
-            _ => None,
+            Predicate::Any(members) => {
+                // Every part must be known.
+                let known = members.iter().map(|member| self.condition(member, levels_left));
+                known.collect::<Option<Vec<Known>>>().map(|known| joined(known, " or ", Lookup::Or))
+            }
+            Predicate::Truth { operand, truth } => {
+                self.place(operand).map(|place| equal(&place, &Value::Bool(truth)))
+            }
+            Predicate::Compare { operand, comparison, constant } => {
+                self.comparison(operand, comparison, constant)
+            }
+            Predicate::Listed { operand, constants, truth } => self.listed(operand, constants, truth),
+            Predicate::Between { operand, low, high } => {
+                let low = low.and_then(|low| self.comparison(operand, Comparison::GreaterOrEqual, low));
+                let high = high.and_then(|high| self.comparison(operand, Comparison::LessOrEqual, high));
+                conjunction(vec![low, high])
+            }
+            Predicate::Defined { operand, truth } => {
+                self.place(operand).map(|place| place.present()).map(|present| unless(truth, present))
+            }
+            Predicate::OfKind { operand, kind, truth } => {
+                self.place(operand).map(|place| unless(truth, of_kind(&place, kind)))
+            }
+            Predicate::Text { operand, pattern, truth: true } => self.text(expression, operand, pattern),
+            Predicate::Contains { operand, elements, matching, truth } => {
+                self.containing(operand, elements, matching, truth)
+            }
+            Predicate::Meets { operand, constant } => {
+                let names = self.names(operand);
+                names.and_then(|names| spatial::of_meeting(self.index, &names, constant, self.is_told))
+            }
+            Predicate::CompareValues { .. } | Predicate::Text { truth: false, .. } | Predicate::Other => None,
         };
-        let truth = || Some(equal(&self.computed_place(expression, None)?, &Value::Bool(wanted)));
-        known.or_else(truth).or_else(|| self.tested(expression, wanted, (Bound::Unbounded, Bound::Unbounded)))
+        let is_computed = |requirement: Requirement<'_>| {
+            let place = self.computed_place(requirement.expression, None)?;
+            Some(equal(&place, &Value::Bool(requirement.truth)))
+        };
+        known
+            .or_else(|| is_computed(Requirement { expression, truth }))
+            .or_else(|| is_computed(requirement))
+            .or_else(|| self.tested(expression, truth, (Bound::Unbounded, Bound::Unbounded)))
     }
 
     /// The condition is tried on the different values of the one path that it is about.
@@ -210,19 +212,15 @@ impl Reading<'_> {
         is_affordable.then(|| tested(&place, &names, condition, wanted, bounds, self.meter))
     }
 
-    fn between(&self, parts: &[Expression; 3]) -> Option<Known> {
-        let [operand, low, high] = parts;
-        let low = self.comparison(BinaryOperator::GreaterOrEqual, operand, low, true);
-        let high = self.comparison(BinaryOperator::LessOrEqual, operand, high, true);
-        conjunction(vec![low, high])
-    }
-
-    /// All texts that are like a pattern begin with the letters it begins with.
-    fn like(&self, expression: &Expression, operand: &Expression, pattern: &LikePattern) -> Option<Known> {
-        let Expression::Constant(Value::String(text)) = &*pattern.pattern else {
-            return None;
+    /// A text that begins with a constant, is one, or is like a pattern: then it begins as the pattern does.
+    fn text(&self, expression: &Expression, operand: &Expression, pattern: TextPattern<'_>) -> Option<Known> {
+        let (text, escape) = match pattern {
+            TextPattern::Start(start) => return Some(starting_with(&self.place(operand)?, start)),
+            TextPattern::Whole(text) => return Some(equal(&self.place(operand)?, text)),
+            TextPattern::Like(text, escape) => (text, escape),
+            TextPattern::Search => return None,
         };
-        let (letters, rest) = like_beginning(text, pattern.escape)?;
+        let (letters, rest) = like_beginning(text, escape)?;
         let place = self.place(operand)?;
         match rest {
             LikeRest::Nothing => Some(equal(&place, &Value::String(letters))),
@@ -237,110 +235,27 @@ impl Reading<'_> {
         }
     }
 
-    /// Of a conjunction each part that an index knows narrows the documents.
-    fn all(&self, parts: &[Expression], wanted: bool, levels_left: usize) -> Option<Known> {
-        conjunction(parts.iter().map(|part| self.condition(part, wanted, levels_left)).collect())
-    }
-
-    /// Of a disjunction every part must be known.
-    fn any(&self, parts: &[Expression], wanted: bool, levels_left: usize) -> Option<Known> {
-        let known: Option<Vec<Known>> =
-            parts.iter().map(|part| self.condition(part, wanted, levels_left)).collect();
-        Some(joined(known?, " or ", Lookup::Or))
-    }
-
-    fn comparison(
-        &self,
-        operator: BinaryOperator,
-        left: &Expression,
-        right: &Expression,
-        wanted: bool,
-    ) -> Option<Known> {
+    fn comparison(&self, operand: &Expression, comparison: Comparison, constant: &Value) -> Option<Known> {
         let names = |part| self.names(part);
-        let comparison = (operator, left, right);
-        let distance = spatial::of_comparison(self.index, names, comparison, wanted, self.is_told);
+        let compared = (operand, comparison, constant);
+        let distance = spatial::of_comparison(self.index, names, compared, self.is_told);
         if distance.is_some() {
             return distance;
         }
-        let (place, constant, operator) = match (left, right) {
-            (place, Expression::Constant(constant)) => (self.place(place)?, constant, operator),
-            (Expression::Constant(constant), place) => (self.place(place)?, constant, turned(operator)),
-            _ => return None,
-        };
-        let operator = if wanted { operator } else { negated(operator)? };
-        match operator {
-            BinaryOperator::Equal => Some(equal(&place, constant)),
-            BinaryOperator::NotEqual => Some(different(&place, vec![equal(&place, constant)])),
-            BinaryOperator::Less
-            | BinaryOperator::LessOrEqual
-            | BinaryOperator::Greater
-            | BinaryOperator::GreaterOrEqual => beside(&place, operator, constant),
-            BinaryOperator::Add
-            | BinaryOperator::Subtract
-            | BinaryOperator::Multiply
-            | BinaryOperator::Divide
-            | BinaryOperator::Modulo
-            | BinaryOperator::BitAnd
-            | BinaryOperator::BitOr
-            | BinaryOperator::BitXor
-            | BinaryOperator::ShiftLeft
-            | BinaryOperator::ShiftRight
-            | BinaryOperator::ShiftRightUnsigned => None,
+        let place = self.place(operand)?;
+        match comparison {
+            Comparison::Equal => Some(equal(&place, constant)),
+            Comparison::NotEqual => Some(different(&place, vec![equal(&place, constant)])),
+            Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
+                beside(&place, comparison, constant)
+            }
         }
     }
 
-    fn listed(&self, operand: &Expression, list: &[Expression], wanted: bool) -> Option<Known> {
+    fn listed(&self, operand: &Expression, constants: Constants<'_>, truth: bool) -> Option<Known> {
         let place = self.place(operand)?;
-        let equals: Option<Vec<Known>> = list
-            .iter()
-            .map(|constant| {
-                if let Expression::Constant(constant) = constant {
-                    Some(equal(&place, constant))
-                } else {
-                    None
-                }
-            })
-            .collect();
-        let equals = equals?;
-        if wanted { Some(joined(equals, " or ", Lookup::Or)) } else { Some(different(&place, equals)) }
-    }
-
-    fn call(&self, function: Function, arguments: &[Expression], wanted: bool) -> Option<Known> {
-        let kinds: &[Kind] = match (function, arguments) {
-            (Function::IsDefined, [argument]) => {
-                let present = self.place(argument)?.present();
-                return Some(if wanted { present } else { without(present) });
-            }
-            (Function::StartsWith, [argument, Expression::Constant(Value::String(start))]) if wanted => {
-                return Some(starting_with(&self.place(argument)?, start));
-            }
-            (Function::StringEquals, [argument, Expression::Constant(text @ Value::String(_))]) if wanted => {
-                return Some(equal(&self.place(argument)?, text));
-            }
-            (Function::ArrayContains, [argument, elements @ Expression::Constant(_)]) => {
-                return self.containing(argument, std::slice::from_ref(elements), false, wanted);
-            }
-            (Function::ArrayContainsAny, [argument, elements @ ..]) => {
-                return self.containing(argument, elements, false, wanted);
-            }
-            (Function::ArrayContainsAll, [argument, elements @ ..]) => {
-                return self.containing(argument, elements, true, wanted);
-            }
-            (Function::StWithin | Function::StIntersects, _) if wanted => {
-                return spatial::of_meeting(self.index, |part| self.names(part), arguments, self.is_told);
-            }
-            (Function::IsNull, [_]) => &[Kind::Null],
-            (Function::IsBool, [_]) => &[Kind::Bool],
-            (Function::IsNumber, [_]) => &[Kind::Int64],
-            (Function::IsString, [_]) => &[Kind::String],
-            (Function::IsArray, [_]) => &[Kind::Array],
-            (Function::IsObject, [_]) => &[Kind::Object],
-            _ => return None,
-        };
-        let place = self.place(arguments.first()?)?;
-        let kinds = kinds.iter().map(|kind| of_kind(&place, *kind)).collect();
-        let known = joined(kinds, " or ", Lookup::Or);
-        Some(if wanted { known } else { without(known) })
+        let equals = constants.iter().map(|constant| equal(&place, constant)).collect();
+        Some(if truth { joined(equals, " or ", Lookup::Or) } else { different(&place, equals) })
     }
 
     /// Arrays with one or with all of these elements, or arrays that are not so.
@@ -348,9 +263,14 @@ impl Reading<'_> {
         &self,
         array: &Expression,
         elements: &[Expression],
-        needs_all: bool,
-        wanted: bool,
+        matching: ElementMatch,
+        truth: bool,
     ) -> Option<Known> {
+        let (word, join): (_, fn(Vec<Lookup>) -> Lookup) = match matching {
+            ElementMatch::Any => (" or ", Lookup::Or),
+            ElementMatch::All => (" and ", Lookup::And),
+            ElementMatch::Partial => return None,
+        };
         let named = || {
             let names = self.names(array)?;
             let steps = names.iter().map(|name| IndexStep::Name(name)).chain([IndexStep::Elements]);
@@ -361,10 +281,8 @@ impl Reading<'_> {
             let Expression::Constant(element) = element else { return None };
             Some(equal(&place, element))
         });
-        let equals = equals.collect::<Option<Vec<Known>>>().filter(|equals| !equals.is_empty())?;
-        let containing =
-            if needs_all { joined(equals, " and ", Lookup::And) } else { joined(equals, " or ", Lookup::Or) };
-        if wanted {
+        let containing = joined(equals.collect::<Option<Vec<Known>>>()?, word, join);
+        if truth {
             return Some(containing);
         }
         let arrays = of_kind(&self.place(array)?, Kind::Array);
@@ -393,10 +311,15 @@ impl Reading<'_> {
 
     /// The names from the document to a value.
     fn names<'e>(&'e self, expression: &'e Expression) -> Option<Vec<&'e str>> {
-        let names = names_of(expression)?;
+        let names = expression.document_path()?;
         if self.root.is_empty() {
             return Some(names);
         }
         Some(self.root.iter().copied().chain(names).collect())
     }
+}
+
+/// What is known, or all but that.
+fn unless(truth: bool, known: Known) -> Known {
+    if truth { known } else { without(known) }
 }

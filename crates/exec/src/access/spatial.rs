@@ -4,59 +4,46 @@
 //! another only if they meet, so both are asked alike, whichever of the two is the document's.
 
 use partition::index::{Coverage, IndexPath, IndexReader, PathStep as IndexStep, near};
-use plan::query::{BinaryOperator, Expression, Function};
+use plan::query::{Comparison, Expression, Function};
 use value::Value;
 
-use super::known::{Known, negated, turned};
+use super::known::Known;
 
 /// What an index knows of a comparison of a distance with a constant; `names` gives the way to a value of the document.
 pub(super) fn of_comparison<'e>(
     index: &IndexReader,
     names: impl Fn(&'e Expression) -> Option<Vec<&'e str>>,
-    (operator, left, right): (BinaryOperator, &'e Expression, &'e Expression),
-    wanted: bool,
+    (distance, comparison, metres): (&'e Expression, Comparison, &Value),
     is_told: bool,
 ) -> Option<Known> {
-    let (distance, metres, operator) = match (left, right) {
-        (distance, Expression::Constant(metres)) => (distance, metres, operator),
-        (Expression::Constant(metres), distance) => (distance, metres, turned(operator)),
-        _ => return None,
-    };
     let Expression::Call(Function::StDistance, geometries) = distance else {
         return None;
     };
-    let operator = if wanted { operator } else { negated(operator)? };
-    let is_bounded =
-        matches!(operator, BinaryOperator::Less | BinaryOperator::LessOrEqual | BinaryOperator::Equal);
+    let is_bounded = match comparison {
+        Comparison::Less | Comparison::LessOrEqual | Comparison::Equal => true,
+        Comparison::NotEqual | Comparison::Greater | Comparison::GreaterOrEqual => false,
+    };
     let metres = metres.as_ref().as_f64().filter(|_| is_bounded)?;
-    let (names, constant) = document_and_constant(names, geometries)?;
+    let (names, constant) = match &geometries[..] {
+        [document, Expression::Constant(constant)] | [Expression::Constant(constant), document] => {
+            (names(document)?, constant)
+        }
+        _ => return None,
+    };
     let known = known(index, &names, constant, metres)?;
     let text = is_told.then(|| text(&names, &format!("within {metres} m of"), constant));
     Some(Known { text, ..known })
 }
 
-/// What an index knows of documents whose geometry lies in a constant one, around it, or meets it.
-pub(super) fn of_meeting<'e>(
+/// What an index knows of documents whose geometry at a path lies in a constant one, around it, or meets it.
+pub(super) fn of_meeting(
     index: &IndexReader,
-    names: impl Fn(&'e Expression) -> Option<Vec<&'e str>>,
-    geometries: &'e [Expression],
+    names: &[&str],
+    constant: &Value,
     is_told: bool,
 ) -> Option<Known> {
-    let (names, constant) = document_and_constant(names, geometries)?;
-    let known = known(index, &names, constant, 0.0)?;
-    Some(Known { text: is_told.then(|| text(&names, "near", constant)), ..known })
-}
-
-fn document_and_constant<'e>(
-    names: impl Fn(&'e Expression) -> Option<Vec<&'e str>>,
-    geometries: &'e [Expression],
-) -> Option<(Vec<&'e str>, &'e Value)> {
-    match geometries {
-        [document, Expression::Constant(constant)] | [Expression::Constant(constant), document] => {
-            Some((names(document)?, constant))
-        }
-        _ => None,
-    }
+    let known = known(index, names, constant, 0.0)?;
+    Some(Known { text: is_told.then(|| text(names, "near", constant)), ..known })
 }
 
 fn known(index: &IndexReader, names: &[&str], constant: &Value, metres: f64) -> Option<Known> {

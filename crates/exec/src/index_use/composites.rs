@@ -5,7 +5,7 @@ use model::policy::{CompositeIndex, CompositePath, IndexSegment};
 use plan::query::SortKey;
 use value::PropertyPath;
 
-use super::shape::{Compared, Comparison};
+use super::shape::{Compared, Manner};
 
 /// Most paths of a composite index.
 const PATHS_MAX: usize = 8;
@@ -18,9 +18,9 @@ pub(super) fn wanting(
     keys: &[SortKey],
     present: &[CompositeIndex],
 ) -> Vec<CompositeIndex> {
-    let equals = paths(compared, Comparison::Equality);
+    let equals = paths(compared, Manner::Equality);
     let proposals: Vec<Proposal> = if keys.is_empty() {
-        let ranges = paths(compared, Comparison::Range);
+        let ranges = paths(compared, Manner::Range);
         let mut ranges: Vec<_> = ranges.into_iter().filter(|path| !equals.contains(path)).map(Some).collect();
         if ranges.is_empty() {
             ranges.push(None);
@@ -94,9 +94,9 @@ fn ordered(key: &SortKey) -> Option<CompositePath> {
 }
 
 /// The paths that every result compares so, each once.
-fn paths(compared: &[Compared], comparison: Comparison) -> Vec<PropertyPath> {
+fn paths(compared: &[Compared], manner: Manner) -> Vec<PropertyPath> {
     let mut found = Vec::new();
-    let needed = compared.iter().filter(|place| place.is_needed && place.comparison == comparison);
+    let needed = compared.iter().filter(|place| place.is_needed && place.manner == manner);
     for path in needed.filter_map(|place| property(&place.path)) {
         if !found.contains(&path) {
             found.push(path);

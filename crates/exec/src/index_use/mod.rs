@@ -156,7 +156,7 @@ fn add_wanting(compared: &[Compared], keys: &[SortKey], index: &IndexReader, wan
         [key] => key.path.as_ref().map(|path| (names(path), Impact::High)),
         _ => None,
     };
-    let compared = compared.iter().map(|place| (place.path.clone(), place.comparison.impact()));
+    let compared = compared.iter().map(|place| (place.path.clone(), place.manner.impact()));
     for (path, impact) in compared.chain(ordered) {
         let steps = path.iter().map(|step| match step {
             IndexSegment::Name(name) => PathStep::Name(name),

@@ -4,15 +4,21 @@
 //! scope, outer queries first. Knows nothing of text, indexes or partitions.
 
 mod alternatives;
+mod distances;
 mod encode;
 mod expression;
 mod function;
+mod path;
+mod predicate;
 mod show;
 mod walk;
 
 pub use alternatives::Alternatives;
 pub use expression::{BinaryOperator, Expression, LikePattern, SlotId, SubqueryKind, UnaryOperator};
 pub use function::{Family, Function, Signature};
+pub use predicate::{
+    Comparison, Constants, ElementMatch, Exactness, Predicate, Requirement, Requirements, TextPattern,
+};
 
 use value::PropertyPath;
 

@@ -4,7 +4,7 @@ use super::scope::Clause;
 use super::{Lowering, Role};
 use crate::ast::{self, Collection, OrderBy};
 use crate::fault::{FaultKind, Place, RankBar};
-use plan::query::{Expression, Function, Order, PathStep, Ranking, SlotId, SortKey, Source};
+use plan::query::{Expression, Function, Order, Ranking, SortKey, Source};
 use value::{PropertyPath, Value};
 
 impl<'query> Lowering<'query> {
@@ -34,7 +34,7 @@ impl<'query> Lowering<'query> {
         let faults_before = self.faults.len();
         let expression = self.expression(&key.expression);
         let mut path = None;
-        match document_path(&expression, sources) {
+        match sort_target(&expression, sources) {
             _ if self.faults.len() > faults_before => {}
             SortTarget::Path(found) => path = Some(found),
             SortTarget::Distance => {}
@@ -109,7 +109,7 @@ enum SortTarget {
     Other,
 }
 
-fn document_path(expression: &Expression, sources: &[Source]) -> SortTarget {
+fn sort_target(expression: &Expression, sources: &[Source]) -> SortTarget {
     if let Expression::Call(
         Function::VectorDistance | Function::InternalVectorScore | Function::InternalFullTextScore,
         _,
@@ -117,25 +117,15 @@ fn document_path(expression: &Expression, sources: &[Source]) -> SortTarget {
     {
         return SortTarget::Distance;
     }
-    let mut names = Vec::new();
-    let mut base = expression;
-    while let Expression::Member(inner, name) = base {
-        names.push(name.as_str());
-        base = inner;
-    }
-    let Expression::Slot(SlotId(slot)) = base else {
+    let Some((slot, names)) = expression.slot_path() else {
         return SortTarget::Other;
     };
-    match sources.get(usize::from(*slot)) {
-        Some(Source::Container { path }) => {
-            let steps = path.iter().map(|step| match step {
-                PathStep::Name(name) => Some(name.as_str()),
-                PathStep::Position(_) => None,
-            });
-            let Some(mut whole) = steps.collect::<Option<Vec<&str>>>() else {
+    match sources.get(usize::from(slot.0)) {
+        Some(source @ Source::Container { .. }) => {
+            let Some(mut whole) = source.document_path() else {
                 return SortTarget::Other;
             };
-            whole.extend(names.iter().rev());
+            whole.extend(names);
             PropertyPath::from_names(whole).map_or(SortTarget::Other, SortTarget::Path)
         }
         Some(Source::ContainerElements { .. } | Source::Value(_) | Source::Elements(_)) => {

@@ -5,7 +5,8 @@
 //! says where none can pass.
 
 use model::{KeyComponent, PartitionKey, PartitionKeyDefinition};
-use plan::query::{BinaryOperator, Expression, Query, SlotId, Source};
+use plan::query::{Comparison, Expression, Predicate, Query, Requirement};
+use value::Value;
 
 /// Most keys that are told apart; a filter with more is about all.
 const KEYS_MAX: usize = 256;
@@ -14,14 +15,11 @@ const KEYS_MAX: usize = 256;
 type Pins = Vec<Option<KeyComponent>>;
 
 /// The keys outside of which no document passes the filter, or beginnings of hierarchical keys. Nothing if any may.
-pub(crate) fn pinned_keys(query: &Query, definition: &PartitionKeyDefinition) -> Option<Vec<PartitionKey>> {
-    let Some(Source::Container { path }) = query.sources.first() else {
-        return None;
-    };
-    if !path.is_empty() {
+pub fn pinned_keys(query: &Query, definition: &PartitionKeyDefinition) -> Option<Vec<PartitionKey>> {
+    if !query.root_path()?.is_empty() {
         return None;
     }
-    let pins = pins(query.filter.as_ref()?, definition)?;
+    let pins = pins(Requirement::of_filter(query.filter.as_ref()?), definition)?;
     let mut keys: Vec<PartitionKey> = Vec::with_capacity(pins.len());
     for pin in pins {
         let components: Vec<KeyComponent> = pin.into_iter().map_while(|component| component).collect();
@@ -36,38 +34,42 @@ pub(crate) fn pinned_keys(query: &Query, definition: &PartitionKeyDefinition) ->
     (!keys.is_empty()).then_some(keys)
 }
 
-/// The alternatives that an expression allows when it is true; nothing if it says nothing about the key.
-fn pins(expression: &Expression, definition: &PartitionKeyDefinition) -> Option<Vec<Pins>> {
-    if let Expression::And(members) = expression {
-        let said = members.iter().filter_map(|member| pins(member, definition));
-        return said.reduce(|one, other| both(&one, other));
-    }
-    if let Expression::Or(members) = expression {
-        let mut all = Vec::new();
-        for member in members {
-            all.extend(pins(member, definition)?);
-            if all.len() > KEYS_MAX {
-                return None;
+/// The alternatives that a requirement allows where it is met; nothing if it says nothing about the key.
+fn pins(requirement: Requirement<'_>, definition: &PartitionKeyDefinition) -> Option<Vec<Pins>> {
+    match requirement.predicate() {
+        Predicate::All(members) => {
+            let said = members.iter().filter_map(|member| pins(member, definition));
+            said.reduce(|one, other| both(&one, other))
+        }
+        Predicate::Any(members) => {
+            let mut all = Vec::new();
+            for member in members.iter() {
+                all.extend(pins(member, definition)?);
+                if all.len() > KEYS_MAX {
+                    return None;
+                }
             }
+            Some(all)
         }
-        return Some(all);
-    }
-    if let Expression::Binary(BinaryOperator::Equal, left, right) = expression {
-        let (index, constant) = match (path_index(left, definition), path_index(right, definition)) {
-            (Some(index), None) => (index, right),
-            (None, Some(index)) => (index, left),
-            (Some(_), Some(_)) | (None, None) => return None,
-        };
-        return Some(vec![pin(index, constant, definition)?]);
-    }
-    if let Expression::In(operand, list) = expression {
-        let index = path_index(operand, definition)?;
-        if list.len() > KEYS_MAX {
-            return None;
+        Predicate::Compare { operand, comparison: Comparison::Equal, constant } => {
+            Some(vec![pin(path_index(operand, definition)?, constant, definition)?])
         }
-        return list.iter().map(|value| pin(index, value, definition)).collect();
+        Predicate::Listed { operand, constants, truth: true } if constants.count() <= KEYS_MAX => {
+            let index = path_index(operand, definition)?;
+            constants.iter().map(|constant| pin(index, constant, definition)).collect()
+        }
+        Predicate::Truth { .. }
+        | Predicate::Compare { .. }
+        | Predicate::CompareValues { .. }
+        | Predicate::Listed { .. }
+        | Predicate::Between { .. }
+        | Predicate::Defined { .. }
+        | Predicate::OfKind { .. }
+        | Predicate::Text { .. }
+        | Predicate::Contains { .. }
+        | Predicate::Meets { .. }
+        | Predicate::Other => None,
     }
-    None
 }
 
 /// All pairs of alternatives that do not contradict each other; if these are too many, one side is enough.
@@ -92,10 +94,7 @@ fn merged(one: &Pins, other: &Pins) -> Option<Pins> {
 }
 
 /// A value for one path. What cannot be a key says nothing.
-fn pin(index: usize, value: &Expression, definition: &PartitionKeyDefinition) -> Option<Pins> {
-    let Expression::Constant(value) = value else {
-        return None;
-    };
+fn pin(index: usize, value: &Value, definition: &PartitionKeyDefinition) -> Option<Pins> {
     let mut pins = vec![None; definition.paths().len()];
     *pins.get_mut(index)? = Some(KeyComponent::from_value(value.as_ref())?);
     Some(pins)
@@ -103,16 +102,8 @@ fn pin(index: usize, value: &Expression, definition: &PartitionKeyDefinition) ->
 
 /// Which path of the key an expression is.
 fn path_index(expression: &Expression, definition: &PartitionKeyDefinition) -> Option<usize> {
-    let mut names = Vec::new();
-    let mut base = expression;
-    while let Expression::Member(inner, name) = base {
-        names.push(name.as_str());
-        base = inner;
-    }
-    if *base != Expression::Slot(SlotId(0)) {
-        return None;
-    }
-    definition.paths().iter().position(|path| path.segments().eq(names.iter().rev().copied()))
+    let names = expression.document_path()?;
+    definition.paths().iter().position(|path| path.segments().eq(names.iter().copied()))
 }
 
 #[cfg(test)]
@@ -161,6 +152,7 @@ mod tests {
             ("c.pk = 'a' OR c.pk = 'b'", "[a] [b]"),
             ("(c.pk = 'a' AND c.id = '1') OR (c.pk = 'b' AND c.id = '2')", "[a] [b]"),
             ("c.pk IN ('a', 'b') AND c.pk = 'b'", "[b]"),
+            ("NOT (c.n = 1 OR c.pk != 'a')", "[a]"),
         ] {
             assert_eq!(keys(&["/pk"], filter), expected, "{filter}");
         }

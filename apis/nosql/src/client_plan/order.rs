@@ -10,8 +10,8 @@
 //! The client puts `true` into the place for its filter, or where it wants to go on.
 
 use super::{ClientPlan, OrderKey, count, distinct, root_name, selects_value};
-use crate::ast::{Expression, ExpressionKind, OrderBy, Query, SelectItem, SelectList, SortKey};
-use crate::lower::output_names;
+use sql::ast::{Expression, ExpressionKind, OrderBy, Query, SelectItem, SelectList, SortKey};
+use sql::output_names;
 
 /// What clients replace by a condition.
 const FILTER: &str = "documentdb-formattableorderbyquery-filter";
@@ -19,7 +19,7 @@ const FILTER: &str = "documentdb-formattableorderbyquery-filter";
 pub(super) fn plan(
     query: &Query,
     counts: &count::Counts,
-    is_similarity: &dyn Fn(&Expression) -> bool,
+    is_similarity: &dyn Fn(usize) -> bool,
 ) -> ClientPlan {
     let keys = match &query.order_by {
         Some(OrderBy::Keys(keys)) => keys.as_slice(),
@@ -34,13 +34,10 @@ pub(super) fn plan(
     counts.tell(&mut plan);
     plan.order = keys
         .iter()
-        .map(|key| OrderKey {
-            expression: crate::print_expression(&key.expression),
-            descending: if is_distance(&key.expression) {
-                is_similarity(&key.expression)
-            } else {
-                key.descending
-            },
+        .enumerate()
+        .map(|(position, key)| OrderKey {
+            expression: sql::print_expression(&key.expression),
+            descending: if is_distance(&key.expression) { is_similarity(position) } else { key.descending },
         })
         .collect();
     let mut text = rewritten(query, keys);
