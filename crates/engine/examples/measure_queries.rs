@@ -122,7 +122,6 @@ impl House {
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            computed: Arc::from([]),
             scope: Scope::Container,
             items_max: 100,
             continuation: None,

@@ -253,13 +253,9 @@ impl Ring {
                 Scope::Key(key.map_err(|fault| fault.to_string())?)
             }
         };
-        let computed = self.computed.queries().iter();
-        let computed = computed.map(|(name, text)| Some(((*name).to_owned(), lowered(text)?)));
-        let computed: Option<Vec<_>> = computed.collect();
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            computed: computed.ok_or("a computed property is no query")?.into(),
             scope,
             items_max,
             continuation,
