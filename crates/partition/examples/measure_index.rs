@@ -24,8 +24,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
 use partition::keyspace::{INDEX, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
-    Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
+    RecordCache, new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, Target, Transaction};
 use serde_json::{Value as Json, json};
@@ -158,7 +158,7 @@ impl Bench {
         draft.policies.indexing = policy.clone();
         let definition = draft.checked().unwrap();
         let memory = IndexMemory::new(IndexOptions::default());
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(64 << 20, 7)),
             ambient: Arc::new(Clock),
@@ -168,7 +168,7 @@ impl Bench {
         };
         let spec = PartitionSpec { id: id(), range: EffectiveRange::full() };
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
-        let partition = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await.unwrap());
+        let partition = Arc::new(PhysicalPartition::open(environment, spec, shape).await.unwrap());
         Bench { store, partition, memory, definition }
     }
 

@@ -275,10 +275,10 @@ struct Derived {
     /// By ordinal of the partition that owns them.
     counts: BTreeMap<u32, PartitionCounts>,
     /// By ordinal of the partition that wrote them, and position.
-    versions: BTreeMap<(u32, LogPosition), Version>,
+    versions: BTreeMap<(u32, LogPosition), WrittenVersion>,
 }
 
-pub(crate) struct Version {
+pub(crate) struct WrittenVersion {
     pub(crate) number: DocumentNumber,
     pub(crate) time: Ticks,
     pub(crate) key: Bytes,
@@ -321,7 +321,7 @@ impl Derived {
         if let Some(second) = expires_at(record.ts(), record.ttl, scope.shape.default_ttl) {
             self.expiry.insert(keyspace::expiry_key(scope.container, second, record.number), effective_key);
         }
-        let version = Version {
+        let version = WrittenVersion {
             number: record.number,
             time: record.time,
             key: key.clone(),
@@ -505,7 +505,7 @@ async fn audit_log(
     Ok(())
 }
 
-fn broken_version(version: Version, at: LogPosition, report: &mut AuditReport) {
+fn broken_version(version: WrittenVersion, at: LogPosition, report: &mut AuditReport) {
     let number = version.number;
     report.findings.push(Finding::NotLogged { number, at });
 }

@@ -1,6 +1,6 @@
 //! What an audit says of the history of a partition: it has every change from the position on that the head names.
 
-use crate::audit::{AuditReport, Finding, Version, rows};
+use crate::audit::{AuditReport, Finding, WrittenVersion, rows};
 use crate::head::Head;
 use crate::history::{HistoryEntry, HistoryKind};
 use crate::keyspace::{self, HISTORY, LOG, PartitionId};
@@ -16,7 +16,7 @@ pub(crate) async fn audit_history(
     view: &View,
     id: PartitionId,
     head: &Head,
-    versions: &BTreeMap<(u32, LogPosition), Version>,
+    versions: &BTreeMap<(u32, LogPosition), WrittenVersion>,
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
     let mut found = BTreeMap::new();
@@ -78,7 +78,7 @@ fn contradiction(
     }
 }
 
-fn tells_of(entry: &HistoryEntry, version: &Version) -> bool {
+fn tells_of(entry: &HistoryEntry, version: &WrittenVersion) -> bool {
     let is_same = (entry.number, entry.time) == (version.number, version.time);
     is_same && entry.key == version.key && entry.image == *version.document.bytes()
 }

@@ -25,7 +25,7 @@ const SHARDS: usize = 16;
 /// The part of its bytes that is given to keys by number: a key is to a document about as one to sixteen.
 const KEYS_SHARE: usize = 16;
 /// Places of one shard.
-const PLACES: usize = 256;
+const SLOTS: usize = 256;
 /// What an entry takes besides its bytes: two handles of bytes, the record's header, the cache's own links.
 const ENTRY_BYTES: u64 = 200;
 /// Size that the cache expects of a record when it makes its tables.
@@ -48,23 +48,23 @@ pub struct RecordCache {
 #[derive(Debug)]
 struct Shard {
     records: Cache<Bytes, Record, ByBytes, FixedState>,
-    places: Vec<Place>,
+    slots: Vec<CacheSlot>,
 }
 
 /// What has happened to the keys of one place.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct CacheSlot {
     /// Versions handed to the store and not published yet.
     pending: u32,
     /// Counts all versions ever handed to the store; may wrap around.
     writes: u32,
 }
 
-/// Leave to keep what a view taken from now on shows.
+/// FillTicket to keep what a view taken from now on shows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leave {
+pub(crate) struct FillTicket {
     shard: usize,
-    place: usize,
+    slot: usize,
     writes: u32,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Leave {
 pub(crate) enum Probe {
     Hit(Record),
     /// Not here; with leave to keep what is found, unless a writer is at it.
-    Miss(Option<Leave>),
+    Miss(Option<FillTicket>),
 }
 
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl RecordCache {
                 hasher.clone(),
                 DefaultLifecycle::default(),
             );
-            Mutex::new(Shard { records, places: vec![Place::default(); PLACES] })
+            Mutex::new(Shard { records, slots: vec![CacheSlot::default(); SLOTS] })
         };
         let keys = KeyCache::new(keys_bytes, seed);
         let (hits, misses) = (Counter::default(), Counter::default());
@@ -122,21 +122,21 @@ impl RecordCache {
 
     /// Looks for the record under `key`.
     pub(crate) fn probe(&self, key: &[u8]) -> Probe {
-        let (shard_index, place_index) = self.place_of(key);
+        let (shard_index, slot_index) = self.slot_of(key);
         let shard = self.shard(shard_index);
         if let Some(record) = shard.records.get(key) {
             self.hits.inc();
             return Probe::Hit(record.clone());
         }
         self.misses.inc();
-        let Place { pending, writes } = shard.places[place_index];
-        Probe::Miss((pending == 0).then_some(Leave { shard: shard_index, place: place_index, writes }))
+        let CacheSlot { pending, writes } = shard.slots[slot_index];
+        Probe::Miss((pending == 0).then_some(FillTicket { shard: shard_index, slot: slot_index, writes }))
     }
 
     /// The record under `key` as a view at `lsn` has it, if that is the current one and here: what a view is too old
     /// for was written behind it.
     pub(crate) fn current(&self, key: &[u8], lsn: Lsn) -> Option<Record> {
-        let (shard, _) = self.place_of(key);
+        let (shard, _) = self.slot_of(key);
         let found = self.shard(shard).records.get(key).filter(|record| record.lsn <= lsn).cloned();
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.inc();
@@ -144,39 +144,39 @@ impl RecordCache {
     }
 
     /// Keeps a record that was found after `leave` was given.
-    pub(crate) fn keep(&self, leave: Leave, key: Bytes, record: &Record) {
-        let mut shard = self.shard(leave.shard);
-        if shard.places[leave.place].writes == leave.writes {
+    pub(crate) fn keep(&self, ticket: FillTicket, key: Bytes, record: &Record) {
+        let mut shard = self.shard(ticket.shard);
+        if shard.slots[ticket.slot].writes == ticket.writes {
             // The record shares the memory of a whole block of the store; a copy holds its own bytes only.
             shard.records.insert(key, record.detached());
         }
     }
 
-    /// A new version under `key` is on its way to the store: nothing may be kept until [`RecordCache::opened`].
-    pub(crate) fn shut(&self, key: &[u8]) {
-        let (shard, place) = self.place_of(key);
+    /// A new version under `key` is on its way to the store: nothing may be kept until [`RecordCache::end_write`].
+    pub(crate) fn begin_write(&self, key: &[u8]) {
+        let (shard, slot) = self.slot_of(key);
         let mut shard = self.shard(shard);
-        let place = &mut shard.places[place];
-        place.pending += 1;
-        place.writes = place.writes.wrapping_add(1);
+        let slot = &mut shard.slots[slot];
+        slot.pending += 1;
+        slot.writes = slot.writes.wrapping_add(1);
         shard.records.remove(key);
     }
 
     /// It is certain whether the version was published; readers will find out.
-    pub(crate) fn opened(&self, key: &[u8]) {
-        let (shard, place) = self.place_of(key);
-        let place = &mut self.shard(shard).places[place];
-        place.pending = place.pending.saturating_sub(1);
+    pub(crate) fn end_write(&self, key: &[u8]) {
+        let (shard, slot) = self.slot_of(key);
+        let slot = &mut self.shard(shard).slots[slot];
+        slot.pending = slot.pending.saturating_sub(1);
     }
 
     /// The version is published, and kept: what was just written is likely to be read. Not if another version
     /// at this place is under way, for that may be of the same key.
     pub(crate) fn published(&self, key: Bytes, record: Record) {
-        let (shard, place) = self.place_of(&key);
+        let (shard, slot) = self.slot_of(&key);
         let mut shard = self.shard(shard);
-        let place = &mut shard.places[place];
-        place.pending = place.pending.saturating_sub(1);
-        if place.pending == 0 {
+        let slot = &mut shard.slots[slot];
+        slot.pending = slot.pending.saturating_sub(1);
+        if slot.pending == 0 {
             shard.records.insert(key, record);
         }
     }
@@ -186,14 +186,14 @@ impl RecordCache {
         for index in 0..self.shards.len() {
             let mut shard = self.shard(index);
             shard.records.clear();
-            shard.places.iter_mut().for_each(|place| place.writes = place.writes.wrapping_add(1));
+            shard.slots.iter_mut().for_each(|slot| slot.writes = slot.writes.wrapping_add(1));
         }
     }
 
-    fn place_of(&self, key: &[u8]) -> (usize, usize) {
+    fn slot_of(&self, key: &[u8]) -> (usize, usize) {
         let hash = self.hasher.hash_one(key);
-        let [shard, place, ..] = hash.to_le_bytes();
-        (usize::from(shard) % SHARDS, usize::from(place) % PLACES)
+        let [shard, slot, ..] = hash.to_le_bytes();
+        (usize::from(shard) % SHARDS, usize::from(slot) % SLOTS)
     }
 
     fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
@@ -221,10 +221,10 @@ mod tests {
         }
     }
 
-    fn leave(cache: &RecordCache, key: &[u8]) -> Option<Leave> {
+    fn ticket(cache: &RecordCache, key: &[u8]) -> Option<FillTicket> {
         match cache.probe(key) {
             Probe::Hit(_) => panic!("{key:?} is cached"),
-            Probe::Miss(leave) => leave,
+            Probe::Miss(ticket) => ticket,
         }
     }
 
@@ -238,18 +238,18 @@ mod tests {
     #[test]
     fn a_read_record_is_found_again_until_it_is_written() {
         let cache = RecordCache::new(1 << 20, 7);
-        let given = leave(&cache, b"k").unwrap();
-        cache.keep(given, Bytes::from_static(b"k"), &record(1));
+        let ticket = ticket(&cache, b"k").unwrap();
+        cache.keep(ticket, Bytes::from_static(b"k"), &record(1));
         assert_eq!(cached_lsn(&cache, b"k"), Some(1));
-        cache.shut(b"k");
+        cache.begin_write(b"k");
         assert_eq!(cached_lsn(&cache, b"k"), None);
     }
 
     #[test]
     fn nothing_from_before_a_clearing_is_found_or_kept() {
         let cache = RecordCache::new(1 << 20, 7);
-        let (given, late) = (leave(&cache, b"k").unwrap(), leave(&cache, b"j").unwrap());
-        cache.keep(given, Bytes::from_static(b"k"), &record(1));
+        let (early, late) = (ticket(&cache, b"k").unwrap(), ticket(&cache, b"j").unwrap());
+        cache.keep(early, Bytes::from_static(b"k"), &record(1));
         cache.clear();
         cache.keep(late, Bytes::from_static(b"j"), &record(1));
         assert_eq!([cached_lsn(&cache, b"k"), cached_lsn(&cache, b"j")], [None, None]);
@@ -258,43 +258,43 @@ mod tests {
     #[test]
     fn a_view_from_before_the_record_does_not_get_it() {
         let cache = RecordCache::new(1 << 20, 7);
-        let given = leave(&cache, b"k").unwrap();
-        cache.keep(given, Bytes::from_static(b"k"), &record(5));
+        let ticket = ticket(&cache, b"k").unwrap();
+        cache.keep(ticket, Bytes::from_static(b"k"), &record(5));
         assert!(cache.current(b"k", Lsn(4)).is_none() && cache.current(b"j", Lsn(5)).is_none());
         assert_eq!(cache.current(b"k", Lsn(5)).unwrap().lsn, Lsn(5));
     }
 
     #[test]
-    fn a_view_from_before_a_write_leaves_nothing_behind() {
+    fn a_view_from_before_a_write_caches_nothing() {
         let cache = RecordCache::new(1 << 20, 7);
-        let before = leave(&cache, b"k").unwrap();
-        cache.shut(b"k");
+        let before = ticket(&cache, b"k").unwrap();
+        cache.begin_write(b"k");
         cache.keep(before, Bytes::from_static(b"k"), &record(1));
         assert_eq!(cached_lsn(&cache, b"k"), None);
-        cache.opened(b"k");
+        cache.end_write(b"k");
         cache.keep(before, Bytes::from_static(b"k"), &record(1));
         assert_eq!(cached_lsn(&cache, b"k"), None);
     }
 
     #[test]
-    fn a_place_is_shut_until_its_last_version_is_published() {
+    fn a_slot_is_closed_until_its_last_version_is_published() {
         let cache = RecordCache::new(1 << 20, 7);
-        cache.shut(b"k");
-        cache.shut(b"k");
-        assert!(leave(&cache, b"k").is_none());
-        cache.opened(b"k");
-        assert!(leave(&cache, b"k").is_none());
-        cache.opened(b"k");
-        let given = leave(&cache, b"k").unwrap();
-        cache.keep(given, Bytes::from_static(b"k"), &record(3));
+        cache.begin_write(b"k");
+        cache.begin_write(b"k");
+        assert!(ticket(&cache, b"k").is_none());
+        cache.end_write(b"k");
+        assert!(ticket(&cache, b"k").is_none());
+        cache.end_write(b"k");
+        let ticket = ticket(&cache, b"k").unwrap();
+        cache.keep(ticket, Bytes::from_static(b"k"), &record(3));
         assert_eq!(cached_lsn(&cache, b"k"), Some(3));
     }
 
     #[test]
-    fn a_published_version_is_kept_unless_another_is_under_way() {
+    fn a_published_version_is_kept_unless_another_is_pending() {
         let cache = RecordCache::new(1 << 20, 7);
-        cache.shut(b"k");
-        cache.shut(b"k");
+        cache.begin_write(b"k");
+        cache.begin_write(b"k");
         cache.published(Bytes::from_static(b"k"), record(1));
         assert_eq!(cached_lsn(&cache, b"k"), None);
         cache.published(Bytes::from_static(b"k"), record(2));
@@ -307,8 +307,8 @@ mod tests {
             let cache = RecordCache::new(bytes_max, 7);
             for number in 0..10_000_u32 {
                 let key = Bytes::copy_from_slice(&number.to_be_bytes());
-                let given = leave(&cache, &key).unwrap();
-                cache.keep(given, key, &record(1));
+                let ticket = ticket(&cache, &key).unwrap();
+                cache.keep(ticket, key, &record(1));
             }
             let weight: u64 = (0..SHARDS).map(|index| cache.shard(index).records.weight()).sum();
             assert!(weight <= bytes_max as u64, "{weight} of {bytes_max}");

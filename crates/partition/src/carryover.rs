@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Carryover {
     pub(crate) clock: Arc<PartitionClock>,
     /// Keys that an earlier writer has shut in the record cache.
-    left_shut: Mutex<Vec<Bytes>>,
+    unresolved_keys: Mutex<Vec<Bytes>>,
     /// Whether the last writer closed in order, so that none of its batches is under way.
     is_closed: AtomicBool,
 }
@@ -26,7 +26,7 @@ impl Carryover {
     pub fn new(partition: PartitionId, ambient: Arc<dyn Ambient>) -> Carryover {
         Carryover {
             clock: Arc::new(PartitionClock::new(partition, ambient)),
-            left_shut: Mutex::default(),
+            unresolved_keys: Mutex::default(),
             is_closed: AtomicBool::new(true),
         }
     }
@@ -40,13 +40,13 @@ impl Carryover {
     }
 
     /// The writer ends while these keys are shut.
-    pub(crate) fn leave_shut(&self, keys: impl IntoIterator<Item = Bytes>) {
-        self.left_shut.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
+    pub(crate) fn keep_unresolved(&self, keys: impl IntoIterator<Item = Bytes>) {
+        self.unresolved_keys.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
     }
 
     /// The outcome of all batches of the earlier writer is known: readers may cache their records again.
     pub(crate) fn release(&self, cache: &RecordCache) {
-        let keys = std::mem::take(&mut *self.left_shut.lock().unwrap_or_else(PoisonError::into_inner));
-        keys.iter().for_each(|key| cache.opened(key));
+        let keys = std::mem::take(&mut *self.unresolved_keys.lock().unwrap_or_else(PoisonError::into_inner));
+        keys.iter().for_each(|key| cache.end_write(key));
     }
 }

@@ -10,7 +10,7 @@ use crate::index::Changes;
 use crate::keyspace::{EXPIRY, NUMBERS, RECORDS};
 use crate::partition::PartitionCounts;
 use crate::staging::{Context, TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
-use crate::state::{Rows, State};
+use crate::state::{Rows, WriterState};
 use crate::view::PartitionView;
 use model::{Ambient, Fault, LimitFault, Lsn, Work};
 use plan::{StepFault, Transaction};
@@ -26,7 +26,7 @@ pub struct Draft {
     clock: Arc<PartitionClock>,
     ambient: Arc<dyn Ambient>,
     /// The committed state with all rows of the changes, those of unique keys among them.
-    state: State,
+    state: WriterState,
     /// The rows that readers of documents look at.
     rows: Rows,
     /// Bytes of all rows that were written, keys included.
@@ -42,7 +42,7 @@ impl Draft {
     ) -> Result<Draft, Fault> {
         let committed = base.view.base().clone();
         let head = Head::load(&committed, base.partition).await?;
-        let state = State::new(committed, head);
+        let state = WriterState::new(committed, head);
         Ok(Draft { base, clock, ambient, state, rows: Rows::new(), bytes: 0, changes: Changes::new() })
     }
 

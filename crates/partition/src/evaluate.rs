@@ -5,8 +5,8 @@
 use crate::filter;
 use crate::log::LogKind;
 use crate::record::Record;
-use crate::staging::{Accepted, Context, Found, Staging};
-use crate::state::State;
+use crate::staging::{Accepted, Context, RecordState, Staging};
+use crate::state::WriterState;
 use bytes::Bytes;
 use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
 use model::{
@@ -25,7 +25,7 @@ pub(crate) type Outcomes = Vec<(Outcome, Work)>;
 /// Runs all steps of `transaction` on `state`; the first refused one refuses all.
 pub(crate) async fn evaluate(
     context: Context<'_>,
-    state: &State,
+    state: &WriterState,
     transaction: &Transaction,
 ) -> Result<(Accepted, Outcomes), StepFault> {
     #[cfg(feature = "planted-faults")]
@@ -95,9 +95,9 @@ async fn step(
 async fn create(staging: &mut Staging<'_>, item: &Item) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
-        Found::Live(_) => Err(ConflictFault::Id.into()),
-        Found::Expired(record) => created(staging, key, item, Some(record)).await,
-        Found::Absent => created(staging, key, item, None).await,
+        RecordState::Live(_) => Err(ConflictFault::Id.into()),
+        RecordState::Expired(record) => created(staging, key, item, Some(record)).await,
+        RecordState::Absent => created(staging, key, item, None).await,
     }
 }
 
@@ -108,15 +108,15 @@ async fn upsert(
 ) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
-        Found::Live(old) => {
+        RecordState::Live(old) => {
             check(condition, &old)?;
             replaced(staging, key, &old, item).await
         }
-        Found::Expired(_) | Found::Absent if *condition == Condition::IfExists => {
+        RecordState::Expired(_) | RecordState::Absent if *condition == Condition::IfExists => {
             Err(PreconditionFault::Absent.into())
         }
-        Found::Expired(record) => created(staging, key, item, Some(record)).await,
-        Found::Absent => created(staging, key, item, None).await,
+        RecordState::Expired(record) => created(staging, key, item, Some(record)).await,
+        RecordState::Absent => created(staging, key, item, None).await,
     }
 }
 
@@ -129,7 +129,7 @@ async fn merge(
 ) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     let expired = match staging.find(&key).await? {
-        Found::Live(old) => {
+        RecordState::Live(old) => {
             check(condition, &old)?;
             let members: Vec<_> = item.document().root().members().collect();
             // Members of two documents cannot nest deeper than either of them.
@@ -137,8 +137,8 @@ async fn merge(
                 old.document.extended(&members).map_err(|error| Fault::Internal(error.to_string()))?;
             return replaced(staging, key, &old, &changed_item(staging, partition_key, merged)?).await;
         }
-        Found::Expired(record) => Some(record),
-        Found::Absent => None,
+        RecordState::Expired(record) => Some(record),
+        RecordState::Absent => None,
     };
     match absent {
         WhenAbsent::Refuse => Err(MissingFault::Resource.into()),
@@ -179,9 +179,9 @@ async fn renamed(
     item: &Item,
 ) -> Result<(Outcome, Work), Fault> {
     let expired = match staging.find(&to).await? {
-        Found::Live(_) => return Err(ConflictFault::Id.into()),
-        Found::Expired(record) => Some(record),
-        Found::Absent => None,
+        RecordState::Live(_) => return Err(ConflictFault::Id.into()),
+        RecordState::Expired(record) => Some(record),
+        RecordState::Absent => None,
     };
     let record = staging.rename(from, to, old, item, expired).await?;
     let work = replace_work(old, &record);
@@ -264,17 +264,17 @@ async fn expire(
         return Ok((Outcome::Nothing, Work::Free));
     };
     match staging.find(&key).await? {
-        Found::Expired(record) => {
+        RecordState::Expired(record) => {
             staging.enter_partition_of(&record)?;
             staging.remove(&key, &record, LogKind::Expire { key: key.clone() })?;
             Ok((Outcome::Deleted, Work::Free))
         }
-        Found::Live(record) => {
+        RecordState::Live(record) => {
             staging.enter_partition_of(&record)?;
             staging.reschedule(&record);
             Ok((Outcome::Nothing, Work::Free))
         }
-        Found::Absent => Ok((Outcome::Nothing, Work::Free)),
+        RecordState::Absent => Ok((Outcome::Nothing, Work::Free)),
     }
 }
 
@@ -283,7 +283,7 @@ async fn reschedule(
     number: model::DocumentNumber,
 ) -> Result<(Outcome, Work), Fault> {
     if let Some(key) = staging.any_key_of(number).await?
-        && let Found::Live(record) | Found::Expired(record) = staging.find(&key).await?
+        && let RecordState::Live(record) | RecordState::Expired(record) = staging.find(&key).await?
     {
         staging.enter_partition_of(&record)?;
         staging.reschedule(&record);
@@ -359,8 +359,8 @@ async fn existing(staging: &Staging<'_>, target: &Target) -> Result<(Bytes, Reco
         return Err(MissingFault::Resource.into());
     };
     match staging.find(&key).await? {
-        Found::Live(record) => Ok((key, record)),
-        Found::Expired(_) | Found::Absent => Err(MissingFault::Resource.into()),
+        RecordState::Live(record) => Ok((key, record)),
+        RecordState::Expired(_) | RecordState::Absent => Err(MissingFault::Resource.into()),
     }
 }
 

@@ -174,7 +174,7 @@ fn take_key(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 #[test]
-fn an_entry_round_trips_and_damage_is_told() {
+fn an_entry_round_trips_and_damage_is_reported() {
     let image = Bytes::from_static(b"document");
     let from = Bytes::from_static(b"old key");
     for (kind, image) in [

@@ -164,8 +164,8 @@ pub fn number_key(container: ContainerNumber, number: DocumentNumber) -> Bytes {
 /// The numbers from `first` up to and including `last`.
 pub fn number_range(container: ContainerNumber, first: DocumentNumber, last: DocumentNumber) -> KeyRange {
     // Numbers have 60 bits, so there is always one behind.
-    let behind = join(&[&container.0.to_be_bytes(), &(last.raw() + 1).to_be_bytes()]);
-    KeyRange { start: number_key(container, first), end: Some(behind) }
+    let end = join(&[&container.0.to_be_bytes(), &(last.raw() + 1).to_be_bytes()]);
+    KeyRange { start: number_key(container, first), end: Some(end) }
 }
 
 /// The number of a number key.

@@ -47,7 +47,7 @@ pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use metrics::PartitionMetrics;
 pub use partition::{
-    Executed, IdleClose, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, Unexecuted,
+    Executed, IdleClose, PartitionCounts, PartitionEnvironment, PartitionSpec, PhysicalPartition, Unexecuted,
     delete_owner_row, new_partition_rows,
 };
 pub use record::stored_document;

@@ -79,7 +79,7 @@ impl LogKind {
 
     /// What this change comes to together with one of the same document `before` it in the transaction, which has no
     /// entry of its own: what was there before the transaction counts.
-    pub(crate) fn behind(self, before: Option<LogKind>) -> LogKind {
+    pub(crate) fn combined_with(self, before: Option<LogKind>) -> LogKind {
         match (before, self) {
             (Some(LogKind::Create), LogKind::Replace | LogKind::Rename { .. }) => LogKind::Create,
             (Some(LogKind::Rename { from, to }), LogKind::Replace) => LogKind::Rename { from, to },
@@ -211,19 +211,19 @@ mod tests {
         let key = |name: &'static str| Bytes::from_static(name.as_bytes());
         let rename = |from, to| LogKind::Rename { from: key(from), to: key(to) };
         let delete = |name| LogKind::Delete { key: key(name) };
-        assert_eq!(LogKind::Replace.behind(None), LogKind::Replace);
-        assert_eq!(LogKind::Replace.behind(Some(LogKind::Create)), LogKind::Create);
-        assert_eq!(rename("a", "b").behind(Some(LogKind::Create)), LogKind::Create);
-        assert_eq!(rename("a", "b").behind(Some(LogKind::Replace)), rename("a", "b"));
-        assert_eq!(LogKind::Replace.behind(Some(rename("a", "b"))), rename("a", "b"));
-        assert_eq!(rename("b", "c").behind(Some(rename("a", "b"))), rename("a", "c"));
-        assert_eq!(rename("b", "a").behind(Some(rename("a", "b"))), LogKind::Replace);
-        assert_eq!(delete("b").behind(Some(rename("a", "b"))), delete("a"));
-        assert_eq!(delete("a").behind(Some(LogKind::Create)), delete("a"));
+        assert_eq!(LogKind::Replace.combined_with(None), LogKind::Replace);
+        assert_eq!(LogKind::Replace.combined_with(Some(LogKind::Create)), LogKind::Create);
+        assert_eq!(rename("a", "b").combined_with(Some(LogKind::Create)), LogKind::Create);
+        assert_eq!(rename("a", "b").combined_with(Some(LogKind::Replace)), rename("a", "b"));
+        assert_eq!(LogKind::Replace.combined_with(Some(rename("a", "b"))), rename("a", "b"));
+        assert_eq!(rename("b", "c").combined_with(Some(rename("a", "b"))), rename("a", "c"));
+        assert_eq!(rename("b", "a").combined_with(Some(rename("a", "b"))), LogKind::Replace);
+        assert_eq!(delete("b").combined_with(Some(rename("a", "b"))), delete("a"));
+        assert_eq!(delete("a").combined_with(Some(LogKind::Create)), delete("a"));
     }
 
     #[test]
-    fn an_entry_round_trips_and_damage_is_told() {
+    fn an_entry_round_trips_and_damage_is_reported() {
         let (from, to) = (Bytes::from_static(b"old key"), Bytes::from_static(b"new"));
         let kinds = [
             LogKind::Create,

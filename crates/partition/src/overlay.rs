@@ -81,7 +81,7 @@ impl RowsView {
             let chunk = merged(below, over(rows, space, &range, last.as_ref()), limit);
             match last {
                 // Callers go on behind the last row of a chunk, so there must be one.
-                Some(last) if chunk.rows.is_empty() => range.start = key_behind(&last),
+                Some(last) if chunk.rows.is_empty() => range.start = key_after(&last),
                 Some(_) | None => return Ok(chunk),
             }
         }
@@ -143,7 +143,7 @@ fn merged<'r>(
 }
 
 /// The first key behind a key.
-fn key_behind(key: &Bytes) -> Bytes {
+fn key_after(key: &Bytes) -> Bytes {
     [key, &[0][..]].concat().into()
 }
 
@@ -167,7 +167,7 @@ mod tests {
             let chunk = rows.scan(ONE, range.clone(), limit).await.unwrap();
             found.extend(chunk.rows);
             match found.last() {
-                Some((last, _)) if chunk.more => range.start = key_behind(last),
+                Some((last, _)) if chunk.more => range.start = key_after(last),
                 Some(_) | None => return found,
             }
         }

@@ -104,7 +104,7 @@ pub(crate) async fn require_unchanged(view: &View, id: PartitionId, batch: &mut 
 }
 
 #[test]
-fn an_owner_round_trips_and_damage_is_told() {
+fn an_owner_round_trips_and_damage_is_reported() {
     let owner = Owner { epoch: 3, node: [7; 16] };
     let row = owner.encode();
     assert_eq!(Owner::decode(&row).unwrap(), owner);

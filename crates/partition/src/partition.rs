@@ -9,7 +9,7 @@ use crate::clock::PartitionClock;
 use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
-use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, Needles, audit_index};
+use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, RequiredTerms, audit_index};
 use crate::keyspace::{self, META, PartitionId};
 use crate::metrics::PartitionMetrics;
 use crate::owner::Owner;
@@ -39,7 +39,7 @@ pub struct PartitionSpec {
 
 /// What a partition lives in, the same for all of a store.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct PartitionEnvironment {
     /// The store.
     pub store: Store,
     /// Records that were read lately.
@@ -106,7 +106,7 @@ pub struct PhysicalPartition {
     progress: Arc<IndexProgress>,
     clock: Arc<PartitionClock>,
     carryover: Arc<Carryover>,
-    surroundings: Surroundings,
+    environment: PartitionEnvironment,
 }
 
 /// The rows that a new partition consists of; they ride in the catalog's batch that creates it. LSNs and stamps begin
@@ -125,17 +125,17 @@ pub fn delete_owner_row(id: PartitionId, batch: &mut Batch) {
 impl PhysicalPartition {
     /// Opens a partition and starts its writer on the current runtime. Whoever had it open before can write no more.
     pub async fn open(
-        surroundings: Surroundings,
+        environment: PartitionEnvironment,
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
     ) -> Result<PhysicalPartition, Fault> {
-        let carryover = Carryover::new(spec.id, Arc::clone(&surroundings.ambient));
-        PhysicalPartition::open_after(surroundings, spec, shape, Arc::new(carryover)).await
+        let carryover = Carryover::new(spec.id, Arc::clone(&environment.ambient));
+        PhysicalPartition::open_after(environment, spec, shape, Arc::new(carryover)).await
     }
 
     /// The same for a partition that was open before in this process: `carryover` is that of its last opening.
     pub async fn open_after(
-        surroundings: Surroundings,
+        environment: PartitionEnvironment,
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
         carryover: Arc<Carryover>,
@@ -146,7 +146,7 @@ impl PhysicalPartition {
         let clock = Arc::clone(&carryover.clock);
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writer = Writer::new(
-            surroundings.clone(),
+            environment.clone(),
             spec.clone(),
             Arc::clone(&shape),
             Arc::clone(&published),
@@ -156,18 +156,18 @@ impl PhysicalPartition {
         .await?;
         carryover.set_closed(false);
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, carryover, surroundings })
+        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, carryover, environment })
     }
 
     /// Waits until the outcome of every batch of a writer that has ended is known. Before that the partition must
     /// not be opened again: a batch that is still under way would change rows under the next writer.
-    pub async fn settle_stopped(&self) -> Result<(), Fault> {
+    pub async fn await_outcomes(&self) -> Result<(), Fault> {
         if self.carryover.is_closed() {
             return Ok(());
         }
         let lane = self.published.load().lane.clone();
         // Behind all batches of the lane; none of them can be submitted any more.
-        let settled = self.surroundings.store.submit(&lane, Batch::default(), Durability::Sync).await;
+        let settled = self.environment.store.submit(&lane, Batch::default(), Durability::Sync).await;
         match settled {
             Err(
                 fault @ (CommitFault::Uncertain { .. } | CommitFault::Poisoned { .. } | CommitFault::Closed),
@@ -189,7 +189,7 @@ impl PhysicalPartition {
                 | CommitFault::Unreadable(_),
             ) => {}
         }
-        self.carryover.release(&self.surroundings.cache);
+        self.carryover.release(&self.environment.cache);
         Ok(())
     }
 
@@ -227,12 +227,12 @@ impl PhysicalPartition {
         let shape = Arc::clone(&self.shape.load());
         let mut published = self.published.load_full();
         if !published.view.as_ref().is_some_and(View::is_live) {
-            published = self.ask(|reply| Command::Wake { reply }).await??;
+            published = self.ask(|reply| Command::View { reply }).await??;
         }
         let view = published.view.clone().ok_or_else(writer_stopped)?;
         Ok(PartitionView {
             view: view.into(),
-            cache: Arc::clone(&self.surroundings.cache),
+            cache: Arc::clone(&self.environment.cache),
             index: published.index.clone(),
             partition: self.spec.id,
             shape,
@@ -244,16 +244,16 @@ impl PhysicalPartition {
 
     /// The position of the latest durable state, if its index is by these rules and knows from memory that it has no
     /// document with all of some values.
-    pub fn lacks(&self, rules: Fingerprint, needles: &mut Needles<'_>) -> Option<Lsn> {
+    pub fn lacks(&self, rules: Fingerprint, required_terms: &mut RequiredTerms<'_>) -> Option<Lsn> {
         let published = self.published.load();
         let is_live = published.view.as_ref().is_some_and(View::is_live);
         let index = published.index.as_ref().filter(|index| is_live && index.fingerprint() == rules)?;
-        index.lacks(needles).then_some(published.lsn)
+        index.lacks(required_terms).then_some(published.lsn)
     }
 
     /// Begins changes on the latest durable state that are not committed.
     pub async fn draft(&self) -> Result<Draft, Fault> {
-        let ambient = Arc::clone(&self.surroundings.ambient);
+        let ambient = Arc::clone(&self.environment.ambient);
         Draft::begin(self.view().await?, Arc::clone(&self.clock), ambient).await
     }
 
@@ -270,7 +270,7 @@ impl PhysicalPartition {
             return Ok((outcome, work, view.lsn()));
         };
         let record_key = keyspace::document_key(self.spec.id.container, key, id.as_str().into());
-        let cache = &self.surroundings.cache;
+        let cache = &self.environment.cache;
         let (record, lsn) = match cache.probe(&record_key) {
             Probe::Hit(record) => {
                 let published = self.published.load();

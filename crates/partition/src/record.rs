@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_round_trips_and_damage_is_told() {
+    fn a_record_round_trips_and_damage_is_reported() {
         let record = Record {
             number: DocumentNumber::new(PartitionOrdinal(1), 2).unwrap(),
             lsn: Lsn(3),

@@ -5,12 +5,12 @@
 use crate::expiry::expires_at;
 use crate::head::Head;
 use crate::history::HistoryEntry;
-use crate::index::{Changes, Version};
+use crate::index::{Changes, DocumentVersion};
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
 use crate::log::{LogEntry, LogKind, LogPosition};
 use crate::record::Record;
 use crate::shape::ContainerShape;
-use crate::state::{Rows, State};
+use crate::state::{Rows, WriterState};
 use crate::storage::damaged;
 use crate::unique::{self, UNIQUE_CODE_BYTES_MAX};
 use bytes::Bytes;
@@ -41,7 +41,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// What is found under a key.
-pub(crate) enum Found {
+pub(crate) enum RecordState {
     Absent,
     /// There, but its time has come: absent for everybody, and in the way of a new one.
     Expired(Record),
@@ -51,7 +51,7 @@ pub(crate) enum Found {
 /// See the file's head.
 pub(crate) struct Staging<'a> {
     pub(crate) context: Context<'a>,
-    state: &'a State,
+    state: &'a WriterState,
     pub(crate) logical_prefix: Bytes,
     effective_key: Bytes,
     rows: Rows,
@@ -77,7 +77,7 @@ pub(crate) struct Accepted {
 }
 
 impl<'a> Staging<'a> {
-    pub(crate) fn new(context: Context<'a>, state: &'a State, key: &LogicalKey) -> Staging<'a> {
+    pub(crate) fn new(context: Context<'a>, state: &'a WriterState, key: &LogicalKey) -> Staging<'a> {
         let head = state.head.clone();
         let logical_prefix = keyspace::logical_prefix(context.partition.container, key);
         Staging {
@@ -126,13 +126,13 @@ impl<'a> Staging<'a> {
     }
 
     /// The document under `key` as the steps before have left it.
-    pub(crate) async fn find(&self, key: &Bytes) -> Result<Found, Fault> {
+    pub(crate) async fn find(&self, key: &Bytes) -> Result<RecordState, Fault> {
         let Some(row) = self.get(RECORDS, key).await? else {
-            return Ok(Found::Absent);
+            return Ok(RecordState::Absent);
         };
         let record = Record::decode(&row)?;
         let expired = self.expires_at(&record).is_some_and(|second| second <= self.context.now.seconds());
-        Ok(if expired { Found::Expired(record) } else { Found::Live(record) })
+        Ok(if expired { RecordState::Expired(record) } else { RecordState::Live(record) })
     }
 
     /// Goes on in the logical partition of `record`: a transaction of housekeeping has documents of many.
@@ -247,7 +247,7 @@ impl<'a> Staging<'a> {
         if self.context.shape.history_seconds.is_some() {
             self.put_history(&HistoryEntry::removal(&kind, key.clone(), old, time));
         }
-        self.note(LogEntry { kind: kind.behind(before), number: old.number, time });
+        self.note(LogEntry { kind: kind.combined_with(before), number: old.number, time });
         Ok(())
     }
 
@@ -308,7 +308,7 @@ impl<'a> Staging<'a> {
         let row = record.encode();
         self.head.bytes += (key.len() + row.len()) as u64;
         self.put(RECORDS, key, row);
-        let version = Version {
+        let version = DocumentVersion {
             number: record.number,
             logical: keyspace::logical_key(&self.logical_prefix),
             ts: record.ts(),
@@ -316,7 +316,7 @@ impl<'a> Staging<'a> {
         };
         self.changes.insert(record.number, Some(version));
         self.reschedule(record);
-        self.note(LogEntry { kind: kind.behind(before), number: record.number, time: record.time });
+        self.note(LogEntry { kind: kind.combined_with(before), number: record.number, time: record.time });
     }
 
     /// Takes back what only the old version had: its size, its expiry row, its place in the log. Returns what the log
@@ -383,9 +383,9 @@ impl<'a> Staging<'a> {
             return Err(damaged("unique key without its document"));
         };
         match self.find(&key).await? {
-            Found::Live(_) => Err(ConflictFault::UniqueKey { constraint }.into()),
-            Found::Expired(record) => self.remove(&key, &record, LogKind::Expire { key: key.clone() }),
-            Found::Absent => Err(damaged("unique key without its document")),
+            RecordState::Live(_) => Err(ConflictFault::UniqueKey { constraint }.into()),
+            RecordState::Expired(record) => self.remove(&key, &record, LogKind::Expire { key: key.clone() }),
+            RecordState::Absent => Err(damaged("unique key without its document")),
         }
     }
 

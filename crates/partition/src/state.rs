@@ -17,7 +17,7 @@ pub(crate) type Rows = BTreeMap<(Space, Bytes), Option<Bytes>>;
 
 /// The committed view with the uncommitted rows over it.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct WriterState {
     /// `None` while the writer rests: an open view stops version cleanup of the whole store.
     base: Option<View>,
     overlay: HashMap<(Space, Bytes), (BatchNumber, Option<Bytes>), foldhash::fast::RandomState>,
@@ -25,9 +25,9 @@ pub(crate) struct State {
     pub(crate) head: Head,
 }
 
-impl State {
-    pub(crate) fn new(base: View, head: Head) -> State {
-        State { base: Some(base), overlay: HashMap::default(), head }
+impl WriterState {
+    pub(crate) fn new(base: View, head: Head) -> WriterState {
+        WriterState { base: Some(base), overlay: HashMap::default(), head }
     }
 
     /// The row as all batches so far leave it.
@@ -53,17 +53,17 @@ impl State {
     }
 
     /// Whether there is a view to decide on.
-    pub(crate) fn is_awake(&self) -> bool {
+    pub(crate) fn has_view(&self) -> bool {
         self.base.is_some()
     }
 
     /// Takes a new view after a rest or a reopening. Nothing was written meanwhile: this writer is the only one.
-    pub(crate) fn wake(&mut self, base: View) {
+    pub(crate) fn set_view(&mut self, base: View) {
         self.base = Some(base);
     }
 
     /// Gives the view back. Only while nothing is uncommitted.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release_view(&mut self) {
         debug_assert!(self.overlay.is_empty(), "uncommitted rows need their view");
         self.base = None;
     }

@@ -45,7 +45,7 @@ pub(crate) fn answer(decided: Vec<Decided>, lsn: Lsn) {
 
 /// Which transactions of a batch that was not applied run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum Retry {
     None,
     /// Those that only free space: the disk was too full for others.
     Shrinking,
@@ -53,12 +53,12 @@ pub(crate) enum Again {
 }
 
 /// Tells everybody in a failed batch who does not run again.
-pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, runs: Again, again: &mut VecDeque<Command>) {
+pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, runs: Retry, again: &mut VecDeque<Command>) {
     for one in decided {
         let runs_again = match runs {
-            Again::None => false,
-            Again::Shrinking => is_shrinking(&one.transaction),
-            Again::All => true,
+            Retry::None => false,
+            Retry::Shrinking => is_shrinking(&one.transaction),
+            Retry::All => true,
         };
         if runs_again {
             again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });

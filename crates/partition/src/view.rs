@@ -5,7 +5,7 @@
 use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
 use crate::history::HistoryEntry;
-use crate::index::{Fingerprint, IndexReader, Needles};
+use crate::index::{Fingerprint, IndexReader, RequiredTerms};
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
 use crate::overlay::RowsView;
@@ -123,9 +123,9 @@ impl PartitionView {
 
     /// The position of this state, if its index is by these rules and knows from memory that it has no document with
     /// all of some values.
-    pub fn lacks(&self, rules: Fingerprint, needles: &mut Needles<'_>) -> Option<Lsn> {
+    pub fn lacks(&self, rules: Fingerprint, required_terms: &mut RequiredTerms<'_>) -> Option<Lsn> {
         let index = self.index().filter(|index| index.fingerprint() == rules)?;
-        index.lacks(needles).then_some(self.lsn)
+        index.lacks(required_terms).then_some(self.lsn)
     }
 
     /// Documents in the index whose time has come and that were not swept yet, ascending: whoever counts by the index
@@ -266,7 +266,7 @@ impl PartitionView {
             if left.is_empty() {
                 return Ok(documents);
             }
-            let (some, behind) = left.split_at(left.len().min(FETCH_AT_A_TIME));
+            let (some, rest) = left.split_at(left.len().min(FETCH_AT_A_TIME));
             // A document that gets another id stays in its logical partition, and so among the keys or not.
             let found = self.keys_of(some).await?;
             let found: Vec<_> = found.into_iter().filter(|(_, key)| keys.contains(key)).collect();
@@ -278,7 +278,7 @@ impl PartitionView {
                 };
                 documents.extend(record.and_then(|record| self.document(record)));
             }
-            left = behind;
+            left = rest;
         }
     }
 

@@ -14,8 +14,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PartitionView, PhysicalPartition,
-    RecordCache, RecordScan, Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PartitionView,
+    PhysicalPartition, RecordCache, RecordScan, new_partition_rows,
 };
 use plan::query::Query;
 use plan::{
@@ -98,7 +98,7 @@ impl House {
         let definition = definition(further);
         let clock = Arc::new(Clock(AtomicU64::new(1_700_000_000_000)));
         let store = Store::memory(&SPACES, CommitMode::Thread);
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: clock.clone(),
@@ -116,7 +116,7 @@ impl House {
             let keys = keyspace::effective_range(SYSTEM.container, &range);
             let spec = PartitionSpec { id, range };
             let opened =
-                PhysicalPartition::open(surroundings.clone(), spec, Arc::clone(&shape)).await.unwrap();
+                PhysicalPartition::open(environment.clone(), spec, Arc::clone(&shape)).await.unwrap();
             let opened = Arc::new(opened);
             opened_all.push(Arc::clone(&opened));
             parts.push(Part {

@@ -244,15 +244,15 @@ pub(crate) struct Block {
 
 /// A term of a block.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct TermEntry {
     pub(crate) key: Vec<u8>,
     /// Documents of the term.
     pub(crate) count: u64,
-    place: PostingPlace,
+    location: PostingLocation,
 }
 
 #[derive(Clone, Debug)]
-enum PostingPlace {
+enum PostingLocation {
     Full,
     List(Bytes),
     Bitmap(Bytes),
@@ -299,11 +299,11 @@ impl Block {
     }
 
     /// The terms of a group.
-    pub(crate) fn group(&self, group: usize) -> Result<Vec<Entry>, Fault> {
+    pub(crate) fn group(&self, group: usize) -> Result<Vec<TermEntry>, Fault> {
         let (start, end) = (self.group_start(group), self.group_start(group + 1));
         let whole = self.entries.get(start..end).ok_or_else(bad)?;
         let mut rest = whole;
-        let mut entries: Vec<Entry> = Vec::with_capacity(RESTART_INTERVAL);
+        let mut entries: Vec<TermEntry> = Vec::with_capacity(RESTART_INTERVAL);
         while !rest.is_empty() {
             let shared = take_count(&mut rest)?;
             let length = take_count(&mut rest)?;
@@ -312,8 +312,8 @@ impl Block {
             key.extend_from_slice(before.get(..shared).ok_or_else(bad)?);
             key.extend_from_slice(take_bytes(&mut rest, length)?);
             let (count, posting) = take_posting(&mut rest)?;
-            let place = self.place(posting);
-            entries.push(Entry { key, count, place });
+            let location = self.location(posting);
+            entries.push(TermEntry { key, count, location });
         }
         Ok(entries)
     }
@@ -325,7 +325,7 @@ impl Block {
         group: usize,
         may_pass: impl Fn(&[u8]) -> bool,
         is_wanted: impl Fn(u32) -> bool,
-    ) -> Result<Vec<Entry>, Fault> {
+    ) -> Result<Vec<TermEntry>, Fault> {
         let (start, end) = (self.group_start(group), self.group_start(group + 1));
         let mut rest = self.entries.get(start..end).ok_or_else(bad)?;
         let mut entries = Vec::new();
@@ -334,14 +334,14 @@ impl Block {
             take_key(&mut rest, &mut key)?;
             let (count, posting) = take_posting(&mut rest)?;
             if count > SIFTED_MAX || has_wanted(&posting, &is_wanted)? || !may_pass(&key) {
-                entries.push(Entry { key: key.clone(), count, place: self.place(posting) });
+                entries.push(TermEntry { key: key.clone(), count, location: self.location(posting) });
             }
         }
         Ok(entries)
     }
 
     /// The term of that key, if it is here.
-    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<TermEntry>, Fault> {
         let group = self.group_of(key)?;
         let mut rest =
             self.entries.get(self.group_start(group)..self.group_start(group + 1)).ok_or_else(bad)?;
@@ -352,7 +352,7 @@ impl Block {
                 Ordering::Less => take_posting(&mut rest)?,
                 Ordering::Equal => {
                     let (count, posting) = take_posting(&mut rest)?;
-                    return Ok(Some(Entry { key: before, count, place: self.place(posting) }));
+                    return Ok(Some(TermEntry { key: before, count, location: self.location(posting) }));
                 }
                 Ordering::Greater => return Ok(None),
             };
@@ -361,12 +361,12 @@ impl Block {
     }
 
     /// Where a posting of this block is, to be kept.
-    fn place(&self, posting: PostingBytes<'_>) -> PostingPlace {
+    fn location(&self, posting: PostingBytes<'_>) -> PostingLocation {
         match posting {
-            PostingBytes::Full => PostingPlace::Full,
-            PostingBytes::List(bytes) => PostingPlace::List(self.entries.slice_ref(bytes)),
-            PostingBytes::Bitmap(bytes) => PostingPlace::Bitmap(self.entries.slice_ref(bytes)),
-            PostingBytes::Elsewhere(row) => PostingPlace::Elsewhere(row),
+            PostingBytes::Full => PostingLocation::Full,
+            PostingBytes::List(bytes) => PostingLocation::List(self.entries.slice_ref(bytes)),
+            PostingBytes::Bitmap(bytes) => PostingLocation::Bitmap(self.entries.slice_ref(bytes)),
+            PostingBytes::Elsewhere(row) => PostingLocation::Elsewhere(row),
         }
     }
 }
@@ -437,20 +437,20 @@ fn take_posting<'a>(rest: &mut &'a [u8]) -> Result<(u64, PostingBytes<'a>), Faul
     Ok((count, posting))
 }
 
-impl Entry {
+impl TermEntry {
     /// The row that holds the bitmap, if it is not here.
     pub(crate) fn elsewhere(&self) -> Option<u32> {
-        match &self.place {
-            PostingPlace::Elsewhere(row) => Some(*row),
-            PostingPlace::Full | PostingPlace::List(_) | PostingPlace::Bitmap(_) => None,
+        match &self.location {
+            PostingLocation::Elsewhere(row) => Some(*row),
+            PostingLocation::Full | PostingLocation::List(_) | PostingLocation::Bitmap(_) => None,
         }
     }
 
     /// The documents, unless they are in the row that [`Entry::elsewhere`] names.
     pub(crate) fn posting(&self) -> Result<Posting<'static>, Fault> {
-        match &self.place {
-            PostingPlace::Full => Ok(Posting::Full),
-            PostingPlace::List(bytes) => {
+        match &self.location {
+            PostingLocation::Full => Ok(Posting::Full),
+            PostingLocation::List(bytes) => {
                 let mut rest = bytes.as_ref();
                 let mut rank = 0_u32;
                 // At least a byte each.
@@ -462,8 +462,8 @@ impl Entry {
                 }
                 Ok(Posting::List(ranks))
             }
-            PostingPlace::Bitmap(bytes) => read_bitmap(bytes).map(Posting::Set),
-            PostingPlace::Elsewhere(_) => Err(bad()),
+            PostingLocation::Bitmap(bytes) => read_bitmap(bytes).map(Posting::Set),
+            PostingLocation::Elsewhere(_) => Err(bad()),
         }
     }
 }
@@ -489,7 +489,7 @@ mod tests {
         let (first, payload) = builder.finish();
         assert!(first == key(0) && builder.is_empty());
         let block = Block::new(unseal(seal(&payload)).unwrap()).unwrap();
-        let entries: Vec<Entry> =
+        let entries: Vec<TermEntry> =
             (0..block.group_count()).flat_map(|group| block.group(group).unwrap()).collect();
         assert_eq!(entries.len(), 100);
         for (index, entry) in (0..).zip(&entries) {
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let sealed = seal(b"payload");
         for at in 0..sealed.len() {
             let mut row = sealed.to_vec();

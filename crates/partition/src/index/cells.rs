@@ -45,7 +45,7 @@ impl Cell {
         let steps = f64::from(1_u32 << LEVEL_MAX);
         // The last step takes in the far edge of the face.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 0 to the number of steps
-        let step = |place: f64| ((on_square(place) * steps) as u32).min((1 << LEVEL_MAX) - 1);
+        let step = |coordinate: f64| ((on_square(coordinate) * steps) as u32).min((1 << LEVEL_MAX) - 1);
         let (across, up) = (step(u), step(v));
         let mut id = face << FACE_SHIFT;
         for level in 1..=LEVEL_MAX {
@@ -103,13 +103,13 @@ impl Cell {
         }
         let face = self.0 >> FACE_SHIFT;
         let width = f64::from(1_u32 << level);
-        let place = |right: f64, above: f64| {
+        let point = |right: f64, above: f64| {
             let u = off_square((f64::from(across) + right) / width);
             let v = off_square((f64::from(up) + above) / width);
             direction_of(face, u, v)
         };
-        let centre = place(0.5, 0.5);
-        let corners = [place(0.0, 0.0), place(0.0, 1.0), place(1.0, 0.0), place(1.0, 1.0)];
+        let centre = point(0.5, 0.5);
+        let corners = [point(0.0, 0.0), point(0.0, 1.0), point(1.0, 0.0), point(1.0, 1.0)];
         let radius = corners.into_iter().map(|corner| angle_between(centre, corner)).fold(0.0, f64::max);
         Cap { centre, radius }
     }
@@ -145,17 +145,17 @@ fn direction_of(face: u64, u: f64, v: f64) -> Direction {
 }
 
 /// From -1…1 on the cube to 0…1 on the square that is quartered: cells of a level come out nearly alike in size.
-fn on_square(place: f64) -> f64 {
-    let half = 0.5 * (1.0 + 3.0 * place.abs()).sqrt();
-    if place >= 0.0 { half } else { 1.0 - half }
+fn on_square(coordinate: f64) -> f64 {
+    let half = 0.5 * (1.0 + 3.0 * coordinate.abs()).sqrt();
+    if coordinate >= 0.0 { half } else { 1.0 - half }
 }
 
 /// The way back.
-fn off_square(place: f64) -> f64 {
-    if place >= 0.5 {
-        (4.0 * place * place - 1.0) / 3.0
+fn off_square(coordinate: f64) -> f64 {
+    if coordinate >= 0.5 {
+        (4.0 * coordinate * coordinate - 1.0) / 3.0
     } else {
-        (1.0 - 4.0 * (1.0 - place) * (1.0 - place)) / 3.0
+        (1.0 - 4.0 * (1.0 - coordinate) * (1.0 - coordinate)) / 3.0
     }
 }
 
@@ -310,8 +310,8 @@ mod tests {
         let cells = cover_document(&square);
         assert!(cells.len() <= DOCUMENT_CELLS_MAX && !cells.contains(&Cell::SPHERE));
         for step in 0..=10 {
-            let place = f64::from(step) / 10.0;
-            for at in [direction(10.0 + place, 50.0 + place), direction(10.0 + place, 50.0)] {
+            let coordinate = f64::from(step) / 10.0;
+            for at in [direction(10.0 + coordinate, 50.0 + coordinate), direction(10.0 + coordinate, 50.0)] {
                 assert!(contains(&cells, Cell::at(at)));
             }
         }

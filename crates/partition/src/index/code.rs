@@ -164,7 +164,7 @@ impl CodeRange {
     }
 
     /// Whether a code of the interval may stand for values outside.
-    pub(crate) fn is_doubtful(&self, code: &[u8]) -> bool {
+    pub(crate) fn is_inexact(&self, code: &[u8]) -> bool {
         self.is_all_doubtful || self.doubtful.iter().any(|doubtful| doubtful == code)
     }
 
@@ -176,7 +176,7 @@ impl CodeRange {
         }
     }
 
-    pub(crate) fn is_behind(&self, code: &[u8]) -> bool {
+    pub(crate) fn is_after(&self, code: &[u8]) -> bool {
         match &self.high {
             Bound::Included(high) => code > high.as_slice(),
             Bound::Excluded(high) => code >= high.as_slice(),

@@ -5,7 +5,7 @@ use crate::index::documents::Documents;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
 use crate::index::ranks;
-use crate::index::reader::{IndexReader, alarmed};
+use crate::index::reader::{IndexReader, report_damage};
 use crate::index::walk::RunTerms;
 use kv::Direction;
 use model::{DocumentNumber, Fault};
@@ -101,7 +101,7 @@ impl IndexReader {
         if !columns.live.is_empty() {
             for path in paths {
                 let column = self.column(piece.0, path).await;
-                columns.columns.push(alarmed(&self.alarm, column)?);
+                columns.columns.push(report_damage(&self.damage_signal, column)?);
             }
         }
         Ok(Some(columns))

@@ -84,7 +84,7 @@ pub(crate) struct Calculator {
 impl Calculator {
     pub(crate) fn new() -> Calculator {
         // Neither is touched by what is indexed.
-        Calculator { context: Context::new(&Nowhere, Budget::new(0, 0)) }
+        Calculator { context: Context::new(&NoAmbient, Budget::new(0, 0)) }
     }
 
     /// The value of a property on a document; `None` is undefined. Where there is none because it cannot be computed,
@@ -99,9 +99,9 @@ impl Calculator {
 
 /// A place without time and chance.
 #[derive(Debug)]
-struct Nowhere;
+struct NoAmbient;
 
-impl Ambient for Nowhere {
+impl Ambient for NoAmbient {
     fn now_ms(&self) -> u64 {
         0
     }

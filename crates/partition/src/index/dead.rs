@@ -32,37 +32,37 @@ impl DeadSet {
         self.chunk(rank / CHUNK_RANKS).is_some_and(|chunk| chunk.contains(rank))
     }
 
-    fn chunk(&self, place: u32) -> Option<&Arc<RoaringBitmap>> {
-        self.chunks.get(place as usize)?.as_ref()
+    fn chunk(&self, index: u32) -> Option<&Arc<RoaringBitmap>> {
+        self.chunks.get(index as usize)?.as_ref()
     }
 
     /// Adds a rank; returns whether it was not in the set.
     pub(crate) fn insert(&mut self, rank: u32) -> bool {
-        let chunk = self.place(rank / CHUNK_RANKS).get_or_insert_default();
+        let chunk = self.chunk_mut(rank / CHUNK_RANKS).get_or_insert_default();
         let is_new = Arc::make_mut(chunk).insert(rank);
         self.len += u64::from(is_new);
         is_new
     }
 
-    fn place(&mut self, place: u32) -> &mut Option<Arc<RoaringBitmap>> {
-        let place = place as usize;
-        if self.chunks.len() <= place {
-            self.chunks.resize(place + 1, None);
+    fn chunk_mut(&mut self, index: u32) -> &mut Option<Arc<RoaringBitmap>> {
+        let index = index as usize;
+        if self.chunks.len() <= index {
+            self.chunks.resize(index + 1, None);
         }
-        &mut self.chunks[place]
+        &mut self.chunks[index]
     }
 
     /// Adds a stored chunk; returns whether it is one, and the only one of its ranks.
     pub(crate) fn add_chunk(&mut self, ranks: RoaringBitmap) -> bool {
-        let place = |rank: u32| rank / CHUNK_RANKS;
-        let (Some(place), Some(last)) = (ranks.min().map(place), ranks.max().map(place)) else {
+        let index = |rank: u32| rank / CHUNK_RANKS;
+        let (Some(index), Some(last)) = (ranks.min().map(index), ranks.max().map(index)) else {
             return false;
         };
-        if place != last || self.chunk(place).is_some() {
+        if index != last || self.chunk(index).is_some() {
             return false;
         }
         self.len += ranks.len();
-        *self.place(place) = Some(Arc::new(ranks));
+        *self.chunk_mut(index) = Some(Arc::new(ranks));
         true
     }
 
@@ -73,10 +73,10 @@ impl DeadSet {
 
     /// The chunks that are not those of `earlier`, a state of the same set, with their places.
     pub(crate) fn changed_since(&self, earlier: &DeadSet) -> impl Iterator<Item = (u32, &RoaringBitmap)> {
-        (0..).zip(&self.chunks).filter_map(|(place, chunk)| {
+        (0..).zip(&self.chunks).filter_map(|(index, chunk)| {
             let chunk = chunk.as_ref()?;
-            let is_same = earlier.chunk(place).is_some_and(|before| Arc::ptr_eq(chunk, before));
-            (!is_same).then_some((place, &**chunk))
+            let is_same = earlier.chunk(index).is_some_and(|before| Arc::ptr_eq(chunk, before));
+            (!is_same).then_some((index, &**chunk))
         })
     }
 
@@ -164,9 +164,9 @@ mod tests {
         let mut now = Arc::clone(&before);
         let killed = [5, 2 * CHUNK_RANKS + 1];
         killed.iter().for_each(|rank| assert!(Arc::make_mut(&mut now).insert(*rank)));
-        let changed: Vec<u32> = now.changed_since(&before).map(|(place, _)| place).collect();
+        let changed: Vec<u32> = now.changed_since(&before).map(|(index, _)| index).collect();
         assert_eq!(changed, [0, 2]);
-        let shared = |place| Arc::ptr_eq(now.chunk(place).unwrap(), before.chunk(place).unwrap());
+        let shared = |index| Arc::ptr_eq(now.chunk(index).unwrap(), before.chunk(index).unwrap());
         assert!([3, 5].into_iter().all(shared), "chunks without a new rank are those of before");
         assert!(now.added_since(&before).eq(killed));
         assert_eq!(before.len() + 2, now.len());
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_chunks_come_back_and_damage_is_told() {
+    fn stored_chunks_come_back_and_damage_is_reported() {
         let set = dead(&some(500));
         let mut again = DeadSet::default();
         for (_, chunk) in set.changed_since(&DeadSet::default()) {

@@ -66,57 +66,57 @@ impl Documents {
 
     /// The numbers, ascending, from `first` on or from the beginning.
     pub fn iter_from(&self, first: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts().filter_map(|(universe, set)| {
+        let pieces = self.parts().filter_map(|(universe, set)| {
             let mut ranks = set.iter();
             let is_begun = |first: &DocumentNumber| universe.get(0).is_some_and(|number| number < *first);
             if let Some(first) = first.filter(is_begun) {
                 ranks.advance_to(universe.rank_from(first));
             }
-            Head::new(universe, ranks)
+            PieceDocuments::new(universe, ranks)
         });
-        let mut heads: Vec<_> = heads.collect();
+        let mut pieces: Vec<_> = pieces.collect();
         std::iter::from_fn(move || {
-            let next = heads.iter().enumerate().min_by_key(|(_, head)| head.number)?.0;
-            Some(take(&mut heads, next))
+            let next = pieces.iter().enumerate().min_by_key(|(_, head)| head.number)?.0;
+            Some(take(&mut pieces, next))
         })
     }
 
     /// The numbers, descending, from `last` on or from the end.
     pub fn iter_back_from(&self, last: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts().filter_map(|(universe, set)| {
-            let end = last.map_or(ranks::count(universe.len()), |last| universe.rank_behind(last));
-            Head::new(universe, set.range(..end).rev())
+        let pieces = self.parts().filter_map(|(universe, set)| {
+            let end = last.map_or(ranks::count(universe.len()), |last| universe.rank_after(last));
+            PieceDocuments::new(universe, set.range(..end).rev())
         });
-        let mut heads: Vec<_> = heads.collect();
+        let mut pieces: Vec<_> = pieces.collect();
         std::iter::from_fn(move || {
-            let next = heads.iter().enumerate().max_by_key(|(_, head)| head.number)?.0;
-            Some(take(&mut heads, next))
+            let next = pieces.iter().enumerate().max_by_key(|(_, head)| head.number)?.0;
+            Some(take(&mut pieces, next))
         })
     }
 }
 
 /// The documents of one piece that are still to come.
-struct Head<'a, I> {
+struct PieceDocuments<'a, I> {
     number: DocumentNumber,
     universe: Universe<'a>,
     ranks: I,
 }
 
-impl<'a, I: Iterator<Item = u32>> Head<'a, I> {
-    fn new(universe: Universe<'a>, mut ranks: I) -> Option<Head<'a, I>> {
+impl<'a, I: Iterator<Item = u32>> PieceDocuments<'a, I> {
+    fn new(universe: Universe<'a>, mut ranks: I) -> Option<PieceDocuments<'a, I>> {
         let number = universe.get(ranks.next()?)?;
-        Some(Head { number, universe, ranks })
+        Some(PieceDocuments { number, universe, ranks })
     }
 }
 
 /// The number at the head of a piece; the piece leaves when it was its last.
-fn take<I: Iterator<Item = u32>>(heads: &mut Vec<Head<'_, I>>, index: usize) -> DocumentNumber {
-    let head = &mut heads[index];
+fn take<I: Iterator<Item = u32>>(pieces: &mut Vec<PieceDocuments<'_, I>>, index: usize) -> DocumentNumber {
+    let head = &mut pieces[index];
     let number = head.number;
     match head.ranks.next().and_then(|rank| head.universe.get(rank)) {
         Some(next) => head.number = next,
         None => {
-            heads.swap_remove(index);
+            pieces.swap_remove(index);
         }
     }
     number

@@ -2,7 +2,7 @@
 //!
 //! The inputs of a job stay in use until its result takes their place; what dies in them meanwhile is carried over.
 
-use crate::index::keeper::Home;
+use crate::index::index_writer::IndexEnvironment;
 use crate::index::merge::merge_all;
 use crate::index::piece::{RunPiece, SegmentPiece};
 use crate::index::run_merge::merge_runs;
@@ -63,19 +63,22 @@ pub(crate) fn merge_job(inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
 }
 
 /// Writes segments as runs.
-pub(crate) fn flush_job(home: Home, inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
+pub(crate) fn flush_job(environment: IndexEnvironment, inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
-    let task = tokio::spawn(async move { flush(&home, &pieces).await.map(Output::Runs) });
+    let task = tokio::spawn(async move { flush(&environment, &pieces).await.map(Output::Runs) });
     Job { inputs: Inputs::Flushed(inputs), lsn, task }
 }
 
 /// See [`flush_job`].
-pub(crate) async fn flush(home: &Home, inputs: &[SegmentPiece]) -> Result<Vec<NewRun>, Fault> {
+pub(crate) async fn flush(
+    environment: &IndexEnvironment,
+    inputs: &[SegmentPiece],
+) -> Result<Vec<NewRun>, Fault> {
     let mut runs = Vec::new();
     for group in groups(inputs) {
         let merged = merge_all(group).await;
         if !merged.numbers().is_empty() {
-            runs.push(write_segment(home, &merged).await?);
+            runs.push(write_segment(environment, &merged).await?);
         }
     }
     Ok(runs)
@@ -101,10 +104,11 @@ fn groups(inputs: &[SegmentPiece]) -> Vec<Vec<SegmentPiece>> {
     groups
 }
 
-pub(crate) fn run_merge_job(home: Home, inputs: Vec<RunPiece>, lsn: Lsn) -> Job {
+pub(crate) fn run_merge_job(environment: IndexEnvironment, inputs: Vec<RunPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
-    let task =
-        tokio::spawn(async move { merge_runs(&home, pieces).await.map(|merged| Output::Runs(vec![merged])) });
+    let task = tokio::spawn(async move {
+        merge_runs(&environment, pieces).await.map(|merged| Output::Runs(vec![merged]))
+    });
     Job { inputs: Inputs::Runs(inputs), lsn, task }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            opened               another policy, damage            built               swapped
-//! Doubtful ─────────▶ Serving ──────────────────────▶ Building ──────────▶ Swapping ─────────▶ Serving
+//! NeedsReopen ─────────▶ Serving ──────────────────────▶ Building ──────────▶ Swapping ─────────▶ Serving
 //!     ▲                  ▲       the policy came back    │ ▲
 //!     │                  ├───────────────────────────────┤ │ the pause is over
 //!     │ not committed    │                        failed ▼ │
@@ -15,8 +15,8 @@
 //!
 //! Knows nothing of batches and commits: the writer calls what is due, and commits it.
 
-use crate::index::build::{Build, Plan};
-use crate::index::keeper::{Event, Home, Keeper};
+use crate::index::build::{Build, BuildInput};
+use crate::index::index_writer::{IndexEnvironment, IndexWriter, IndexWriterEvent};
 use crate::index::manifest::Fingerprint;
 use crate::index::rules::Rules;
 use model::{EffectiveRange, Fault, Lsn};
@@ -31,10 +31,10 @@ const BUILD_PAUSE_MAX_MS: u64 = 10 * 60 * 1_000;
 /// See the file's head.
 #[derive(Debug)]
 pub(crate) struct IndexLife {
-    home: Home,
+    environment: IndexEnvironment,
     range: EffectiveRange,
     progress: Arc<IndexProgress>,
-    state: State,
+    state: IndexState,
     /// The last build, if it failed: the pause is doubled if the next one of its policy fails too.
     failed: Option<FailedBuild>,
     /// Runs of indexes that serve no more. The manifest on disk may name them until another index is swapped in.
@@ -42,72 +42,72 @@ pub(crate) struct IndexLife {
 }
 
 #[derive(Debug)]
-enum State {
+enum IndexState {
     /// The index of the policy that was asked for last.
-    Serving(Box<Keeper>),
+    Serving(Box<IndexWriter>),
     /// Another one is being built.
-    Building { old: Option<Box<Keeper>>, build: Build },
+    Building { old: Option<Box<IndexWriter>>, build: Build },
     /// Another one was built and waits for a moment without batches in flight.
-    Swapping { old: Option<Box<Keeper>>, built: Box<Keeper> },
+    Swapping { old: Option<Box<IndexWriter>>, built: Box<IndexWriter> },
     /// Another one is wanted, and a build of it is begun later: the last one failed.
-    Pausing { old: Option<Box<Keeper>> },
+    Pausing { old: Option<Box<IndexWriter>> },
     /// A manifest is on its way to the store. If it is committed, the state before counts again.
-    Saving(Box<State>),
+    Saving(Box<IndexState>),
     /// The manifest on disk may not be that of the index, which must be opened again.
-    Doubtful { old: Option<Box<Keeper>> },
+    NeedsReopen { old: Option<Box<IndexWriter>> },
 }
 
-impl State {
+impl IndexState {
     /// The index that serves.
-    fn keeper(&self) -> Option<&Keeper> {
+    fn index_writer(&self) -> Option<&IndexWriter> {
         match self {
-            State::Serving(keeper) => Some(keeper),
-            State::Building { old, .. }
-            | State::Swapping { old, .. }
-            | State::Pausing { old }
-            | State::Doubtful { old } => old.as_deref(),
-            State::Saving(before) => before.keeper(),
+            IndexState::Serving(index_writer) => Some(index_writer),
+            IndexState::Building { old, .. }
+            | IndexState::Swapping { old, .. }
+            | IndexState::Pausing { old }
+            | IndexState::NeedsReopen { old } => old.as_deref(),
+            IndexState::Saving(before) => before.index_writer(),
         }
     }
 
     /// The index that serves, and the one in the making.
-    fn parts(&mut self) -> (Option<&mut Keeper>, Option<&mut Build>) {
+    fn parts(&mut self) -> (Option<&mut IndexWriter>, Option<&mut Build>) {
         match self {
-            State::Serving(keeper) => (Some(keeper), None),
-            State::Building { old, build } => (old.as_deref_mut(), Some(build)),
-            State::Swapping { old, .. } | State::Pausing { old } | State::Doubtful { old } => {
-                (old.as_deref_mut(), None)
-            }
-            State::Saving(before) => before.parts(),
+            IndexState::Serving(index_writer) => (Some(index_writer), None),
+            IndexState::Building { old, build } => (old.as_deref_mut(), Some(build)),
+            IndexState::Swapping { old, .. }
+            | IndexState::Pausing { old }
+            | IndexState::NeedsReopen { old } => (old.as_deref_mut(), None),
+            IndexState::Saving(before) => before.parts(),
         }
     }
 
     /// The index that serves; whatever else there was is given up.
-    fn into_keeper(self) -> Option<Box<Keeper>> {
+    fn into_index_writer(self) -> Option<Box<IndexWriter>> {
         match self {
-            State::Serving(keeper) => Some(keeper),
-            State::Building { old, .. }
-            | State::Swapping { old, .. }
-            | State::Pausing { old }
-            | State::Doubtful { old } => old,
-            State::Saving(before) => before.into_keeper(),
+            IndexState::Serving(index_writer) => Some(index_writer),
+            IndexState::Building { old, .. }
+            | IndexState::Swapping { old, .. }
+            | IndexState::Pausing { old }
+            | IndexState::NeedsReopen { old } => old,
+            IndexState::Saving(before) => before.into_index_writer(),
         }
     }
 
     /// Whether it leads to an index of a policy, or cannot be told before the index was opened again.
     fn leads_to(&self, policy: Fingerprint) -> bool {
         match self {
-            State::Serving(keeper) => is_of(keeper, policy),
-            State::Building { build, .. } => build.rules.fingerprint() == policy,
-            State::Swapping { built, .. } => is_of(built, policy),
-            State::Pausing { .. } => false,
-            State::Saving(_) | State::Doubtful { .. } => true,
+            IndexState::Serving(index_writer) => is_of(index_writer, policy),
+            IndexState::Building { build, .. } => build.rules.fingerprint() == policy,
+            IndexState::Swapping { built, .. } => is_of(built, policy),
+            IndexState::Pausing { .. } => false,
+            IndexState::Saving(_) | IndexState::NeedsReopen { .. } => true,
         }
     }
 }
 
-fn is_of(keeper: &Keeper, policy: Fingerprint) -> bool {
-    keeper.rules().fingerprint() == policy
+fn is_of(index_writer: &IndexWriter, policy: Fingerprint) -> bool {
+    index_writer.rules().fingerprint() == policy
 }
 
 /// Where a build begins: the position that every state from now on has reached, and the documents there.
@@ -118,95 +118,112 @@ pub(crate) struct BuildStart {
 }
 
 /// What the writer hears of its indexes.
-pub(crate) enum IndexNews {
-    Index(Event),
-    Build(Box<Result<Result<Keeper, Fault>, JoinError>>),
+pub(crate) enum IndexEvent {
+    Writer(IndexWriterEvent),
+    BuildEnded(Box<Result<Result<IndexWriter, Fault>, JoinError>>),
 }
 
 impl IndexLife {
     /// Nothing is known of the index yet: it must be opened.
-    pub(crate) fn new(home: Home, range: EffectiveRange, progress: Arc<IndexProgress>) -> IndexLife {
-        let state = State::Doubtful { old: None };
-        IndexLife { home, range, progress, state, failed: None, discarded: Vec::new() }
+    pub(crate) fn new(
+        environment: IndexEnvironment,
+        range: EffectiveRange,
+        progress: Arc<IndexProgress>,
+    ) -> IndexLife {
+        let state = IndexState::NeedsReopen { old: None };
+        IndexLife { environment, range, progress, state, failed: None, discarded: Vec::new() }
     }
 
-    pub(crate) fn home(&self) -> &Home {
-        &self.home
+    pub(crate) fn environment(&self) -> &IndexEnvironment {
+        &self.environment
     }
 
     /// The index that serves.
-    pub(crate) fn keeper(&self) -> Option<&Keeper> {
-        self.state.keeper()
+    pub(crate) fn index_writer(&self) -> Option<&IndexWriter> {
+        self.state.index_writer()
     }
 
     /// The index that serves.
-    pub(crate) fn keeper_mut(&mut self) -> Option<&mut Keeper> {
+    pub(crate) fn index_writer_mut(&mut self) -> Option<&mut IndexWriter> {
         self.state.parts().0
     }
 
     /// Whether the index must be opened again before anything else is done with it.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        matches!(self.state, State::Saving(_) | State::Doubtful { .. })
+    pub(crate) fn needs_reopen(&self) -> bool {
+        matches!(self.state, IndexState::Saving(_) | IndexState::NeedsReopen { .. })
     }
 
     /// Whether runs wait for their manifest.
     pub(crate) fn has_install(&self) -> bool {
-        self.keeper().is_some_and(Keeper::has_install)
+        self.index_writer().is_some_and(IndexWriter::has_install)
     }
 
     /// Whether something waits for a moment without batches in flight.
-    pub(crate) fn waits_for_rest(&self) -> bool {
-        matches!(self.state, State::Swapping { .. }) || self.has_install()
+    pub(crate) fn waits_for_idle(&self) -> bool {
+        matches!(self.state, IndexState::Swapping { .. }) || self.has_install()
     }
 
     /// Whether work would be lost if it ended now.
     pub(crate) fn is_working(&self) -> bool {
-        let is_building = matches!(self.state, State::Building { .. } | State::Swapping { .. });
-        is_building || self.keeper().is_some_and(|keeper| keeper.is_busy() || keeper.has_install())
+        let is_building = matches!(self.state, IndexState::Building { .. } | IndexState::Swapping { .. });
+        is_building
+            || self
+                .index_writer()
+                .is_some_and(|index_writer| index_writer.is_busy() || index_writer.has_install())
     }
 
     /// Entries of the log behind this position may be needed to make an index; `None` if that cannot be told, since
     /// there may be one on disk that was not opened.
     pub(crate) fn log_needed(&self, head: Lsn) -> Option<Lsn> {
-        let keeper = self.keeper()?;
+        let index_writer = self.index_writer()?;
         let other = match &self.state {
-            State::Building { build, .. } => Some(build.lsn),
-            State::Swapping { built, .. } => Some(built.lsn),
-            State::Serving(_) | State::Pausing { .. } | State::Saving(_) | State::Doubtful { .. } => None,
+            IndexState::Building { build, .. } => Some(build.lsn),
+            IndexState::Swapping { built, .. } => Some(built.lsn),
+            IndexState::Serving(_)
+            | IndexState::Pausing { .. }
+            | IndexState::Saving(_)
+            | IndexState::NeedsReopen { .. } => None,
         };
-        Some(keeper.lsn_needed().into_iter().chain(other).min().unwrap_or(head))
+        Some(index_writer.lsn_needed().into_iter().chain(other).min().unwrap_or(head))
     }
 
-    fn take_state(&mut self) -> State {
-        std::mem::replace(&mut self.state, State::Doubtful { old: None })
+    fn take_state(&mut self) -> IndexState {
+        std::mem::replace(&mut self.state, IndexState::NeedsReopen { old: None })
     }
 
     /// The store may not have what the index was told: it must be opened again, and what is under way is given up.
-    pub(crate) fn distrust(&mut self) {
-        let old = self.take_state().into_keeper();
-        self.state = State::Doubtful { old };
+    pub(crate) fn require_reopen(&mut self) {
+        let old = self.take_state().into_index_writer();
+        self.state = IndexState::NeedsReopen { old };
     }
 
     /// An opening begins: nothing of what was there counts any more.
     pub(crate) fn begin_opening(&mut self) {
-        self.state = State::Doubtful { old: None };
+        self.state = IndexState::NeedsReopen { old: None };
     }
 
     /// This index was found or made by an opening. If it is of another policy, or if there is none, one is built.
-    pub(crate) async fn opened(&mut self, keeper: Option<Keeper>, rules: &Arc<Rules>, start: BuildStart) {
-        let mut keeper = keeper.map(Box::new);
-        if let Some(keeper) = &mut keeper {
-            keeper.complete().await;
+    pub(crate) async fn opened(
+        &mut self,
+        index_writer: Option<IndexWriter>,
+        rules: &Arc<Rules>,
+        start: BuildStart,
+    ) {
+        let mut index_writer = index_writer.map(Box::new);
+        if let Some(index_writer) = &mut index_writer {
+            index_writer.complete().await;
         }
-        self.state = match keeper {
-            Some(keeper) if is_of(&keeper, rules.fingerprint()) => State::Serving(keeper),
-            old => State::Building { old, build: self.begin_build(rules, start) },
+        self.state = match index_writer {
+            Some(index_writer) if is_of(&index_writer, rules.fingerprint()) => {
+                IndexState::Serving(index_writer)
+            }
+            old => IndexState::Building { old, build: self.begin_build(rules, start) },
         };
     }
 
     /// The opening met records that cannot be read. A build is begun when the policy is checked next.
     pub(crate) fn not_opened(&mut self) {
-        self.state = State::Pausing { old: None };
+        self.state = IndexState::Pausing { old: None };
     }
 
     /// Whether there is, or will be, an index of a policy.
@@ -218,22 +235,22 @@ impl IndexLife {
     pub(crate) fn change_policy(&mut self, rules: &Arc<Rules>, start: BuildStart, now_ms: u64) {
         let wanted = rules.fingerprint();
         let is_paused = self.failed.is_some_and(|failed| failed.policy == wanted && !failed.is_due(now_ms));
-        self.state = match self.take_state().into_keeper() {
+        self.state = match self.take_state().into_index_writer() {
             // The old policy came back before the new index was there.
-            Some(keeper) if is_of(&keeper, wanted) => {
+            Some(index_writer) if is_of(&index_writer, wanted) => {
                 self.failed = None;
-                State::Serving(keeper)
+                IndexState::Serving(index_writer)
             }
-            old if is_paused => State::Pausing { old },
-            old => State::Building { old, build: self.begin_build(rules, start) },
+            old if is_paused => IndexState::Pausing { old },
+            old => IndexState::Building { old, build: self.begin_build(rules, start) },
         };
     }
 
     fn begin_build(&self, rules: &Arc<Rules>, start: BuildStart) -> Build {
-        self.home.metrics.index_builds_started.inc();
+        self.environment.metrics.index_builds_started.inc();
         self.progress.total.store(start.documents, Ordering::Relaxed);
-        Build::begin(Plan {
-            home: self.home.clone(),
+        Build::begin(BuildInput {
+            environment: self.environment.clone(),
             rules: Arc::clone(rules),
             lsn: start.lsn,
             range: self.range.clone(),
@@ -242,11 +259,11 @@ impl IndexLife {
     }
 
     /// Waits for news; for ever if there can be none.
-    pub(crate) async fn news(&mut self) -> IndexNews {
-        let (keeper, build) = self.state.parts();
+    pub(crate) async fn next_event(&mut self) -> IndexEvent {
+        let (index_writer, build) = self.state.parts();
         let event = async {
-            match keeper {
-                Some(keeper) => keeper.event().await,
+            match index_writer {
+                Some(index_writer) => index_writer.next_event().await,
                 None => std::future::pending().await,
             }
         };
@@ -258,24 +275,24 @@ impl IndexLife {
         };
         tokio::select! {
             biased;
-            event = event => IndexNews::Index(event),
-            built = built => IndexNews::Build(Box::new(built)),
+            event = event => IndexEvent::Writer(event),
+            built = built => IndexEvent::BuildEnded(Box::new(built)),
         }
     }
 
     /// Something has happened to the index that serves or to the one in the making.
-    pub(crate) fn hear(&mut self, news: IndexNews, rules: &Arc<Rules>, start: BuildStart, now_ms: u64) {
-        let partition = self.home.partition;
-        match news {
-            IndexNews::Index(Event::Changed) => {}
-            IndexNews::Index(Event::Damaged) => {
+    pub(crate) fn on_event(&mut self, event: IndexEvent, rules: &Arc<Rules>, start: BuildStart, now_ms: u64) {
+        let partition = self.environment.partition;
+        match event {
+            IndexEvent::Writer(IndexWriterEvent::Changed) => {}
+            IndexEvent::Writer(IndexWriterEvent::Damaged) => {
                 tracing::error!(event = "index_damaged", ?partition, "the index is damaged and is rebuilt");
                 self.damaged(rules, start);
             }
-            IndexNews::Build(ended) => match *ended {
+            IndexEvent::BuildEnded(ended) => match *ended {
                 Ok(Ok(built)) => {
-                    let old = self.take_state().into_keeper();
-                    self.state = State::Swapping { old, built: Box::new(built) };
+                    let old = self.take_state().into_index_writer();
+                    self.state = IndexState::Swapping { old, built: Box::new(built) };
                 }
                 Ok(Err(fault)) => {
                     tracing::warn!(event = "index_build_failed", ?partition, cause = %fault, "the index build failed and is tried again");
@@ -292,52 +309,52 @@ impl IndexLife {
     /// The index that serves cannot any more.
     fn damaged(&mut self, rules: &Arc<Rules>, start: BuildStart) {
         let (damaged, next) = match self.take_state() {
-            State::Building { old, build } => (old, State::Building { old: None, build }),
-            State::Swapping { old, built } => (old, State::Swapping { old: None, built }),
-            state @ (State::Serving(_) | State::Pausing { .. }) => {
+            IndexState::Building { old, build } => (old, IndexState::Building { old: None, build }),
+            IndexState::Swapping { old, built } => (old, IndexState::Swapping { old: None, built }),
+            state @ (IndexState::Serving(_) | IndexState::Pausing { .. }) => {
                 let build = self.begin_build(rules, start);
-                (state.into_keeper(), State::Building { old: None, build })
+                (state.into_index_writer(), IndexState::Building { old: None, build })
             }
-            state @ (State::Saving(_) | State::Doubtful { .. }) => {
-                (state.into_keeper(), State::Doubtful { old: None })
+            state @ (IndexState::Saving(_) | IndexState::NeedsReopen { .. }) => {
+                (state.into_index_writer(), IndexState::NeedsReopen { old: None })
             }
         };
-        self.discarded.extend(damaged.iter().flat_map(|keeper| keeper.own_runs()));
+        self.discarded.extend(damaged.iter().flat_map(|index_writer| index_writer.own_runs()));
         self.state = next;
     }
 
     fn end_failed_build(&mut self, now_ms: u64) {
         match self.take_state() {
-            State::Building { old, build } => {
+            IndexState::Building { old, build } => {
                 self.note_failed_build(build.rules.fingerprint(), now_ms);
-                self.state = State::Pausing { old };
+                self.state = IndexState::Pausing { old };
             }
-            other @ (State::Serving(_)
-            | State::Swapping { .. }
-            | State::Pausing { .. }
-            | State::Saving(_)
-            | State::Doubtful { .. }) => self.state = other,
+            other @ (IndexState::Serving(_)
+            | IndexState::Swapping { .. }
+            | IndexState::Pausing { .. }
+            | IndexState::Saving(_)
+            | IndexState::NeedsReopen { .. }) => self.state = other,
         }
     }
 
     /// A build of this policy came to nothing.
     pub(crate) fn note_failed_build(&mut self, policy: Fingerprint, now_ms: u64) {
-        self.home.metrics.index_builds_failed.inc();
+        self.environment.metrics.index_builds_failed.inc();
         self.failed = Some(FailedBuild::new(self.failed, policy, now_ms));
     }
 
     /// The index that waits to be swapped in, if there is one. It is given up unless it is [`IndexLife::swapped`].
-    pub(crate) fn take_built(&mut self) -> Option<Keeper> {
+    pub(crate) fn take_built(&mut self) -> Option<IndexWriter> {
         match self.take_state() {
-            State::Swapping { old, built } => {
-                self.state = State::Pausing { old };
+            IndexState::Swapping { old, built } => {
+                self.state = IndexState::Pausing { old };
                 Some(*built)
             }
-            other @ (State::Serving(_)
-            | State::Building { .. }
-            | State::Pausing { .. }
-            | State::Saving(_)
-            | State::Doubtful { .. }) => {
+            other @ (IndexState::Serving(_)
+            | IndexState::Building { .. }
+            | IndexState::Pausing { .. }
+            | IndexState::Saving(_)
+            | IndexState::NeedsReopen { .. }) => {
                 self.state = other;
                 None
             }
@@ -346,34 +363,34 @@ impl IndexLife {
 
     /// A manifest is handed to the store.
     pub(crate) fn begin_saving(&mut self) {
-        self.state = State::Saving(Box::new(self.take_state()));
+        self.state = IndexState::Saving(Box::new(self.take_state()));
     }
 
     /// The manifest is committed.
     pub(crate) fn saved(&mut self) {
         self.state = match self.take_state() {
-            State::Saving(before) => *before,
-            other @ (State::Serving(_)
-            | State::Building { .. }
-            | State::Swapping { .. }
-            | State::Pausing { .. }
-            | State::Doubtful { .. }) => other,
+            IndexState::Saving(before) => *before,
+            other @ (IndexState::Serving(_)
+            | IndexState::Building { .. }
+            | IndexState::Swapping { .. }
+            | IndexState::Pausing { .. }
+            | IndexState::NeedsReopen { .. }) => other,
         };
     }
 
     /// The manifest was not committed. Unless the index was opened again since, that is still to be done.
     pub(crate) fn not_saved(&mut self) {
-        if matches!(self.state, State::Saving(_)) {
-            self.distrust();
+        if matches!(self.state, IndexState::Saving(_)) {
+            self.require_reopen();
         }
     }
 
     /// The manifest of an index that was built is committed: it serves from now on. Returns the runs whose rows may go.
-    pub(crate) async fn swapped(&mut self, mut built: Keeper) -> Vec<u64> {
+    pub(crate) async fn swapped(&mut self, mut built: IndexWriter) -> Vec<u64> {
         built.complete().await;
-        let old = self.take_state().into_keeper();
-        self.discarded.extend(old.iter().flat_map(|keeper| keeper.own_runs()));
-        self.state = State::Serving(Box::new(built));
+        let old = self.take_state().into_index_writer();
+        self.discarded.extend(old.iter().flat_map(|index_writer| index_writer.own_runs()));
+        self.state = IndexState::Serving(Box::new(built));
         self.failed = None;
         std::mem::take(&mut self.discarded)
     }

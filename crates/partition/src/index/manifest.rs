@@ -130,7 +130,7 @@ pub(crate) async fn stored_runs(view: &View, partition: PartitionId) -> Result<B
         };
         let run = keyspace::parse_run(key).ok_or_else(|| damaged("key of the index"))?;
         found.insert(run);
-        let behind = keyspace::run_range(partition, run).end;
-        range = KeyRange { start: behind.unwrap_or_default(), end: range.end };
+        let end = keyspace::run_range(partition, run).end;
+        range = KeyRange { start: end.unwrap_or_default(), end: range.end };
     }
 }

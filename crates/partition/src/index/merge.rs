@@ -233,13 +233,13 @@ mod tests {
             let mut expected = Terms::new();
             let mut inputs = Vec::new();
             // The second comes first: the documents of a term are out of order in the inputs.
-            for (place, seed) in [(1, seed >> 2), (0, seed >> 5)] {
+            for (index, seed) in [(1, seed >> 2), (0, seed >> 5)] {
                 let rank = u16::try_from(seed & 3).unwrap();
                 let terms: Terms =
                     codes(alike, seed & 127).into_iter().map(|code| (code, vec![rank])).collect();
-                inputs.push(segment(1 + place * 4, &terms, path));
+                inputs.push(segment(1 + index * 4, &terms, path));
                 for (code, ranks) in terms {
-                    let merged = ranks.into_iter().map(|rank| rank + u16::try_from(place).unwrap() * 4);
+                    let merged = ranks.into_iter().map(|rank| rank + u16::try_from(index).unwrap() * 4);
                     expected.entry(code).or_default().extend(merged);
                 }
             }

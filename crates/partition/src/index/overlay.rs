@@ -1,10 +1,10 @@
 //! An index with uncommitted changes over it: one more segment for the new versions, the old ones dead.
 
-use crate::index::keeper::Changes;
+use crate::index::index_writer::Changes;
 use crate::index::piece::{Piece, SegmentPiece};
 use crate::index::reader::IndexReader;
 use crate::index::segment::Segment;
-use crate::index::terms::Version;
+use crate::index::terms::DocumentVersion;
 use std::sync::Arc;
 
 impl IndexReader {
@@ -15,13 +15,13 @@ impl IndexReader {
         for number in changes.keys() {
             // A number is alive in one piece at most.
             let _ = pieces.iter_mut().any(|piece| match piece {
-                Piece::Segment(piece) => piece.kill(*number),
-                Piece::Run(piece) => piece.kill(*number),
+                Piece::Segment(piece) => piece.mark_dead(*number),
+                Piece::Run(piece) => piece.mark_dead(*number),
             });
         }
-        let versions: Vec<Version> = changes.values().flatten().cloned().collect();
+        let versions: Vec<DocumentVersion> = changes.values().flatten().cloned().collect();
         if !versions.is_empty() {
-            let segment = Segment::drafted(Arc::clone(&self.rules), versions);
+            let segment = Segment::pending(Arc::clone(&self.rules), versions);
             pieces.push(Piece::Segment(SegmentPiece::new(segment)));
         }
         IndexReader { pieces: pieces.into(), ..self.clone() }

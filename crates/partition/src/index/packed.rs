@@ -11,14 +11,14 @@ const WORD_BITS: usize = u64::BITS as usize;
 /// See the file's head. Every number is at least `STEP` more than the one before.
 #[derive(Debug, Default)]
 pub(crate) struct Packed<const STEP: u64> {
-    blocks: Box<[Block]>,
+    blocks: Box<[PackedBlock]>,
     words: Box<[u64]>,
     len: usize,
     last: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct PackedBlock {
     first: u64,
     /// The first of its words.
     word: u32,
@@ -65,10 +65,10 @@ impl<const STEP: u64> Packed<STEP> {
 
     /// The first place with `number` or more; behind the last if there is none.
     pub(crate) fn first_from(&self, number: u64) -> usize {
-        let behind = self.blocks.partition_point(|block| block.first < number);
-        let Some(place) = behind.checked_sub(1) else { return 0 };
-        let block = self.blocks[place];
-        let (mut low, mut high) = (1, self.block_len(place));
+        let after = self.blocks.partition_point(|block| block.first < number);
+        let Some(index) = after.checked_sub(1) else { return 0 };
+        let block = self.blocks[index];
+        let (mut low, mut high) = (1, self.block_len(index));
         if block.width == 0 && STEP == 1 {
             let distance = usize::try_from(number - block.first).unwrap_or(usize::MAX);
             low = high.min(distance);
@@ -82,23 +82,23 @@ impl<const STEP: u64> Packed<STEP> {
                 high = middle;
             }
         }
-        place * BLOCK + low
+        index * BLOCK + low
     }
 
-    fn block_len(&self, place: usize) -> usize {
-        BLOCK.min(self.len - place * BLOCK)
+    fn block_len(&self, index: usize) -> usize {
+        BLOCK.min(self.len - index * BLOCK)
     }
 
-    fn value(&self, block: Block, place: usize) -> u64 {
-        block.first + STEP * place as u64 + self.excess(block, place)
+    fn value(&self, block: PackedBlock, index: usize) -> u64 {
+        block.first + STEP * index as u64 + self.excess(block, index)
     }
 
-    fn excess(&self, block: Block, place: usize) -> u64 {
+    fn excess(&self, block: PackedBlock, index: usize) -> u64 {
         if block.width == 0 {
             return 0;
         }
         let width = block.width as usize;
-        let bit = place * width;
+        let bit = index * width;
         let (word, shift) = (block.word as usize + bit / WORD_BITS, bit % WORD_BITS);
         let mut excess = self.words[word] >> shift;
         if shift + width > WORD_BITS {
@@ -111,7 +111,7 @@ impl<const STEP: u64> Packed<STEP> {
 /// Packs numbers one by one.
 #[derive(Debug, Default)]
 pub(crate) struct Packer<const STEP: u64> {
-    blocks: Vec<Block>,
+    blocks: Vec<PackedBlock>,
     words: Vec<u64>,
     /// Numbers of the block that is not full yet.
     open: Vec<u64>,
@@ -142,16 +142,16 @@ impl<const STEP: u64> Packer<STEP> {
         let [Some(&first), Some(&last)] = [self.open.first(), self.open.last()] else {
             return;
         };
-        let first_place = |place: usize| first + STEP * place as u64;
-        let excess_max = last - first_place(self.open.len() - 1);
+        let expected_at = |index: usize| first + STEP * index as u64;
+        let excess_max = last - expected_at(self.open.len() - 1);
         let width = u64::BITS - excess_max.leading_zeros();
         let word = self.words.len();
         let bits = self.open.len() * width as usize;
         self.words.resize(word + bits.div_ceil(WORD_BITS), 0);
         if width > 0 {
-            for (place, number) in self.open.iter().enumerate() {
-                let excess = number - first_place(place);
-                let bit = place * width as usize;
+            for (index, number) in self.open.iter().enumerate() {
+                let excess = number - expected_at(index);
+                let bit = index * width as usize;
                 let (at, shift) = (word + bit / WORD_BITS, bit % WORD_BITS);
                 self.words[at] |= excess << shift;
                 if shift + width as usize > WORD_BITS {
@@ -161,7 +161,7 @@ impl<const STEP: u64> Packer<STEP> {
         }
         // Fewer words than numbers, of which there are fewer than ranks can count.
         let word = u32::try_from(word).unwrap_or(u32::MAX);
-        self.blocks.push(Block { first, word, width });
+        self.blocks.push(PackedBlock { first, word, width });
         self.open.clear();
     }
 

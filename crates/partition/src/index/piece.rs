@@ -34,12 +34,12 @@ impl SegmentPiece {
     }
 
     /// Marks a document dead; tells whether it was alive here.
-    pub(crate) fn kill(&mut self, number: DocumentNumber) -> bool {
-        kill(Universe::Listed(self.segment.numbers()), &mut self.dead, number)
+    pub(crate) fn mark_dead(&mut self, number: DocumentNumber) -> bool {
+        mark_dead(Universe::Listed(self.segment.numbers()), &mut self.dead, number)
     }
 }
 
-fn kill(universe: Universe<'_>, dead: &mut Arc<DeadSet>, number: DocumentNumber) -> bool {
+fn mark_dead(universe: Universe<'_>, dead: &mut Arc<DeadSet>, number: DocumentNumber) -> bool {
     if !universe.spans(number) {
         return false;
     }
@@ -70,8 +70,8 @@ impl RunPiece {
     }
 
     /// Marks a document dead; tells whether it was alive here.
-    pub(crate) fn kill(&mut self, number: DocumentNumber) -> bool {
-        kill(Universe::Packed(&self.run.numbers), &mut self.dead, number)
+    pub(crate) fn mark_dead(&mut self, number: DocumentNumber) -> bool {
+        mark_dead(Universe::Packed(&self.run.numbers), &mut self.dead, number)
     }
 }
 

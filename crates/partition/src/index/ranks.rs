@@ -6,7 +6,7 @@ use roaring::RoaringBitmap;
 const LIST_MAX: usize = 4096;
 
 /// Gathers ranks in any order, with repetitions, into a set.
-pub(crate) struct Gathering {
+pub(crate) struct RankCollector {
     universe: usize,
     list: Vec<u32>,
     bits: Vec<u64>,
@@ -14,9 +14,9 @@ pub(crate) struct Gathering {
     everything: bool,
 }
 
-impl Gathering {
-    pub(crate) fn new(universe: usize) -> Gathering {
-        Gathering {
+impl RankCollector {
+    pub(crate) fn new(universe: usize) -> RankCollector {
+        RankCollector {
             universe,
             list: Vec::new(),
             bits: Vec::new(),
@@ -258,7 +258,7 @@ mod tests {
     fn many_ranks_and_few_are_gathered_alike() {
         for step in [1_usize, 3, 700] {
             let ranks: Vec<u32> = (0..20_000_u32).rev().step_by(step).collect();
-            let mut gathering = Gathering::new(20_000);
+            let mut gathering = RankCollector::new(20_000);
             gathering.add(Posting::List(ranks.clone()));
             gathering.add(Posting::Short(&[5, 6]));
             gathering.add(Posting::Set([9, 10].into_iter().collect()));
@@ -266,7 +266,7 @@ mod tests {
             let expected: RoaringBitmap = ranks.into_iter().chain([5, 6, 9, 10, 19_999]).collect();
             assert_eq!(gathering.finish(), expected);
         }
-        let mut everything = Gathering::new(7);
+        let mut everything = RankCollector::new(7);
         everything.add(Posting::Full);
         assert_eq!(everything.finish().len(), 7);
     }

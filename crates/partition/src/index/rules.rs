@@ -32,7 +32,7 @@ pub(crate) struct Rules {
     indexes: bool,
     composites: Vec<Composite>,
     /// Those that the policy names, and their places.
-    computed: Vec<(IndexableProperty, Place)>,
+    computed: Vec<(IndexableProperty, PolicyCursor)>,
     spatial: Vec<SpatialIndex>,
     fingerprint: Fingerprint,
     /// The policy and the computed properties that all this was made from, encoded.
@@ -66,7 +66,7 @@ struct Node {
 
 /// A place in documents, as far as the policy tells it from others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct PolicyCursor {
     node: Option<usize>,
     /// What the nearest `/*` above or here says.
     below: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Place {
 
 const ROOT: usize = 0;
 /// A place of which the policy says nothing.
-const NOWHERE: Place = Place { node: None, below: false };
+const UNMATCHED: PolicyCursor = PolicyCursor { node: None, below: false };
 
 impl Rules {
     /// What a policy says. Of the computed properties, whose queries are read by `reader`, those are taken that it names.
@@ -145,11 +145,11 @@ impl Rules {
         }
         for property in computed {
             let named = self.nodes[ROOT].names.get(property.name.as_str()).copied();
-            let place = self.place(named, false);
+            let cursor = self.cursor(named, false);
             let is_member = |path: &CompositePath| top(path) == property.name;
             let is_in_composite = policy.composite.iter().any(|index| index.paths.iter().any(is_member));
-            if self.is_indexed(place) || self.leads_on(place) || is_in_composite {
-                self.computed.push((property, place));
+            if self.is_indexed(cursor) || self.leads_on(cursor) || is_in_composite {
+                self.computed.push((property, cursor));
             }
         }
         self.composites = policy.composite.iter().map(|index| self.composite(&index.paths)).collect();
@@ -203,7 +203,7 @@ impl Rules {
     }
 
     /// The computed properties that have terms.
-    pub(crate) fn computed(&self) -> &[(IndexableProperty, Place)] {
+    pub(crate) fn computed(&self) -> &[(IndexableProperty, PolicyCursor)] {
         &self.computed
     }
 
@@ -211,35 +211,35 @@ impl Rules {
         &self.spatial
     }
 
-    pub(crate) fn root(&self) -> Place {
-        self.place(Some(ROOT), false)
+    pub(crate) fn root(&self) -> PolicyCursor {
+        self.cursor(Some(ROOT), false)
     }
 
-    pub(crate) fn member(&self, place: Place, name: &str) -> Place {
-        let node = place.node.and_then(|node| self.nodes[node].names.get(name).copied());
-        self.place(node, place.below)
+    pub(crate) fn member(&self, cursor: PolicyCursor, name: &str) -> PolicyCursor {
+        let node = cursor.node.and_then(|node| self.nodes[node].names.get(name).copied());
+        self.cursor(node, cursor.below)
     }
 
-    pub(crate) fn elements(&self, place: Place) -> Place {
-        let node = place.node.and_then(|node| self.nodes[node].elements);
-        self.place(node, place.below)
+    pub(crate) fn elements(&self, cursor: PolicyCursor) -> PolicyCursor {
+        let node = cursor.node.and_then(|node| self.nodes[node].elements);
+        self.cursor(node, cursor.below)
     }
 
-    fn place(&self, node: Option<usize>, above: bool) -> Place {
+    fn cursor(&self, node: Option<usize>, above: bool) -> PolicyCursor {
         let here = node.and_then(|node| self.nodes[node].below);
-        Place { node, below: here.unwrap_or(above) }
+        PolicyCursor { node, below: here.unwrap_or(above) }
     }
 
     /// Whether a value at the place is indexed.
-    pub(crate) fn is_indexed(&self, place: Place) -> bool {
-        place.node.and_then(|node| self.nodes[node].scalar).unwrap_or(place.below)
+    pub(crate) fn is_indexed(&self, cursor: PolicyCursor) -> bool {
+        cursor.node.and_then(|node| self.nodes[node].scalar).unwrap_or(cursor.below)
     }
 
     /// Whether something below the place may be indexed.
-    pub(crate) fn leads_on(&self, place: Place) -> bool {
+    pub(crate) fn leads_on(&self, cursor: PolicyCursor) -> bool {
         let has_children =
             |node: usize| !self.nodes[node].names.is_empty() || self.nodes[node].elements.is_some();
-        place.below || place.node.is_some_and(has_children)
+        cursor.below || cursor.node.is_some_and(has_children)
     }
 
     /// Whether every document with a value at `path` has a term for it.
@@ -250,21 +250,21 @@ impl Rules {
         if path.is_spatial() {
             return self.spatial.iter().any(|index| spatial::is_at(index, path));
         }
-        let mut place = self.root();
+        let mut cursor = self.root();
         let mut steps = 0;
         let is_property = path.visit_steps(|step| {
             steps += 1;
-            place = match step {
-                PathStep::Name(name) => self.member(place, name),
-                PathStep::Elements => self.elements(place),
+            cursor = match step {
+                PathStep::Name(name) => self.member(cursor, name),
+                PathStep::Elements => self.elements(cursor),
                 PathStep::Computed(name) => {
                     let known = self.computed.iter().find(|(property, _)| property.name == name);
-                    known.map_or(NOWHERE, |(_, place)| *place)
+                    known.map_or(UNMATCHED, |(_, cursor)| *cursor)
                 }
             }
         });
         if is_property {
-            return steps > 0 && self.is_indexed(place);
+            return steps > 0 && self.is_indexed(cursor);
         }
         self.composites.iter().any(|composite| composite.path == *path)
     }

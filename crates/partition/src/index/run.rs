@@ -10,7 +10,7 @@
 //! Every row has a checksum; see `block`.
 
 use crate::index::block::{put_number, take_bytes, take_count, take_number, unseal};
-use crate::index::block_cache::RowPlace;
+use crate::index::block_cache::RowAddress;
 use crate::index::memory::{HeldBytes, IndexMemory};
 use crate::index::universe::{NumberPacker, PackedNumbers};
 use crate::keyspace::{self, INDEX, PartitionId};
@@ -190,8 +190,8 @@ impl Run {
         Ok(Run::new(memory, partition, meta, numbers.finish(), fences))
     }
 
-    pub(crate) fn place(&self, row: u32) -> RowPlace {
-        RowPlace { partition: self.partition, run: self.meta.id, row }
+    pub(crate) fn address(&self, row: u32) -> RowAddress {
+        RowAddress { partition: self.partition, run: self.meta.id, row }
     }
 
     pub(crate) async fn row(&self, view: &View, row: u32) -> Result<Bytes, Fault> {

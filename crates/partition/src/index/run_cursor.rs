@@ -1,6 +1,6 @@
 //! Goes through terms of a run in order or against it, one group of a block at a time.
 
-use crate::index::block::{Block, Entry, read_bitmap};
+use crate::index::block::{Block, TermEntry, read_bitmap};
 use crate::index::block_cache::{BlockCache, Row};
 use crate::index::code::CodeRange;
 use crate::index::path::IndexPath;
@@ -44,15 +44,15 @@ impl Source {
     /// A block by its place in the run; `None` behind the last.
     async fn block(&self, run: &Run, block: usize) -> Result<Option<Block>, Fault> {
         let Some(row) = run.fences.row(block) else { return Ok(None) };
-        let place = run.place(row);
-        if let Some(Row::Block(block)) = self.cache().and_then(|cache| cache.get(&place)) {
+        let address = run.address(row);
+        if let Some(Row::Block(block)) = self.cache().and_then(|cache| cache.get(&address)) {
             return Ok(Some(block));
         }
         let payload = run.row(&self.view().await?, row).await?;
         let Some(cache) = self.cache() else { return Block::new(payload).map(Some) };
         // With bytes of its own, not a part of a larger piece of the store's memory.
         let block = Block::new(Bytes::copy_from_slice(&payload))?;
-        cache.keep(place, Row::Block(block.clone()));
+        cache.keep(address, Row::Block(block.clone()));
         Ok(Some(block))
     }
 
@@ -73,7 +73,7 @@ impl Source {
     }
 
     /// The documents of a term.
-    async fn posting(&self, run: &Run, entry: &Entry) -> Result<Posting<'static>, Fault> {
+    async fn posting(&self, run: &Run, entry: &TermEntry) -> Result<Posting<'static>, Fault> {
         match entry.elsewhere() {
             Some(row) => Ok(Posting::Set(RoaringBitmap::clone(&*self.bitmap(run, row).await?))),
             None => entry.posting(),
@@ -82,13 +82,13 @@ impl Source {
 
     /// A bitmap that has a row of its own.
     async fn bitmap(&self, run: &Run, row: u32) -> Result<Arc<RoaringBitmap>, Fault> {
-        let place = run.place(row);
-        if let Some(Row::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&place)) {
+        let address = run.address(row);
+        if let Some(Row::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&address)) {
             return Ok(set);
         }
         let set = Arc::new(read_bitmap(&run.row(&self.view().await?, row).await?)?);
         if let Some(cache) = self.cache() {
-            cache.keep(place, Row::Bitmap(Arc::clone(&set)));
+            cache.keep(address, Row::Bitmap(Arc::clone(&set)));
         }
         Ok(set)
     }
@@ -97,7 +97,7 @@ impl Source {
 /// The block that a key is in, if it has one and was read lately.
 pub(crate) fn cached_block(cache: &BlockCache, run: &Run, key: &[u8]) -> Option<Block> {
     let row = run.fences.row(run.fences.block_of(key))?;
-    match cache.get(&run.place(row))? {
+    match cache.get(&run.address(row))? {
         Row::Block(block) => Some(block),
         Row::Bitmap(_) => None,
     }
@@ -112,23 +112,23 @@ pub(crate) struct RunCursor {
     block: Option<(usize, Block)>,
     /// The group of which the entries are.
     group: usize,
-    entries: VecDeque<Entry>,
-    sieve: Option<Sieve>,
+    entries: VecDeque<TermEntry>,
+    filter: Option<TermFilter>,
 }
 
 /// Leaves out terms of a path in a range of codes whose documents are not wanted, as far as that is seen quickly.
-pub(crate) struct Sieve {
+pub(crate) struct TermFilter {
     pub(crate) path: IndexPath,
     pub(crate) range: Arc<CodeRange>,
     pub(crate) within: Arc<RoaringBitmap>,
 }
 
-impl Sieve {
-    fn group(&self, block: &Block, group: usize, direction: Direction) -> Result<Vec<Entry>, Fault> {
+impl TermFilter {
+    fn group(&self, block: &Block, group: usize, direction: Direction) -> Result<Vec<TermEntry>, Fault> {
         // What tells that the range is at its end stays.
         let may_pass = |key: &[u8]| {
             key.strip_prefix(self.path.code()).is_some_and(|code| match direction {
-                Direction::Forward => !self.range.is_behind(code),
+                Direction::Forward => !self.range.is_after(code),
                 Direction::Backward => !self.range.is_before(code),
             })
         };
@@ -152,7 +152,7 @@ impl RunCursor {
         direction: Direction,
         path: &IndexPath,
         range: &CodeRange,
-        sieve: Option<Sieve>,
+        filter: Option<TermFilter>,
     ) -> Result<RunCursor, Fault> {
         let bound = match direction {
             Direction::Forward => &range.low,
@@ -161,9 +161,9 @@ impl RunCursor {
         let key = match (bound, direction) {
             (Bound::Included(code) | Bound::Excluded(code), _) => [path.code(), code].concat(),
             (Bound::Unbounded, Direction::Forward) => path.code().to_vec(),
-            (Bound::Unbounded, Direction::Backward) => path.behind(),
+            (Bound::Unbounded, Direction::Backward) => path.end_code(),
         };
-        RunCursor::at(run, source, direction, &key, sieve).await
+        RunCursor::at(run, source, direction, &key, filter).await
     }
 
     async fn at(
@@ -171,29 +171,29 @@ impl RunCursor {
         source: Source,
         direction: Direction,
         key: &[u8],
-        sieve: Option<Sieve>,
+        filter: Option<TermFilter>,
     ) -> Result<RunCursor, Fault> {
-        let place = run.fences.block_of(key);
-        let block = source.block(&run, place).await?;
+        let index = run.fences.block_of(key);
+        let block = source.block(&run, index).await?;
         let mut cursor =
-            RunCursor { run, source, direction, block: None, group: 0, entries: VecDeque::new(), sieve };
+            RunCursor { run, source, direction, block: None, group: 0, entries: VecDeque::new(), filter };
         if let Some(block) = block {
             cursor.group = block.group_of(key)?;
             cursor.entries = cursor.entries_of(&block, cursor.group)?;
-            cursor.block = Some((place, block));
+            cursor.block = Some((index, block));
         }
         Ok(cursor)
     }
 
-    fn entries_of(&self, block: &Block, group: usize) -> Result<VecDeque<Entry>, Fault> {
-        match &self.sieve {
-            Some(sieve) => sieve.group(block, group, self.direction).map(VecDeque::from),
+    fn entries_of(&self, block: &Block, group: usize) -> Result<VecDeque<TermEntry>, Fault> {
+        match &self.filter {
+            Some(filter) => filter.group(block, group, self.direction).map(VecDeque::from),
             None => block.group(group).map(VecDeque::from),
         }
     }
 
     /// The next term, if there is one.
-    pub(crate) async fn next(&mut self) -> Result<Option<Entry>, Fault> {
+    pub(crate) async fn next(&mut self) -> Result<Option<TermEntry>, Fault> {
         let mut passed = 0_usize;
         loop {
             let entry = match self.direction {
@@ -212,7 +212,7 @@ impl RunCursor {
 
     /// Goes to the next group; `false` at the end.
     async fn next_group(&mut self) -> Result<bool, Fault> {
-        let Some((place, block)) = &self.block else {
+        let Some((index, block)) = &self.block else {
             return Ok(false);
         };
         let group = match self.direction {
@@ -224,13 +224,13 @@ impl RunCursor {
             self.entries = self.entries_of(block, group)?;
             return Ok(true);
         }
-        let place = match self.direction {
-            Direction::Forward => Some(place + 1),
-            Direction::Backward => place.checked_sub(1),
+        let index = match self.direction {
+            Direction::Forward => Some(index + 1),
+            Direction::Backward => index.checked_sub(1),
         };
         self.block = None;
-        let Some(place) = place else { return Ok(false) };
-        let Some(block) = self.source.block(&self.run, place).await? else {
+        let Some(index) = index else { return Ok(false) };
+        let Some(block) = self.source.block(&self.run, index).await? else {
             return Ok(false);
         };
         self.group = match self.direction {
@@ -238,12 +238,12 @@ impl RunCursor {
             Direction::Backward => block.group_count().saturating_sub(1),
         };
         self.entries = self.entries_of(&block, self.group)?;
-        self.block = Some((place, block));
+        self.block = Some((index, block));
         Ok(true)
     }
 
     /// The documents of a term.
-    pub(crate) async fn posting(&self, entry: &Entry) -> Result<Posting<'static>, Fault> {
+    pub(crate) async fn posting(&self, entry: &TermEntry) -> Result<Posting<'static>, Fault> {
         self.source.posting(&self.run, entry).await
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Reads one block of each at a time from the newest state of the store, so that no state is held open meanwhile.
 
-use crate::index::block::Entry;
+use crate::index::block::TermEntry;
 use crate::index::dead::DeadSet;
-use crate::index::keeper::Home;
+use crate::index::index_writer::IndexEnvironment;
 use crate::index::memory::HeldBytes;
 use crate::index::merge::TERMS_PER_TURN;
 use crate::index::packed::{Packed, Packer};
@@ -26,22 +26,26 @@ struct Input {
     ranks: Packed<0>,
     dead: Arc<DeadSet>,
     /// The next term.
-    entry: Option<Entry>,
+    entry: Option<TermEntry>,
 }
 
 /// Writes the live documents of all inputs as one run.
-pub(crate) async fn merge_runs(home: &Home, pieces: Vec<RunPiece>) -> Result<NewRun, Fault> {
+pub(crate) async fn merge_runs(
+    environment: &IndexEnvironment,
+    pieces: Vec<RunPiece>,
+) -> Result<NewRun, Fault> {
     let Merged { numbers, ranks } = merged_universe(&pieces).await?;
     let bytes = ranks.iter().map(Packed::size_bytes).sum::<usize>() + numbers.size_bytes();
-    let _held = HeldBytes::new(&home.memory, bytes, 0);
+    let _held = HeldBytes::new(&environment.memory, bytes, 0);
     let mut inputs = Vec::with_capacity(pieces.len());
     for (piece, ranks) in pieces.iter().zip(ranks) {
-        let mut cursor = RunCursor::whole(Arc::clone(&piece.run), Source::Store(home.store.clone())).await?;
+        let mut cursor =
+            RunCursor::whole(Arc::clone(&piece.run), Source::Store(environment.store.clone())).await?;
         let entry = cursor.next().await?;
         let (universe, dead) = (piece.run.numbers.len(), Arc::clone(&piece.dead));
         inputs.push(Input { cursor, universe, ranks, dead, entry });
     }
-    let mut writer = RunWriter::new(home, numbers).await?;
+    let mut writer = RunWriter::new(environment, numbers).await?;
     let mut found = Vec::new();
     let mut terms = 0;
     while let Some(key) = inputs.iter().filter_map(|input| Some(&input.entry.as_ref()?.key)).min().cloned() {

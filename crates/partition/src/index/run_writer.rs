@@ -4,7 +4,7 @@
 //! then, and kept once the manifest that names them is committed.
 
 use crate::index::block::{BlockBuilder, StoredPosting, seal};
-use crate::index::keeper::Home;
+use crate::index::index_writer::IndexEnvironment;
 use crate::index::memory::IndexMemory;
 use crate::index::merge::TERMS_PER_TURN;
 use crate::index::run::{Fences, NUMBERS_PER_ROW, Run, RunMeta, universe_rows, write_numbers};
@@ -47,12 +47,15 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    pub(crate) async fn new(home: &Home, numbers: PackedNumbers) -> Result<RunWriter, Fault> {
-        let (partition, id) = (home.partition, home.run_numbers.take());
+    pub(crate) async fn new(
+        environment: &IndexEnvironment,
+        numbers: PackedNumbers,
+    ) -> Result<RunWriter, Fault> {
+        let (partition, id) = (environment.partition, environment.run_numbers.take());
         let mut writer = RunWriter {
             partition,
             id,
-            memory: Arc::clone(&home.memory),
+            memory: Arc::clone(&environment.memory),
             numbers: PackedNumbers::default(),
             block: BlockBuilder::default(),
             fences: Fences::default(),
@@ -62,7 +65,7 @@ impl RunWriter {
             part: Vec::new(),
             part_bytes: 0,
             size_bytes: 0,
-            unnamed: UnnamedRun::new(home.store.clone(), partition, id),
+            unnamed: UnnamedRun::new(environment.store.clone(), partition, id),
         };
         for row in 0..universe_rows(numbers.len()) {
             let mut payload = Vec::new();
@@ -149,12 +152,15 @@ impl RunWriter {
 }
 
 /// Writes a segment as a run.
-pub(crate) async fn write_segment(home: &Home, segment: &Segment) -> Result<NewRun, Fault> {
+pub(crate) async fn write_segment(
+    environment: &IndexEnvironment,
+    segment: &Segment,
+) -> Result<NewRun, Fault> {
     let mut numbers = NumberPacker::default();
     segment.numbers().iter().for_each(|number| {
         numbers.push(number.raw());
     });
-    let mut writer = RunWriter::new(home, numbers.finish()).await?;
+    let mut writer = RunWriter::new(environment, numbers.finish()).await?;
     let mut key = Vec::new();
     let mut ranks = Vec::new();
     for field in 0..segment.field_count() {

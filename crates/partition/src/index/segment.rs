@@ -10,7 +10,7 @@ use crate::index::code::{CodeRange, PRESENT};
 use crate::index::path::LOGICAL_PATH;
 use crate::index::ranks::Posting;
 use crate::index::rules::Rules;
-use crate::index::terms::{TermWalker, Version};
+use crate::index::terms::{DocumentVersion, TermWalker};
 use model::DocumentNumber;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -26,16 +26,16 @@ pub(crate) struct Segment {
     numbers: Box<[DocumentNumber]>,
     body: OnceLock<Body>,
     /// What the terms are to be made of, until they are.
-    drafted: Mutex<Option<Drafted>>,
+    pending: Mutex<Option<PendingVersions>>,
     /// Bytes of that.
-    drafted_bytes: usize,
+    pending_bytes: usize,
 }
 
 /// Versions whose terms are not worked out yet, in the order of their numbers.
 #[derive(Debug)]
-struct Drafted {
+struct PendingVersions {
     rules: Arc<Rules>,
-    versions: Vec<Version>,
+    versions: Vec<DocumentVersion>,
 }
 
 /// The terms of a segment.
@@ -64,39 +64,41 @@ struct Term {
 
 impl Segment {
     /// A segment of versions in the order of their numbers, each number once, at most [`SEGMENT_DOCUMENTS_MAX`].
-    pub(crate) fn drafted(rules: Arc<Rules>, versions: Vec<Version>) -> Segment {
+    pub(crate) fn pending(rules: Arc<Rules>, versions: Vec<DocumentVersion>) -> Segment {
         assert!(versions.len() <= SEGMENT_DOCUMENTS_MAX, "documents without a rank would be lost");
         debug_assert!(versions.is_sorted_by_key(|version| version.number));
-        let size = |version: &Version| version.document.bytes().len() + size_of::<Version>();
+        let size = |version: &DocumentVersion| version.document.bytes().len() + size_of::<DocumentVersion>();
         Segment {
             numbers: versions.iter().map(|version| version.number).collect(),
             body: OnceLock::new(),
-            drafted_bytes: versions.iter().map(size).sum(),
-            drafted: Mutex::new(Some(Drafted { rules, versions })),
+            pending_bytes: versions.iter().map(size).sum(),
+            pending: Mutex::new(Some(PendingVersions { rules, versions })),
         }
     }
 
     /// The versions, as long as their terms are not worked out.
-    pub(crate) fn versions(&self) -> Option<(Arc<Rules>, Vec<Version>)> {
-        let drafted = self.lock();
-        drafted.as_ref().map(|drafted| (Arc::clone(&drafted.rules), drafted.versions.clone()))
+    pub(crate) fn versions(&self) -> Option<(Arc<Rules>, Vec<DocumentVersion>)> {
+        let pending = self.lock();
+        pending.as_ref().map(|pending| (Arc::clone(&pending.rules), pending.versions.clone()))
     }
 
     /// Works the terms out, if nobody did so far.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn compute_terms(&self) {
         self.body();
     }
 
     /// The terms, worked out if nobody did so far.
     pub(crate) fn body(&self) -> &Body {
         self.body.get_or_init(|| {
-            let drafted = self.lock().take();
-            drafted.map(|Drafted { rules, versions }| build_body(&rules, &versions)).unwrap_or_default()
+            let pending = self.lock().take();
+            pending
+                .map(|PendingVersions { rules, versions }| build_body(&rules, &versions))
+                .unwrap_or_default()
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Drafted>> {
-        self.drafted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<PendingVersions>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The universe.
@@ -106,7 +108,7 @@ impl Segment {
 
     /// Bytes of memory.
     pub(crate) fn size_bytes(&self) -> usize {
-        let body = self.body.get().map_or(self.drafted_bytes, Body::size_bytes);
+        let body = self.body.get().map_or(self.pending_bytes, Body::size_bytes);
         size_of::<Segment>() + size_of_val(&*self.numbers) + body
     }
 
@@ -160,7 +162,7 @@ impl Segment {
         let body = self.body();
         let terms = self.find_path(path, field);
         let start = body.partition(terms.clone(), |code| range.is_before(code));
-        let end = body.partition(start..terms.end, |code| !range.is_behind(code));
+        let end = body.partition(start..terms.end, |code| !range.is_after(code));
         start..end
     }
 }
@@ -278,7 +280,7 @@ impl SegmentWriter {
 
     pub(crate) fn finish(mut self) -> Segment {
         let numbers = std::mem::take(&mut self.numbers).into();
-        Segment { numbers, body: self.body().into(), drafted: Mutex::default(), drafted_bytes: 0 }
+        Segment { numbers, body: self.body().into(), pending: Mutex::default(), pending_bytes: 0 }
     }
 
     fn body(self) -> Body {
@@ -300,7 +302,7 @@ fn end(length: usize) -> u32 {
 }
 
 /// A term of one document in the making.
-struct Entry {
+struct FieldTerm {
     /// The first bytes of the code behind those that all codes of the path begin with: they decide most comparisons.
     head: u64,
     start: u32,
@@ -308,17 +310,17 @@ struct Entry {
     rank: u16,
 }
 
-struct Draft {
+struct FieldBuilder {
     path: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<FieldTerm>,
     present: Vec<u16>,
     /// Bytes that all codes begin with alike.
     alike: usize,
 }
 
-impl Draft {
-    fn new(path: &[u8], documents: usize) -> Draft {
-        Draft {
+impl FieldBuilder {
+    fn new(path: &[u8], documents: usize) -> FieldBuilder {
+        FieldBuilder {
             path: path.to_vec(),
             entries: Vec::with_capacity(documents),
             present: Vec::with_capacity(documents),
@@ -336,7 +338,7 @@ impl Draft {
             }
             None => code.len(),
         };
-        self.entries.push(Entry { head: 0, start: end(start), end: end(codes.len()), rank });
+        self.entries.push(FieldTerm { head: 0, start: end(start), end: end(codes.len()), rank });
         if self.present.last() != Some(&rank) {
             self.present.push(rank);
         }
@@ -345,22 +347,22 @@ impl Draft {
 
 type Fields = HashMap<Vec<u8>, usize, foldhash::fast::RandomState>;
 
-/// The draft of a path, a new one at its first term.
-fn find_field(fields: &mut Fields, drafts: &mut Vec<Draft>, path: &[u8], documents: usize) -> usize {
+/// The builder of a path, a new one at its first term.
+fn find_field(fields: &mut Fields, builders: &mut Vec<FieldBuilder>, path: &[u8], documents: usize) -> usize {
     if let Some(field) = fields.get(path) {
         return *field;
     }
-    drafts.push(Draft::new(path, documents));
-    fields.insert(path.to_vec(), drafts.len() - 1);
-    drafts.len() - 1
+    builders.push(FieldBuilder::new(path, documents));
+    fields.insert(path.to_vec(), builders.len() - 1);
+    builders.len() - 1
 }
 
 /// Works out the terms of versions.
-fn build_body(rules: &Rules, versions: &[Version]) -> Body {
+fn build_body(rules: &Rules, versions: &[DocumentVersion]) -> Body {
     // Codes are about as long as the documents.
     let mut codes = Vec::with_capacity(versions.iter().map(|version| version.document.bytes().len()).sum());
     let mut fields = Fields::default();
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut builders: Vec<FieldBuilder> = Vec::new();
     let mut walker = TermWalker::new(rules);
     // Documents of a container are mostly alike: the next path is probably the one that came next in the last one.
     let mut sequence: Vec<usize> = Vec::new();
@@ -368,8 +370,8 @@ fn build_body(rules: &Rules, versions: &[Version]) -> Body {
         let mut position = 0;
         walker.walk(version, |path, code| {
             let field = match sequence.get(position) {
-                Some(probable) if drafts[*probable].path == path => *probable,
-                Some(_) | None => find_field(&mut fields, &mut drafts, path, versions.len()),
+                Some(probable) if builders[*probable].path == path => *probable,
+                Some(_) | None => find_field(&mut fields, &mut builders, path, versions.len()),
             };
             match sequence.get_mut(position) {
                 Some(probable) => *probable = field,
@@ -378,47 +380,47 @@ fn build_body(rules: &Rules, versions: &[Version]) -> Body {
             position += 1;
             let start = codes.len();
             codes.extend_from_slice(code);
-            drafts[field].push(&codes, start, rank);
+            builders[field].push(&codes, start, rank);
         });
     }
-    drafts.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    builders.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     let mut writer = SegmentWriter::new(versions.iter().map(|version| version.number).collect());
-    for draft in drafts {
-        write_draft(draft, &codes, &mut writer);
+    for builder in builders {
+        write_field(builder, &codes, &mut writer);
     }
     writer.body()
 }
 
-fn write_draft(mut draft: Draft, codes: &[u8], writer: &mut SegmentWriter) {
-    let alike = draft.alike;
-    let code = |entry: &Entry| &codes[entry.start as usize..entry.end as usize];
-    for entry in &mut draft.entries {
+fn write_field(mut builder: FieldBuilder, codes: &[u8], writer: &mut SegmentWriter) {
+    let alike = builder.alike;
+    let code = |entry: &FieldTerm| &codes[entry.start as usize..entry.end as usize];
+    for entry in &mut builder.entries {
         entry.head = head(&codes[entry.start as usize + alike..entry.end as usize]);
     }
     // What the heads do not show, of codes whose heads are equal.
-    let tail = |entry: &Entry| codes.get(entry.start as usize + alike + HEAD_BYTES..entry.end as usize);
-    let length = |entry: &Entry| entry.end - entry.start;
-    draft.entries.sort_unstable_by(|left, right| {
+    let tail = |entry: &FieldTerm| codes.get(entry.start as usize + alike + HEAD_BYTES..entry.end as usize);
+    let length = |entry: &FieldTerm| entry.end - entry.start;
+    builder.entries.sort_unstable_by(|left, right| {
         left.head
             .cmp(&right.head)
             .then_with(|| tail(left).cmp(&tail(right)))
             .then_with(|| length(left).cmp(&length(right)))
             .then_with(|| left.rank.cmp(&right.rank))
     });
-    if draft.path != LOGICAL_PATH {
-        writer.term(PRESENT, &draft.present);
+    if builder.path != LOGICAL_PATH {
+        writer.term(PRESENT, &builder.present);
     }
-    let is_same = |left: &Entry, right: &Entry| {
+    let is_same = |left: &FieldTerm, right: &FieldTerm| {
         left.head == right.head && length(left) == length(right) && tail(left) == tail(right)
     };
-    let mut ranks = Vec::with_capacity(draft.entries.len());
-    for group in draft.entries.chunk_by(is_same) {
+    let mut ranks = Vec::with_capacity(builder.entries.len());
+    for group in builder.entries.chunk_by(is_same) {
         ranks.clear();
         ranks.extend(group.iter().map(|entry| entry.rank));
         ranks.dedup();
         writer.term(code(&group[0]), &ranks);
     }
-    writer.end_path(&draft.path);
+    writer.end_path(&builder.path);
 }
 
 /// Bytes that a head shows.
@@ -462,11 +464,11 @@ fn a_term_is_found_wherever_its_field_was_before() {
     }
     let segment = writer.finish();
     for before in 0..5 {
-        for (place, path) in paths.iter().enumerate() {
+        for (index, path) in paths.iter().enumerate() {
             for (term, code) in codes.iter().enumerate() {
                 let mut field = before;
                 let found = segment.find_term(path, code, &mut field);
-                assert_eq!((found, field), (Some(place * codes.len() + term), place));
+                assert_eq!((found, field), (Some(index * codes.len() + term), index));
             }
             assert_eq!(segment.find_term(path, b"12345679", &mut before.clone()), None);
             assert_eq!(segment.find_path(path, &mut before.clone()).len(), codes.len());
@@ -482,7 +484,7 @@ fn terms_are_sorted_whatever_their_codes_have_in_common() {
         [b"b", b"", b"\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0", b"abcdefghij", b"abcdefghi"];
     for alike in [0, 1, 7, 8, 9, 30] {
         for seed in 0..7_usize.pow(4) {
-            let mut draft = Draft::new(b"p", 4);
+            let mut builder = FieldBuilder::new(b"p", 4);
             let mut codes = Vec::new();
             let mut expected: std::collections::BTreeMap<Vec<u8>, Vec<u16>> = Default::default();
             for rank in 0..4_u16 {
@@ -490,11 +492,11 @@ fn terms_are_sorted_whatever_their_codes_have_in_common() {
                 let code = [&vec![7; alike], tail].concat();
                 let start = codes.len();
                 codes.extend_from_slice(&code);
-                draft.push(&codes, start, rank);
+                builder.push(&codes, start, rank);
                 expected.entry(code).or_default().push(rank);
             }
             let mut writer = SegmentWriter::new((1..=5).filter_map(DocumentNumber::from_raw).collect());
-            write_draft(draft, &codes, &mut writer);
+            write_field(builder, &codes, &mut writer);
             let segment = writer.finish();
             // Behind the mark of presence.
             let found = segment.terms(0).skip(1).map(|term| {

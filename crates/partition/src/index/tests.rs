@@ -3,10 +3,10 @@
 //! The model keeps documents as JSON and answers by looking at all of them, with code of its own for paths and
 //! policies.
 
+use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, Prepared};
 use crate::index::jobs::delete_rows;
-use crate::index::keeper::{Changes, Home, Keeper, Prepared};
 use crate::index::rules::Rules;
-use crate::index::terms::Version;
+use crate::index::terms::DocumentVersion;
 use crate::index::{
     Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep, ValueTest, Verdict,
 };
@@ -211,7 +211,7 @@ impl NaivePolicy {
 struct Case {
     random: Random,
     policy: NaivePolicy,
-    keeper: Keeper,
+    index_writer: IndexWriter,
     documents: BTreeMap<u64, Naive>,
     number_last: u64,
     store: Store,
@@ -239,26 +239,28 @@ impl Case {
         let store = Store::memory(&SPACES, CommitMode::Inline);
         let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(3) };
         let run_numbers = Arc::new(crate::index::RunNumbers::of_epoch(1));
-        let home = Home {
+        let environment = IndexEnvironment {
             store: store.clone(),
             partition,
             memory: IndexMemory::new(options),
             run_numbers,
             metrics: PartitionMetrics::default(),
         };
-        let mut keeper = Keeper::new(home, rules, Lsn(0));
-        keeper.complete().await;
-        Case { random, policy, keeper, documents: BTreeMap::new(), number_last: 0, store }
+        let mut index_writer = IndexWriter::new(environment, rules, Lsn(0));
+        index_writer.complete().await;
+        Case { random, policy, index_writer, documents: BTreeMap::new(), number_last: 0, store }
     }
 
     /// Takes what a job has made, as the writer does.
     async fn finish_job(&mut self) {
-        self.keeper.event().await;
-        if let Some(crate::index::InstallBatch { batch, named, installed }) = self.keeper.install_batch() {
+        self.index_writer.next_event().await;
+        if let Some(crate::index::InstallBatch { batch, named, installed }) =
+            self.index_writer.install_batch()
+        {
             self.store.submit(&self.store.lane(), batch, Durability::Sync).await.unwrap();
             named.into_iter().for_each(crate::index::UnnamedRun::keep);
-            for run in self.keeper.installed(installed).await {
-                delete_rows(&self.store, self.keeper.partition(), run, None).await.unwrap();
+            for run in self.index_writer.installed(installed).await {
+                delete_rows(&self.store, self.index_writer.partition(), run, None).await.unwrap();
             }
         }
     }
@@ -287,25 +289,25 @@ impl Case {
             let naive = Naive { partition_key, ts: 1000 + self.random.next() % 5, body };
             let document = Document::from_json(naive.body.to_string().as_bytes()).unwrap();
             let version =
-                Version { number: number(counter), logical: naive.logical(), ts: naive.ts, document };
+                DocumentVersion { number: number(counter), logical: naive.logical(), ts: naive.ts, document };
             changes.insert(number(counter), Some(version));
             self.documents.insert(counter, naive);
         }
-        let prepared = Prepared::new(self.keeper.rules(), changes);
-        let lsn = self.keeper.lsn.next();
-        self.keeper.apply(prepared, lsn).await;
-        if self.random.below(3) == 0 && self.keeper.is_busy() {
+        let prepared = Prepared::new(self.index_writer.rules(), changes);
+        let lsn = self.index_writer.lsn.next();
+        self.index_writer.apply(prepared, lsn).await;
+        if self.random.below(3) == 0 && self.index_writer.is_busy() {
             self.finish_job().await;
         }
     }
 
     async fn reader(&self) -> IndexReader {
         IndexReader {
-            pieces: self.keeper.pieces(),
-            rules: Arc::clone(self.keeper.rules()),
+            pieces: self.index_writer.pieces(),
+            rules: Arc::clone(self.index_writer.rules()),
             view: self.store.view().await.unwrap(),
-            memory: Arc::clone(self.keeper.memory()),
-            alarm: Arc::clone(self.keeper.alarm()),
+            memory: Arc::clone(self.index_writer.memory()),
+            damage_signal: Arc::clone(self.index_writer.damage_signal()),
         }
     }
 
@@ -591,7 +593,7 @@ async fn lookups_and_walks_are_those_of_a_naive_model() {
             case.write_batch().await;
             case.check().await;
         }
-        runs += case.keeper.runs().len();
+        runs += case.index_writer.runs().len();
     }
     assert!(runs > 4, "some of it must be on disk");
 }

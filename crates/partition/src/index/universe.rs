@@ -52,7 +52,7 @@ impl<'a> Universe<'a> {
     }
 
     /// The first rank of a document with a greater number.
-    pub(crate) fn rank_behind(self, number: DocumentNumber) -> u32 {
+    pub(crate) fn rank_after(self, number: DocumentNumber) -> u32 {
         ranks::count(match self {
             Universe::Listed(numbers) => numbers.partition_point(|known| *known <= number),
             Universe::Packed(numbers) => numbers.first_from(number.raw() + 1),

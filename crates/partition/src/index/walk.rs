@@ -1,6 +1,6 @@
 //! A walk over the values at a path, merged over all pieces by code.
 
-use crate::index::block::Entry;
+use crate::index::block::TermEntry;
 use crate::index::code::{CodeRange, is_cut};
 use crate::index::counts::{Counted, Detail, Live};
 use crate::index::dead::DeadSet;
@@ -8,8 +8,8 @@ use crate::index::documents::Documents;
 use crate::index::path::IndexPath;
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::Posting;
-use crate::index::reader::{IndexReader, alarmed};
-use crate::index::run_cursor::{RunCursor, Sieve, Source};
+use crate::index::reader::{IndexReader, report_damage};
+use crate::index::run_cursor::{RunCursor, Source, TermFilter};
 use crate::index::segment::head;
 use crate::index::universe::Universe;
 use kv::Direction;
@@ -26,7 +26,7 @@ pub struct TermWalk {
     /// Bytes that all codes of the walk begin with alike.
     alike: usize,
     cursors: Vec<PieceCursor>,
-    alarm: Arc<Notify>,
+    damage_signal: Arc<Notify>,
 }
 
 /// One value and the documents that have it.
@@ -90,13 +90,13 @@ impl TermWalk {
                 cursors.push(cursor);
             }
         }
-        Ok(TermWalk { path, direction, alike, cursors, alarm: Arc::clone(&reader.alarm) })
+        Ok(TermWalk { path, direction, alike, cursors, damage_signal: Arc::clone(&reader.damage_signal) })
     }
 
     /// The next value that has documents.
     pub async fn next(&mut self) -> Result<Option<WalkStep>, Fault> {
         let step = self.next_unwatched().await;
-        alarmed(&self.alarm, step)
+        report_damage(&self.damage_signal, step)
     }
 
     async fn next_unwatched(&mut self) -> Result<Option<WalkStep>, Fault> {
@@ -136,7 +136,7 @@ impl TermWalk {
         detail: impl Fn(&[u8], bool) -> Detail,
     ) -> Result<Option<Counted>, Fault> {
         let step = self.next_counted_unwatched(detail).await;
-        alarmed(&self.alarm, step)
+        report_damage(&self.damage_signal, step)
     }
 
     async fn next_counted_unwatched(
@@ -331,7 +331,7 @@ pub(crate) struct RunTerms {
     path: IndexPath,
     range: Arc<CodeRange>,
     /// The next one.
-    entry: Option<Entry>,
+    entry: Option<TermEntry>,
 }
 
 impl RunTerms {
@@ -345,12 +345,12 @@ impl RunTerms {
         within: Option<&Arc<RoaringBitmap>>,
     ) -> Result<RunTerms, Fault> {
         let (run, source) = (Arc::clone(&piece.run), source.clone());
-        let sieve = within.map(|within| Sieve {
+        let filter = within.map(|within| TermFilter {
             path: path.clone(),
             range: Arc::clone(range),
             within: Arc::clone(within),
         });
-        let cursor = RunCursor::seek(run, source, direction, path, range, sieve).await?;
+        let cursor = RunCursor::seek(run, source, direction, path, range, filter).await?;
         let (path, range) = (path.clone(), Arc::clone(range));
         let mut terms = RunTerms { cursor, direction, path, range, entry: None };
         terms.advance().await?;
@@ -358,7 +358,7 @@ impl RunTerms {
     }
 
     /// The next term, without its documents.
-    pub(crate) fn peek(&self) -> Option<&Entry> {
+    pub(crate) fn peek(&self) -> Option<&TermEntry> {
         self.entry.as_ref()
     }
 
@@ -383,8 +383,8 @@ impl RunTerms {
         while let Some(entry) = self.cursor.next().await? {
             match (entry.key.strip_prefix(self.path.code()), self.direction) {
                 (Some(code), Direction::Forward) if self.range.is_before(code) => {}
-                (Some(code), Direction::Backward) if self.range.is_behind(code) => {}
-                (Some(code), _) if self.range.is_before(code) || self.range.is_behind(code) => return Ok(()),
+                (Some(code), Direction::Backward) if self.range.is_after(code) => {}
+                (Some(code), _) if self.range.is_before(code) || self.range.is_after(code) => return Ok(()),
                 (Some(_), _) => {
                     self.entry = Some(entry);
                     return Ok(());

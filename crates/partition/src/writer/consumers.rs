@@ -16,7 +16,7 @@ const TRIM_ROWS_MAX: usize = 4096;
 impl Writer {
     /// A consumer has read up to a position.
     pub(super) async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
-        self.wake().await?;
+        self.ensure_view().await?;
         let mut batch = Batch::default();
         let mut head = None;
         // From here on replaced versions keep their entries for this consumer: trimming has to come by again.
@@ -33,7 +33,7 @@ impl Writer {
 
     /// Saves how far the expiry rows were written anew.
     pub(super) async fn save_checkpoint(&mut self, row: Bytes) -> Result<(), Fault> {
-        self.wake().await?;
+        self.ensure_view().await?;
         let mut batch = Batch::default();
         batch.put(META, keyspace::reschedule_key(self.id), row);
         self.commit_alone(batch, None).await.map_err(commit_fault)
@@ -42,7 +42,7 @@ impl Writer {
     /// Drops log entries of deletions and of replaced versions that nobody needs any more. Looks at a bounded number
     /// of entries and returns whether there are more.
     pub(super) async fn trim(&mut self) -> Result<bool, Fault> {
-        self.wake().await?;
+        self.ensure_view().await?;
         // Also where nobody writes, an index build that failed is tried again.
         self.check_policy();
         let view = self.store.view().await.map_err(read_fault)?;

@@ -15,7 +15,7 @@ impl Writer {
     /// Writes the head with its reserved ranges given back. The index is not flushed: the next opening replays the log.
     pub(super) async fn close(&mut self) -> Result<(), Fault> {
         self.drain().await;
-        self.wake().await?;
+        self.ensure_view().await?;
         let mut batch = Batch::default();
         batch.mark_shrinking();
         let closed = self.state.head.clone().closed();
@@ -29,10 +29,10 @@ impl Writer {
         if self.index.is_working() {
             return Ok(IdleClose::Busy);
         }
-        if let Some(keeper) = self.index.keeper_mut()
-            && keeper.documents_in_memory() > IDLE_REPLAY_DOCUMENTS_MAX
+        if let Some(index_writer) = self.index.index_writer_mut()
+            && index_writer.documents_in_memory() > IDLE_REPLAY_DOCUMENTS_MAX
         {
-            keeper.flush().await;
+            index_writer.flush().await;
             return Ok(IdleClose::Busy);
         }
         self.close().await.map(|()| IdleClose::Closed)
@@ -57,7 +57,7 @@ impl Command {
             Command::Execute { transaction, reply } => {
                 let _ = reply.send(Err(Unexecuted::Stopped(Box::new(transaction))));
             }
-            Command::Wake { .. }
+            Command::View { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
@@ -71,7 +71,7 @@ impl Command {
     pub(crate) fn into_unexecuted(self) -> Unexecuted {
         match self {
             Command::Execute { transaction, .. } => Unexecuted::Stopped(Box::new(transaction)),
-            Command::Wake { .. }
+            Command::View { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
@@ -92,9 +92,9 @@ impl Drop for Writer {
             tracing::error!(event = "writer_panicked", partition = ?self.id, "the writer of a partition panicked; the next request opens the partition again");
         }
         let in_flight = self.in_flight.drain(..).flat_map(|batch| batch.records).map(|(key, _)| key);
-        self.carryover.leave_shut(in_flight.chain(self.unsettled.drain(..)));
+        self.carryover.keep_unresolved(in_flight.chain(self.unresolved_keys.drain(..)));
         // An open view would stop version cleanup of the whole store.
         self.has_ended = true;
-        self.rest_published();
+        self.publish_without_view();
     }
 }

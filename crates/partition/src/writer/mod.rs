@@ -11,22 +11,22 @@ mod ending;
 mod indexing;
 mod recovery;
 
-use self::recovery::Doubt;
+use self::recovery::BatchFailure;
 use crate::cache::RecordCache;
 use crate::carryover::Carryover;
 use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
-use crate::index::{Changes, Home, IndexLife, IndexProgress, Keeper, Prepared, RunNumbers};
+use crate::index::{Changes, IndexEnvironment, IndexLife, IndexProgress, IndexWriter, Prepared, RunNumbers};
 use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
 use crate::owner::Claim;
-use crate::partition::{Executed, IdleClose, PartitionSpec, Surroundings, Unexecuted};
+use crate::partition::{Executed, IdleClose, PartitionEnvironment, PartitionSpec, Unexecuted};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
 use crate::staging::{Context, TRANSACTION_BYTES_MAX};
-use crate::state::{BatchNumber, Rows, State};
+use crate::state::{BatchNumber, Rows, WriterState};
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -52,7 +52,7 @@ const HEAD_BYTES_MAX: usize = 1024;
 const BATCHES_IN_FLIGHT_MAX: usize = 2;
 /// Transactions that make a batch of their own worth while beside one on its way; fewer wait for that one, since every
 /// batch costs a head row, a segment of the index and a publication.
-const BESIDE_ANOTHER_MIN: usize = 16;
+const CONCURRENT_BATCH_MIN: usize = 16;
 /// An idle writer gives its view back after this time: an open view stops version cleanup of the whole store.
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
 
@@ -66,7 +66,7 @@ pub(crate) enum Command {
         reply: Reply,
     },
     /// A reader wants the latest durable state and none is published.
-    Wake {
+    View {
         reply: oneshot::Sender<Result<Arc<Published>, Fault>>,
     },
     SetConsumer {
@@ -119,7 +119,7 @@ pub(crate) struct Writer {
     clock: Arc<PartitionClock>,
     carryover: Arc<Carryover>,
     published: Arc<ArcSwap<Published>>,
-    state: State,
+    state: WriterState,
     /// What shows that the partition is this writer's.
     claim: Claim,
     /// The head as the last submitted batch leaves it in the store.
@@ -133,9 +133,9 @@ pub(crate) struct Writer {
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
     /// What is known of a batch that failed, until the state was read again.
-    doubt: Option<Doubt>,
+    failure: Option<BatchFailure>,
     /// Records that a failed batch may or may not have changed: nobody may cache them before it is known.
-    unsettled: Vec<Bytes>,
+    unresolved_keys: Vec<Bytes>,
     batch_last: BatchNumber,
     /// Commands taken from the queue that must run again or wait for the batches in flight.
     backlog: VecDeque<Command>,
@@ -145,7 +145,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) async fn new(
-        surroundings: Surroundings,
+        environment: PartitionEnvironment,
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
         published: Arc<ArcSwap<Published>>,
@@ -153,17 +153,18 @@ impl Writer {
         carryover: Arc<Carryover>,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
-        let (claim, view) = Claim::take(&surroundings.store, id).await?;
+        let (claim, view) = Claim::take(&environment.store, id).await?;
         #[cfg(feature = "planted-faults")]
         crate::planted::stall_opening().await;
         let (head_row, head) = Head::load_row(&view, id).await?;
         let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
-        let Surroundings { store, cache, ambient, durability, index: memory, metrics } = surroundings;
+        let PartitionEnvironment { store, cache, ambient, durability, index: memory, metrics } = environment;
         let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
-        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers, metrics };
-        let index = IndexLife::new(index_home, spec.range.clone(), progress);
+        let index_environment =
+            IndexEnvironment { store: store.clone(), partition: id, memory, run_numbers, metrics };
+        let index = IndexLife::new(index_environment, spec.range.clone(), progress);
         let mut writer = Writer {
             lane: store.lane(),
             store,
@@ -176,7 +177,7 @@ impl Writer {
             clock,
             carryover,
             published,
-            state: State::new(view.clone(), head.clone().reopened()),
+            state: WriterState::new(view.clone(), head.clone().reopened()),
             claim,
             head_row,
             has_ended: false,
@@ -184,8 +185,8 @@ impl Writer {
             index,
             consumers,
             in_flight: VecDeque::new(),
-            doubt: None,
-            unsettled: Vec::new(),
+            failure: None,
+            unresolved_keys: Vec::new(),
             batch_last: 0,
             backlog: VecDeque::new(),
             alone: 0,
@@ -209,7 +210,7 @@ impl Writer {
                 }
                 continue;
             }
-            if self.in_flight.is_empty() && self.index.waits_for_rest() {
+            if self.in_flight.is_empty() && self.index.waits_for_idle() {
                 self.take_over().await;
                 continue;
             }
@@ -217,13 +218,13 @@ impl Writer {
             tokio::select! {
                 biased;
                 result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
-                news = self.index.news(), if !self.index.has_install() => self.hear(news),
+                event = self.index.next_event(), if !self.index.has_install() => self.on_index_event(event),
                 command = queue.recv(), if takes => match command {
                     Some(command) => self.backlog.push_back(command),
                     None => { self.drain().await; if self.backlog.is_empty() { return } }
                 },
-                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && self.doubt.is_none() => {
-                    self.rest();
+                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.has_view() && self.failure.is_none() => {
+                    self.on_idle();
                 }
             }
         }
@@ -231,20 +232,20 @@ impl Writer {
 
     /// Whether another batch may be gathered.
     fn has_room(&self) -> bool {
-        let is_enough = self.in_flight.is_empty() || self.backlog.len() >= BESIDE_ANOTHER_MIN;
+        let is_enough = self.in_flight.is_empty() || self.backlog.len() >= CONCURRENT_BATCH_MIN;
         is_enough && self.may_gather()
     }
 
     fn may_gather(&self) -> bool {
         self.in_flight.len() < BATCHES_IN_FLIGHT_MAX
-            && !self.index.waits_for_rest()
-            && !self.index.keeper().is_some_and(Keeper::is_overfull)
+            && !self.index.waits_for_idle()
+            && !self.index.index_writer().is_some_and(IndexWriter::is_overfull)
     }
 
     /// Whether to take commands from the queue: not while one waits for the batches in flight.
     fn takes_commands(&self) -> bool {
         self.may_gather()
-            && self.backlog.len() < BESIDE_ANOTHER_MIN
+            && self.backlog.len() < CONCURRENT_BATCH_MIN
             && self.backlog.iter().all(|command| matches!(command, Command::Execute { .. }))
     }
 
@@ -253,7 +254,7 @@ impl Writer {
         match self.backlog.front()? {
             Command::Execute { .. } if self.has_room() => self.backlog.pop_front(),
             Command::Execute { .. } => None,
-            Command::Wake { .. }
+            Command::View { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
@@ -278,8 +279,8 @@ impl Writer {
         match command {
             Command::Execute { transaction, reply } => self.gather(transaction, reply, queue).await,
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
-            Command::Wake { reply } => {
-                let _ = reply.send(self.wake().await);
+            Command::View { reply } => {
+                let _ = reply.send(self.ensure_view().await);
                 self.check_policy();
             }
             Command::SetConsumer { name, lsn, reply } => {
@@ -313,7 +314,7 @@ impl Writer {
 
     /// Decides `transaction` and what waits behind it, and submits the batch.
     async fn gather(&mut self, transaction: Transaction, reply: Reply, queue: &mut mpsc::Receiver<Command>) {
-        if let Err(fault) = self.wake().await {
+        if let Err(fault) = self.ensure_view().await {
             if self.has_ended {
                 // Given back, for who owns the partition now.
                 self.backlog.push_front(Command::Execute { transaction, reply });
@@ -378,7 +379,7 @@ impl Writer {
         };
         match command {
             Command::Execute { transaction, reply } => Some((transaction, reply)),
-            other @ (Command::Wake { .. }
+            other @ (Command::View { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
@@ -412,7 +413,7 @@ impl Writer {
                 expiry = expiry.into_iter().chain(second).min();
             }
             if space == RECORDS {
-                self.cache.shut(&key);
+                self.cache.begin_write(&key);
                 records.push((key.clone(), row.clone()));
             }
             match row {
@@ -429,10 +430,11 @@ impl Writer {
         self.put_head(self.state.head.encode(), &mut batch);
         let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
-        self.index.home().metrics.batch_transactions.observe(decided.len() as f64);
+        self.index.environment().metrics.batch_transactions.observe(decided.len() as f64);
         // The disk is busy with the batch meanwhile.
-        self.index.keeper().into_iter().for_each(Keeper::settle);
-        let indexed = self.index.keeper().map(|keeper| Prepared::new(keeper.rules(), changes));
+        self.index.index_writer().into_iter().for_each(IndexWriter::compute_due_terms);
+        let indexed =
+            self.index.index_writer().map(|index_writer| Prepared::new(index_writer.rules(), changes));
         self.in_flight.push_back(InFlight {
             number,
             commit,
@@ -482,8 +484,8 @@ impl Writer {
         let mut records = Vec::new();
         for batch in batches {
             self.state.committed(batch.number, view.clone());
-            if let (Some(keeper), Some(indexed)) = (self.index.keeper_mut(), batch.indexed) {
-                keeper.apply(indexed, batch.head.lsn).await;
+            if let (Some(index_writer), Some(indexed)) = (self.index.index_writer_mut(), batch.indexed) {
+                index_writer.apply(indexed, batch.head.lsn).await;
             }
             // Only when it is committed: a sweep that begins in between would miss it.
             batch.expiry.into_iter().for_each(|second| self.shape.note_expiry(second));
@@ -505,16 +507,16 @@ impl Writer {
                     self.cache.keys.keep(self.id.container, record.number, key.clone());
                     self.cache.published(key, record);
                 }
-                Some(Err(_)) | None => self.cache.opened(&key),
+                Some(Err(_)) | None => self.cache.end_write(&key),
             }
         }
     }
 
-    fn rest(&mut self) {
-        self.state.rest();
-        self.rest_published();
-        if let Some(keeper) = self.index.keeper_mut() {
-            keeper.merge_at_rest();
+    fn on_idle(&mut self) {
+        self.state.release_view();
+        self.publish_without_view();
+        if let Some(index_writer) = self.index.index_writer_mut() {
+            index_writer.merge_when_idle();
         }
     }
 
@@ -549,7 +551,7 @@ impl Writer {
                 Ok(())
             }
             Err(fault) => {
-                self.begin_doubt(Doubt::of(&fault)).await;
+                self.batch_failed(BatchFailure::of(&fault)).await;
                 Err(fault)
             }
         }

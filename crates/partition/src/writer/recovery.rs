@@ -12,9 +12,9 @@ use super::{InFlight, Writer};
 use crate::head::Head;
 use crate::log::load_consumers;
 use crate::published::Published;
-use crate::state::State;
+use crate::state::WriterState;
 use crate::storage::{commit_fault, read_fault};
-use crate::verdicts::{Again, refuse};
+use crate::verdicts::{Retry, refuse};
 use kv::{CommitFault, Durability, Health};
 use model::{Fault, StorageFault};
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// What is known of a batch that failed. The greater one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Doubt {
+pub(super) enum BatchFailure {
     /// Nothing of it was applied, and what was acknowledged before is there.
     Refused,
     /// It may be there, or the store must be reopened, which may take acknowledged batches that were not synced.
@@ -31,10 +31,10 @@ pub(super) enum Doubt {
     Lost,
 }
 
-impl Doubt {
-    pub(super) fn of(fault: &CommitFault) -> Doubt {
+impl BatchFailure {
+    pub(super) fn of(fault: &CommitFault) -> BatchFailure {
         match fault {
-            CommitFault::PreconditionFailed { .. } => Doubt::Lost,
+            CommitFault::PreconditionFailed { .. } => BatchFailure::Lost,
             CommitFault::ChainBroken
             | CommitFault::LaneCrowded { .. }
             | CommitFault::Full { .. }
@@ -43,22 +43,22 @@ impl Doubt {
             | CommitFault::UnknownSpace { .. }
             | CommitFault::UnknownIngest { .. }
             | CommitFault::Unsorted { .. }
-            | CommitFault::Unreadable(_) => Doubt::Refused,
+            | CommitFault::Unreadable(_) => BatchFailure::Refused,
             CommitFault::Uncertain { .. } | CommitFault::Poisoned { .. } | CommitFault::Closed => {
-                Doubt::Unknown
+                BatchFailure::Unknown
             }
         }
     }
 }
 
 /// Who of a refused batch runs again.
-fn again_after(fault: &CommitFault) -> Again {
+fn retry_after(fault: &CommitFault) -> Retry {
     match fault {
-        CommitFault::Full { .. } => Again::Shrinking,
+        CommitFault::Full { .. } => Retry::Shrinking,
         // What the batch is made of was refused. Each transaction alone, only that one is refused which is to blame.
-        CommitFault::TooLarge { .. } | CommitFault::BadKey { .. } => Again::All,
+        CommitFault::TooLarge { .. } | CommitFault::BadKey { .. } => Retry::All,
         // The partition is not this writer's any more: it gives back what waits, for who owns it now.
-        CommitFault::PreconditionFailed { .. } => Again::All,
+        CommitFault::PreconditionFailed { .. } => Retry::All,
         CommitFault::ChainBroken
         | CommitFault::LaneCrowded { .. }
         | CommitFault::Uncertain { .. }
@@ -67,7 +67,7 @@ fn again_after(fault: &CommitFault) -> Again {
         | CommitFault::UnknownSpace { .. }
         | CommitFault::UnknownIngest { .. }
         | CommitFault::Unsorted { .. }
-        | CommitFault::Unreadable(_) => Again::None,
+        | CommitFault::Unreadable(_) => Retry::None,
     }
 }
 
@@ -75,37 +75,37 @@ impl Writer {
     /// A batch failed: all behind it fail too. Tells everybody, and begins anew from what is really there.
     pub(super) async fn recover(&mut self, failed: InFlight, fault: CommitFault) {
         tracing::warn!(event = "batch_failed", partition = ?self.id, cause = %fault, "a batch was not committed");
-        let mut doubt = Doubt::of(&fault);
-        let runs_again = again_after(&fault);
+        let mut failure = BatchFailure::of(&fault);
+        let runs_again = retry_after(&fault);
         let told = commit_fault(fault);
         let mut again = VecDeque::new();
-        let is_to_blame = failed.decided.len() <= 1 && doubt == Doubt::Refused;
-        let of_failed = if is_to_blame && runs_again == Again::All { Again::None } else { runs_again };
+        let is_to_blame = failed.decided.len() <= 1 && failure == BatchFailure::Refused;
+        let of_failed = if is_to_blame && runs_again == Retry::All { Retry::None } else { runs_again };
         refuse(failed.decided, &told, of_failed, &mut again);
-        if of_failed == Again::All && doubt == Doubt::Refused {
+        if of_failed == Retry::All && failure == BatchFailure::Refused {
             self.alone = again.len();
         }
-        self.unsettled.extend(failed.records.into_iter().map(|(key, _)| key));
+        self.unresolved_keys.extend(failed.records.into_iter().map(|(key, _)| key));
         while let Some(mut batch) = self.in_flight.pop_front() {
             // The lane is broken, so none of these can have been committed; waiting makes that certain.
-            self.unsettled.extend(batch.records.drain(..).map(|(key, _)| key));
+            self.unresolved_keys.extend(batch.records.drain(..).map(|(key, _)| key));
             if let Err(fault) = (&mut batch.commit).await {
-                doubt = doubt.max(Doubt::of(&fault));
+                failure = failure.max(BatchFailure::of(&fault));
                 let is_open = matches!(fault, CommitFault::Uncertain { .. });
-                let runs_again = if is_open { Again::None } else { runs_again };
+                let runs_again = if is_open { Retry::None } else { runs_again };
                 // Whoever waits behind a full disk meets the same full disk.
-                let fault = if runs_again == Again::Shrinking { told.clone() } else { commit_fault(fault) };
+                let fault = if runs_again == Retry::Shrinking { told.clone() } else { commit_fault(fault) };
                 refuse(batch.decided, &fault, runs_again, &mut again);
             }
         }
         // They came before what waits.
         again.into_iter().rev().for_each(|command| self.backlog.push_front(command));
-        self.begin_doubt(doubt).await;
+        self.batch_failed(failure).await;
     }
 
     /// A batch has failed. Reads the state again at once if it can be told now, and otherwise before the next decision.
-    pub(super) async fn begin_doubt(&mut self, doubt: Doubt) {
-        self.doubt = self.doubt.max(Some(doubt));
+    pub(super) async fn batch_failed(&mut self, failure: BatchFailure) {
+        self.failure = self.failure.max(Some(failure));
         if let Err(fault) = self.reload().await {
             tracing::warn!(event = "partition_waits", partition = ?self.id, cause = %fault, "the partition waits until the store is reopened");
         }
@@ -113,14 +113,14 @@ impl Writer {
 
     /// Reads the state again. Nothing is submitted to the lane until then.
     async fn reload(&mut self) -> Result<(), Fault> {
-        if self.doubt == Some(Doubt::Lost) && !self.lane.is_rewound() {
+        if self.failure == Some(BatchFailure::Lost) && !self.lane.is_rewound() {
             return Err(self.end());
         }
         let mut lane = match self.store.settle(&self.lane).await {
             Ok(lane) => lane,
             Err(fault) => {
                 // What has become of the last batches is not known yet.
-                self.doubt = Some(Doubt::Unknown);
+                self.failure = Some(BatchFailure::Unknown);
                 return Err(StorageFault::Unavailable { cause: fault.to_string() }.into());
             }
         };
@@ -128,31 +128,31 @@ impl Writer {
         // Behind the view: the store rewinds the lanes of what may be gone before it shows what is there.
         if self.lane.is_rewound() {
             // Acknowledged batches may be gone, and with them what index and cache were told.
-            self.doubt = Some(Doubt::Unknown);
-            self.index.distrust();
+            self.failure = Some(BatchFailure::Unknown);
+            self.index.require_reopen();
             self.cache.clear();
             lane = self.store.lane();
         }
         let (head_row, head) = Head::load_row(&view, self.id).await?;
         self.head_row = head_row;
         self.consumers = load_consumers(&view, self.id).await?;
-        self.settle_index(&view, &head).await?;
-        let head = match self.doubt {
-            Some(Doubt::Refused) => head.after_refusal(&self.first_head),
-            Some(Doubt::Lost | Doubt::Unknown) | None => {
+        self.catch_up_index(&view, &head).await?;
+        let head = match self.failure {
+            Some(BatchFailure::Refused) => head.after_refusal(&self.first_head),
+            Some(BatchFailure::Lost | BatchFailure::Unknown) | None => {
                 self.first_head = head.reopened();
                 self.first_head.clone()
             }
         };
         self.lane = lane;
         self.publish(view.clone(), &head);
-        self.state = State::new(view, head);
-        self.doubt = None;
+        self.state = WriterState::new(view, head);
+        self.failure = None;
         // A batch that was in doubt may be there, with expiry rows that nobody has noted.
         self.shape.note_expiry(0);
         // What readers see from now on is what was decided.
-        for key in self.unsettled.drain(..) {
-            self.cache.opened(&key);
+        for key in self.unresolved_keys.drain(..) {
+            self.cache.end_write(&key);
         }
         Ok(())
     }
@@ -164,19 +164,19 @@ impl Writer {
             tracing::warn!(event = "ownership_lost", partition = ?self.id, "another writer owns the partition; this one ends");
         }
         self.has_ended = true;
-        self.rest_published();
-        for key in self.unsettled.drain(..) {
-            self.cache.opened(&key);
+        self.publish_without_view();
+        for key in self.unresolved_keys.drain(..) {
+            self.cache.end_write(&key);
         }
         StorageFault::Unavailable { cause: "the partition has another writer".to_owned() }.into()
     }
 
     /// Makes sure that there is a view to decide on, and tells it.
-    pub(super) async fn wake(&mut self) -> Result<Arc<Published>, Fault> {
+    pub(super) async fn ensure_view(&mut self) -> Result<Arc<Published>, Fault> {
         if self.lane.is_rewound() && self.in_flight.is_empty() {
-            self.doubt = Some(Doubt::Unknown);
+            self.failure = Some(BatchFailure::Unknown);
         }
-        if self.doubt.is_some() {
+        if self.failure.is_some() {
             self.reload().await?;
         }
         let published = self.published.load_full();
@@ -196,11 +196,11 @@ impl Writer {
             return Err(StorageFault::Unavailable { cause: cause.to_string() }.into());
         }
         if self.lane.is_rewound() {
-            self.doubt = Some(Doubt::Unknown);
+            self.failure = Some(BatchFailure::Unknown);
             self.reload().await?;
             return Ok(self.published.load_full());
         }
-        self.state.wake(view.clone());
+        self.state.set_view(view.clone());
         Ok(self.publish(view, &self.state.head))
     }
 }

@@ -16,13 +16,13 @@ async fn between_bystanders(
     mutations: Vec<Mutation>,
 ) -> Result<(), StepFault> {
     let lsn = fixture.partition.lsn();
-    let (before, result, behind) = tokio::join!(
+    let (before, result, after) = tokio::join!(
         fixture.try_run(&fixture.key, vec![upsert("before")]),
         fixture.try_run(key, mutations),
-        fixture.try_run(&fixture.key, vec![upsert("behind")]),
+        fixture.try_run(&fixture.key, vec![upsert("after")]),
     );
     before.unwrap();
-    behind.unwrap();
+    after.unwrap();
     let taken = if result.is_ok() { 3 } else { 2 };
     assert_eq!(fixture.partition.lsn().0, lsn.0 + taken, "a refusal takes no LSN");
     result.map(drop)

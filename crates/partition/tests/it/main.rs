@@ -18,8 +18,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{PartitionId, SPACES, document_key};
 use partition::{
-    AuditScope, ContainerShape, CurrentShape, ExpiryRule, LogKind, LogPosition, PartitionMetrics,
-    PartitionSpec, PhysicalPartition, RecordCache, Surroundings, audit, new_partition_rows,
+    AuditScope, ContainerShape, CurrentShape, ExpiryRule, LogKind, LogPosition, PartitionEnvironment,
+    PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache, audit, new_partition_rows,
 };
 use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target, Transaction,
@@ -84,7 +84,7 @@ impl Fixture {
         let definition = ContainerDraft::new("c", key).checked().unwrap();
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: Arc::clone(clock) as Arc<_>,
@@ -92,7 +92,7 @@ impl Fixture {
             index: IndexMemory::new(IndexOptions::default()),
             metrics: PartitionMetrics::default(),
         };
-        let partition = PhysicalPartition::open(surroundings, spec, Arc::clone(&shape)).await?;
+        let partition = PhysicalPartition::open(environment, spec, Arc::clone(&shape)).await?;
         let partition_key = definition.partition_key.key(vec!["a".into()]).unwrap();
         let effective = definition.partition_key.effective_key(&partition_key);
         Ok(Fixture { partition, shape, key: LogicalKey { partition_key, effective } })

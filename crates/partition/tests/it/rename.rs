@@ -78,11 +78,11 @@ async fn a_renamed_document_is_found_by_its_number_in_every_state() {
     let before = fixture.partition.view().await.unwrap();
     assert_eq!(ids(&before, &numbers).await, ["1", "2"]);
     fixture.run(vec![rename("1", "3")]).await;
-    let behind = fixture.partition.view().await.unwrap();
+    let after = fixture.partition.view().await.unwrap();
     // Each time the cache holds the key of the other state.
     for _ in 0..2 {
         assert_eq!(ids(&before, &numbers).await, ["1", "2"]);
-        assert_eq!(ids(&behind, &numbers).await, ["3", "2"]);
+        assert_eq!(ids(&after, &numbers).await, ["3", "2"]);
     }
     // Another document under the old id is not taken for it.
     fixture.run(vec![upsert("1")]).await;

@@ -7,7 +7,7 @@ use tokio::task::JoinError;
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum JobState {
     /// Nothing may begin: not all changes up to the position are in it yet.
     Incomplete,
     Idle,
@@ -16,31 +16,32 @@ pub(super) enum Work {
     Installing(Install),
 }
 
-impl Work {
+impl JobState {
     /// Segments that will be replaced by what is under way: nobody else may.
     pub(super) fn frozen(&self) -> &[SegmentPiece] {
         match self {
-            Work::Busy(Job { inputs, .. }) | Work::Installing(Install { inputs, .. }) => match inputs {
+            JobState::Busy(Job { inputs, .. }) | JobState::Installing(Install { inputs, .. }) => match inputs
+            {
                 Inputs::Merged(inputs) | Inputs::Flushed(inputs) => inputs,
                 Inputs::Runs(_) => &[],
             },
-            Work::Incomplete | Work::Idle => &[],
+            JobState::Incomplete | JobState::Idle => &[],
         }
     }
 
     /// The job under way.
     pub(super) fn job(&self) -> Option<&Job> {
         match self {
-            Work::Busy(job) => Some(job),
-            Work::Incomplete | Work::Idle | Work::Installing(_) => None,
+            JobState::Busy(job) => Some(job),
+            JobState::Incomplete | JobState::Idle | JobState::Installing(_) => None,
         }
     }
 
     /// Waits for the job under way; for ever without one.
     pub(super) async fn ended(&mut self) -> Result<Result<Output, Fault>, JoinError> {
         match self {
-            Work::Busy(job) => (&mut job.task).await,
-            Work::Incomplete | Work::Idle | Work::Installing(_) => std::future::pending().await,
+            JobState::Busy(job) => (&mut job.task).await,
+            JobState::Incomplete | JobState::Idle | JobState::Installing(_) => std::future::pending().await,
         }
     }
 }
