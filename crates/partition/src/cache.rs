@@ -1,12 +1,12 @@
-//! Records that were read lately, in front of the store: one cache for all partitions of a store.
+//! Record cache in front of the store, one for all partitions of a store.
 //!
-//! A cached record is always the current one. The writer takes a key out when it hands a new version of it to the
-//! store, and holds the key's place shut until that version is published. A reader that did not find the record
-//! asks for leave *before* it takes its view, and its find is kept only if nothing was written at that place since:
-//! then its view holds what every later view holds too. Knows nothing of what a record means.
+//! A cached record is always the current version. The writer removes a key when it submits a new version of it, and
+//! keeps the key's slot closed until that version is published. A reader that misses gets a ticket *before* it takes
+//! its view. The record it reads is cached only if nothing was written in that slot since: the record is then the same
+//! in every later view. Knows nothing of the contents of records.
 //!
-//! Places are shared by the keys whose hashes end alike, so that they cost no memory per key; a reader that meets a
-//! place shut for another key's sake reads from the store and keeps nothing, which is always right.
+//! Keys with the same hash bits share a slot, so slots need no memory per key. A reader whose slot is closed because
+//! of another key reads from the store and caches nothing, which is always correct.
 
 use crate::key_cache::KeyCache;
 use crate::record::Record;
@@ -20,24 +20,24 @@ use quick_cache::unsync::{Cache, DefaultLifecycle};
 use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Parts with a lock each, so that readers seldom meet.
+/// Number of shards, each with its own lock, so that readers rarely contend.
 const SHARDS: usize = 16;
-/// The part of its bytes that is given to keys by number: a key is to a document about as one to sixteen.
+/// The key cache gets one part in this many of the bytes: a key is about a sixteenth of a document.
 const KEYS_SHARE: usize = 16;
-/// Places of one shard.
+/// Slots per shard.
 const SLOTS: usize = 256;
-/// What an entry takes besides its bytes: two handles of bytes, the record's header, the cache's own links.
+/// Overhead of an entry: two `Bytes` handles, the record's header, the links of the cache.
 const ENTRY_BYTES: u64 = 200;
-/// Size that the cache expects of a record when it makes its tables.
+/// Expected size of a record, for the initial capacity.
 const RECORD_BYTES_EXPECTED: usize = 1024;
 
-/// Records of a shard that room is made for at once; a large cache grows into its size.
+/// Limit of the initial capacity of a shard, in records. A large cache grows to its size.
 const SHARD_RECORDS_EXPECTED_MAX: usize = 4096;
 
-/// See the file's head.
+/// Current versions of recently read or written records.
 #[derive(Debug)]
 pub struct RecordCache {
-    /// Under which keys documents are kept, for readers that know numbers.
+    /// Record keys by document number.
     pub(crate) keys: KeyCache,
     shards: Vec<Mutex<Shard>>,
     hasher: FixedState,
@@ -51,16 +51,16 @@ struct Shard {
     slots: Vec<CacheSlot>,
 }
 
-/// What has happened to the keys of one place.
+/// Writes to the keys of one slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct CacheSlot {
-    /// Versions handed to the store and not published yet.
+    /// Versions submitted and not published yet.
     pending: u32,
-    /// Counts all versions ever handed to the store; may wrap around.
+    /// Count of all versions ever submitted; may wrap around.
     writes: u32,
 }
 
-/// FillTicket to keep what a view taken from now on shows.
+/// Allows a reader to cache what a view taken after it shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FillTicket {
     shard: usize,
@@ -68,10 +68,10 @@ pub(crate) struct FillTicket {
     writes: u32,
 }
 
-/// What looking for a record gives.
+/// The result of a cache lookup.
 pub(crate) enum Probe {
     Hit(Record),
-    /// Not here; with leave to keep what is found, unless a writer is at it.
+    /// Not cached. With a ticket, unless a write of the slot is pending.
     Miss(Option<FillTicket>),
 }
 
@@ -85,8 +85,8 @@ impl Weighter<Bytes, Record> for ByBytes {
 }
 
 impl RecordCache {
-    /// A cache of about so many bytes; with none it keeps nothing. `seed` is secret, lest clients choose ids whose
-    /// hashes are alike.
+    /// A cache of about `bytes_max` bytes; with 0 it caches nothing. `seed` is secret, so that clients cannot choose
+    /// ids with colliding hashes.
     pub fn new(bytes_max: usize, seed: u64) -> RecordCache {
         let hasher = FixedState::with_seed(seed);
         let keys_bytes = bytes_max / KEYS_SHARE;
@@ -106,7 +106,7 @@ impl RecordCache {
         RecordCache { keys, shards: (0..SHARDS).map(|_| shard()).collect(), hasher, hits, misses }
     }
 
-    /// Registers what it counts.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
         let hits = "Documents that were found in the record cache";
         registry.register("record_cache_hits", hits, self.hits.clone());
@@ -114,13 +114,13 @@ impl RecordCache {
         registry.register("record_cache_misses", misses, self.misses.clone());
     }
 
-    /// Bytes that it takes.
+    /// Bytes in use.
     pub fn memory_bytes(&self) -> u64 {
         let records = (0..self.shards.len()).map(|shard| self.shard(shard).records.weight()).sum::<u64>();
         records + self.keys.memory_bytes()
     }
 
-    /// Looks for the record under `key`.
+    /// Looks up the record under `key`.
     pub(crate) fn probe(&self, key: &[u8]) -> Probe {
         let (shard_index, slot_index) = self.slot_of(key);
         let shard = self.shard(shard_index);
@@ -133,8 +133,8 @@ impl RecordCache {
         Probe::Miss((pending == 0).then_some(FillTicket { shard: shard_index, slot: slot_index, writes }))
     }
 
-    /// The record under `key` as a view at `lsn` has it, if that is the current one and here: what a view is too old
-    /// for was written behind it.
+    /// The cached record under `key` if a view at `lsn` has the same version. A newer record was written after that
+    /// view.
     pub(crate) fn current(&self, key: &[u8], lsn: Lsn) -> Option<Record> {
         let (shard, _) = self.slot_of(key);
         let found = self.shard(shard).records.get(key).filter(|record| record.lsn <= lsn).cloned();
@@ -143,16 +143,16 @@ impl RecordCache {
         found
     }
 
-    /// Keeps a record that was found after `leave` was given.
+    /// Caches a record that was read after `ticket` was issued, unless its slot was written since.
     pub(crate) fn keep(&self, ticket: FillTicket, key: Bytes, record: &Record) {
         let mut shard = self.shard(ticket.shard);
         if shard.slots[ticket.slot].writes == ticket.writes {
-            // The record shares the memory of a whole block of the store; a copy holds its own bytes only.
+            // The record shares the memory of a whole block of the store; the copy holds only its own bytes.
             shard.records.insert(key, record.detached());
         }
     }
 
-    /// A new version under `key` is on its way to the store: nothing may be kept until [`RecordCache::end_write`].
+    /// A new version under `key` is submitted: nothing is cached in its slot until [`RecordCache::end_write`].
     pub(crate) fn begin_write(&self, key: &[u8]) {
         let (shard, slot) = self.slot_of(key);
         let mut shard = self.shard(shard);
@@ -162,15 +162,15 @@ impl RecordCache {
         shard.records.remove(key);
     }
 
-    /// It is certain whether the version was published; readers will find out.
+    /// The outcome of the write is known: readers may cache the key again.
     pub(crate) fn end_write(&self, key: &[u8]) {
         let (shard, slot) = self.slot_of(key);
         let slot = &mut self.shard(shard).slots[slot];
         slot.pending = slot.pending.saturating_sub(1);
     }
 
-    /// The version is published, and kept: what was just written is likely to be read. Not if another version
-    /// at this place is under way, for that may be of the same key.
+    /// The version is published and cached, because recently written documents are likely to be read. It is not cached
+    /// if another write of the slot is pending, which may be of the same key.
     pub(crate) fn published(&self, key: Bytes, record: Record) {
         let (shard, slot) = self.slot_of(&key);
         let mut shard = self.shard(shard);
@@ -181,7 +181,7 @@ impl RecordCache {
         }
     }
 
-    /// Forgets everything: acknowledged versions may be gone from the store. What was read before is not kept either.
+    /// Removes everything, because acknowledged versions may be lost. Tickets issued before become invalid.
     pub(crate) fn clear(&self) {
         for index in 0..self.shards.len() {
             let mut shard = self.shard(index);

@@ -1,6 +1,6 @@
-//! What each wanted step means on the state it finds: the rules of create, replace, upsert, merge, patch, delete, read.
+//! Evaluates the steps of a transaction: the rules of create, replace, upsert, merge, patch, delete and read.
 //!
-//! Knows nothing of batches, commits or who waits for the answer.
+//! Knows nothing of batches, commits or the sender of the request.
 
 use crate::filter;
 use crate::log::LogKind;
@@ -19,10 +19,10 @@ use plan::{
 };
 use value::{Document, PatchOperation};
 
-/// What an accepted transaction answers.
+/// Outcome and work of each step of an accepted transaction.
 pub(crate) type Outcomes = Vec<(Outcome, Work)>;
 
-/// Runs all steps of `transaction` on `state`; the first refused one refuses all.
+/// Runs all steps of `transaction` on `state`. If one is refused, all are.
 pub(crate) async fn evaluate(
     context: Context<'_>,
     state: &WriterState,
@@ -55,7 +55,7 @@ pub(crate) async fn evaluate(
     Ok((accepted, outcomes))
 }
 
-/// Refuses a transaction whose answer would be larger than any may be.
+/// Refuses a transaction whose answer would exceed the limit.
 fn check_returned(bytes: usize) -> Result<(), LimitFault> {
     if bytes > BATCH_ANSWER_BYTES_MAX {
         return Err(LimitFault::AnswerBytes { bytes, limit: BATCH_ANSWER_BYTES_MAX });
@@ -91,7 +91,7 @@ async fn step(
     }
 }
 
-/// A create is refused when the id is taken, whatever its condition: the status of the service is "conflict".
+/// A create is refused if the id exists, whatever its condition: the service answers "conflict".
 async fn create(staging: &mut Staging<'_>, item: &Item) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
@@ -132,7 +132,7 @@ async fn merge(
         RecordState::Live(old) => {
             check(condition, &old)?;
             let members: Vec<_> = item.document().root().members().collect();
-            // Members of two documents cannot nest deeper than either of them.
+            // Merging the members of two documents does not nest them deeper than either.
             let merged =
                 old.document.extended(&members).map_err(|error| Fault::Internal(error.to_string()))?;
             return replaced(staging, key, &old, &changed_item(staging, partition_key, merged)?).await;
@@ -170,7 +170,7 @@ async fn replace(
     }
 }
 
-/// The document gets another id: it keeps its number, and with it its RID and its place in every order.
+/// Gives the document another id. It keeps its number, and with it its RID and its position in every order.
 async fn renamed(
     staging: &mut Staging<'_>,
     from: Bytes,
@@ -188,7 +188,7 @@ async fn renamed(
     Ok((Outcome::Replaced(record.into_stored()), work))
 }
 
-/// The document after the patch; id and system properties must be as before.
+/// The patched document. The id and the system properties must not change.
 fn patched(
     staging: &Staging<'_>,
     partition_key: &PartitionKey,
@@ -207,7 +207,7 @@ fn patched(
     changed_item(staging, partition_key, document)
 }
 
-/// The new version of a document that was changed in part; its partition key must be as before.
+/// The new version of a partially changed document. Its partition key must not change.
 fn changed_item(
     staging: &Staging<'_>,
     partition_key: &PartitionKey,
@@ -226,7 +226,7 @@ fn changed_item(
     Ok(Item::new(document)?)
 }
 
-/// The properties of the document that `operation` writes to, or below which it does.
+/// The top-level properties that `operation` changes or whose descendants it changes.
 fn changed_properties(operation: &PatchOperation) -> impl Iterator<Item = &str> {
     let (path, from) = match operation {
         PatchOperation::Add { path, .. }
@@ -250,7 +250,7 @@ async fn delete(
     Ok((Outcome::Deleted, Work::Delete { bytes: old.document.bytes().len() }))
 }
 
-/// The sweep found an expiry row: the document goes if its time has really come, the row goes if it was stale.
+/// The sweep found an expiry row. The document is deleted if it has expired; a stale row is deleted.
 async fn expire(
     staging: &mut Staging<'_>,
     number: model::DocumentNumber,
@@ -309,7 +309,7 @@ async fn read(
     Ok((outcome, work))
 }
 
-/// What reading `record` under `condition` answers.
+/// The outcome of reading `record` under `condition`.
 pub(crate) fn read_outcome(record: Record, condition: &Condition) -> Result<Outcome, Fault> {
     match condition {
         Condition::IfNoneMatch(etag) if *etag == record.etag().to_string() => {
@@ -364,7 +364,7 @@ async fn existing(staging: &Staging<'_>, target: &Target) -> Result<(Bytes, Reco
     }
 }
 
-/// Whether `condition` holds for a version that is there.
+/// Checks `condition` against an existing version.
 fn check(condition: &Condition, record: &Record) -> Result<(), PreconditionFault> {
     let current = record.etag();
     match condition {

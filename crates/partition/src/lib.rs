@@ -1,4 +1,4 @@
-//! Physical partition: documents, change log and the one writer of a hash range.
+//! Physical partition: documents, change log and the single writer of a hash range.
 //!
 //! Knows nothing of HTTP, SQL text or other partitions.
 

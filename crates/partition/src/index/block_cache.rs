@@ -1,6 +1,6 @@
-//! Rows of runs that were read lately, checked and decoded, for all partitions of a store.
+//! Cache of decoded rows of runs, for all partitions of a store.
 //!
-//! A row of a run never changes and its number is never given again, so nothing has to be taken out.
+//! A row of a run never changes and run numbers are never reused, so entries need no invalidation.
 
 use crate::index::block::Block;
 use crate::keyspace::PartitionId;
@@ -11,14 +11,14 @@ use roaring::RoaringBitmap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Parts with a lock of their own.
+/// Number of shards, each with its own lock.
 const SHARDS: usize = 8;
-/// What an entry takes beside its row.
+/// Overhead of an entry in addition to its row.
 const ENTRY_BYTES: u64 = 128;
-/// Bytes of a row, about; decides how many entries are prepared for.
+/// Expected size of a row, for the initial capacity.
 const ROW_BYTES: usize = 16 * 1024;
 
-/// Which row.
+/// Identifies a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RowAddress {
     pub(crate) partition: PartitionId,
@@ -26,7 +26,7 @@ pub(crate) struct RowAddress {
     pub(crate) row: u32,
 }
 
-/// A row as readers want it.
+/// A decoded row.
 #[derive(Clone, Debug)]
 pub(crate) enum Row {
     Block(Block),
@@ -46,7 +46,7 @@ impl Weighter<RowAddress, Row> for ByBytes {
     }
 }
 
-/// See the file's head.
+/// Decoded rows of runs by their address.
 pub(crate) struct BlockCache {
     shards: Vec<Mutex<Cache<RowAddress, Row, ByBytes, FixedState>>>,
     hasher: FixedState,
@@ -59,7 +59,7 @@ impl std::fmt::Debug for BlockCache {
 }
 
 impl BlockCache {
-    /// Bytes that it takes.
+    /// Bytes in use.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).weight()).sum()
     }
@@ -85,7 +85,7 @@ impl BlockCache {
     }
 
     fn shard(&self, address: &RowAddress) -> Option<&Mutex<Cache<RowAddress, Row, ByBytes, FixedState>>> {
-        // The low bits are the cache's own.
+        // The low bits are used by the cache itself.
         let index = (self.hasher.hash_one(address) >> 48) % SHARDS as u64;
         self.shards.get(usize::try_from(index).unwrap_or(0))
     }

@@ -1,8 +1,8 @@
-//! Makes an index anew beside the writer: for another policy, after damage, or where there was none.
+//! Builds an index in a background task: for a new policy, after damage, or if there was none.
 //!
-//! Walks all records, a few at a time and each time in the newest state, so that no state is held open. What changes
-//! meanwhile is taken from the log in the end, and the rest of it by the writer when it takes the index over. Runs
-//! are written on the way and are kept once the manifest is. Its steps are under the budget of all housekeeping.
+//! Walks all records in steps, each with a new view, so that no view is held open. Changes made meanwhile are taken
+//! from the log at the end, and the last of them by the writer when it swaps the index in. Runs are written during the
+//! walk and kept if the manifest is committed. The steps count against the budget of all housekeeping.
 
 use crate::index::index_writer::{IndexEnvironment, IndexWriter, Prepared};
 use crate::index::recovery::{catch_up, next_records};
@@ -14,28 +14,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::{JoinError, JoinHandle};
 
-/// The log is followed so often; what is left then is for the writer.
+/// Rounds in which the log is followed; the writer applies the rest.
 const ROUNDS_MAX: usize = 16;
-/// Changes that the writer may be left with.
+/// Changes that may be left to the writer.
 const REMAINDER_MAX: usize = 256;
 
-/// An index in the making.
+/// A running index build.
 #[derive(Debug)]
 pub(crate) struct Build {
     pub(crate) rules: Arc<Rules>,
-    /// Log entries behind this position are needed.
+    /// Log entries after this position are needed.
     pub(crate) lsn: Lsn,
     task: JoinHandle<Result<IndexWriter, Fault>>,
 }
 
-/// What an index is made of, and from where on.
+/// The inputs of a build.
 pub(crate) struct BuildInput {
     pub(crate) environment: IndexEnvironment,
     pub(crate) rules: Arc<Rules>,
     /// A position that every state from now on has reached.
     pub(crate) lsn: Lsn,
     pub(crate) range: EffectiveRange,
-    /// Counts the documents that were walked.
+    /// Counts the processed documents.
     pub(crate) walked: Arc<AtomicU64>,
 }
 
@@ -46,7 +46,7 @@ impl Build {
         Build { rules, lsn, task: tokio::spawn(build(input)) }
     }
 
-    /// Waits for the index.
+    /// Waits for the end of the build.
     pub(crate) async fn ended(&mut self) -> Result<Result<IndexWriter, Fault>, JoinError> {
         (&mut self.task).await
     }

@@ -1,20 +1,20 @@
-//! The dead documents of a piece, as ranks in chunks that are shared.
+//! The dead documents of a piece, as ranks in shared chunks.
 //!
-//! Readers and jobs have the set as it was when they got it. When a document dies, only the list of chunks and the
-//! chunk of the document are copied, whatever the size of the set, and only if somebody else has them.
+//! Readers and jobs keep the set as it was when they got it. When a document dies, only the list of chunks and the
+//! chunk of the document are copied, whatever the size of the set, and only if they are shared.
 
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 
-/// Ranks of a chunk; the set is stored in rows of one chunk each.
+/// Ranks per chunk; the set is stored as one row per chunk.
 const CHUNK_RANKS: u32 = 1 << 16;
-/// Up to this many documents for each chunk it is cheaper to look each one up than to subtract the chunks.
+/// Up to this many documents per chunk, single lookups are cheaper than subtracting the chunks.
 const LOOKED_UP_MAX: u64 = 16;
 
-/// See the file's head.
+/// A set of dead ranks that is cheap to copy and to extend.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeadSet {
-    /// Every chunk has its ranks in full; none is empty.
+    /// Chunks with absolute ranks; no chunk is empty.
     chunks: Vec<Option<Arc<RoaringBitmap>>>,
     len: u64,
 }
@@ -36,7 +36,7 @@ impl DeadSet {
         self.chunks.get(index as usize)?.as_ref()
     }
 
-    /// Adds a rank; returns whether it was not in the set.
+    /// Adds a rank. Returns whether it is new.
     pub(crate) fn insert(&mut self, rank: u32) -> bool {
         let chunk = self.chunk_mut(rank / CHUNK_RANKS).get_or_insert_default();
         let is_new = Arc::make_mut(chunk).insert(rank);
@@ -52,7 +52,7 @@ impl DeadSet {
         &mut self.chunks[index]
     }
 
-    /// Adds a stored chunk; returns whether it is one, and the only one of its ranks.
+    /// Adds a stored chunk. Returns whether it is valid and the only one of its ranks.
     pub(crate) fn add_chunk(&mut self, ranks: RoaringBitmap) -> bool {
         let index = |rank: u32| rank / CHUNK_RANKS;
         let (Some(index), Some(last)) = (ranks.min().map(index), ranks.max().map(index)) else {
@@ -71,7 +71,7 @@ impl DeadSet {
         self.chunks.iter().rev().flatten().next()?.max()
     }
 
-    /// The chunks that are not those of `earlier`, a state of the same set, with their places.
+    /// The chunks that differ from those of `earlier`, a state of the same set, with their indexes.
     pub(crate) fn changed_since(&self, earlier: &DeadSet) -> impl Iterator<Item = (u32, &RoaringBitmap)> {
         (0..).zip(&self.chunks).filter_map(|(index, chunk)| {
             let chunk = chunk.as_ref()?;
@@ -86,7 +86,7 @@ impl DeadSet {
         changed.flat_map(|(_, chunk)| chunk.iter().filter(|rank| !earlier.contains(*rank)))
     }
 
-    /// Those of some documents that are not in the set.
+    /// The documents of a set that are not dead.
     pub(crate) fn live_of(&self, mut ranks: RoaringBitmap) -> RoaringBitmap {
         let chunks = self.chunks_around(&ranks);
         if ranks.len() <= LOOKED_UP_MAX * chunks.len() as u64 {
@@ -100,7 +100,7 @@ impl DeadSet {
         ranks
     }
 
-    /// How many of some documents are in the set.
+    /// How many documents of a set are dead.
     pub(crate) fn count_in(&self, ranks: &RoaringBitmap) -> u64 {
         let chunks = self.chunks_around(ranks);
         if ranks.len() <= LOOKED_UP_MAX * chunks.len() as u64 {
@@ -120,7 +120,7 @@ impl DeadSet {
     }
 }
 
-/// Chunks of a set of so many ranks, the empty ones included.
+/// Number of chunks of a set of `ranks` ranks, including empty ones.
 pub(crate) fn chunk_count(ranks: u32) -> u32 {
     ranks.div_ceil(CHUNK_RANKS)
 }
@@ -129,7 +129,7 @@ pub(crate) fn chunk_count(ranks: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Ranks of several chunks, some of which are left out.
+    /// Ranks in several chunks, with empty chunks in between.
     fn some(step: usize) -> Vec<u32> {
         (0..6 * CHUNK_RANKS).filter(|rank| rank / CHUNK_RANKS % 3 != 1).step_by(step).collect()
     }
@@ -171,7 +171,7 @@ mod tests {
         assert!(now.added_since(&before).eq(killed));
         assert_eq!(before.len() + 2, now.len());
         assert!(killed.iter().all(|rank| !before.contains(*rank)));
-        // Who has the set alone copies nothing.
+        // A set that is not shared is changed without a copy.
         let mut own = dead(&[1]);
         let chunk = Arc::as_ptr(own.chunk(0).unwrap());
         own.insert(2);

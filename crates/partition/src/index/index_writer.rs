@@ -1,9 +1,9 @@
-//! The writer's side of the index: takes committed changes, keeps the pieces few.
+//! The writer's side of the index: applies committed changes and merges pieces.
 //!
-//! Every batch becomes one small segment; eight segments of a size become one of the next size, all of them become a
-//! run, and runs of a size become one. Large merges are jobs beside the writer. The terms of small segments are worked
-//! out when somebody asks or when enough documents are together. Knows nothing of how changes were decided and commits
-//! nothing: what must be durable is handed to the writer as a batch.
+//! Every batch becomes one small segment. Eight segments of a size are merged into one of the next size, all segments
+//! are flushed to a run, and runs of a size are merged. Large merges are background jobs. The terms of small segments
+//! are computed when a reader needs them or when enough documents have come together. Knows nothing of how changes
+//! were evaluated and commits nothing: it returns batches for the writer to commit.
 
 mod install;
 mod job_state;
@@ -30,23 +30,23 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::task::JoinError;
 
-/// Flushes' worth of documents in memory beyond which the writer waits for the one under way.
+/// The writer waits for a running flush when memory holds the documents of more flushes than this.
 const BACKLOG_MAX: usize = 4;
 
-/// After a failed job the next one waits for this part of a flush.
+/// After a failed job the next one waits for this fraction of a flush.
 const RETRY_PART: usize = 8;
 
-/// Documents of a segment whose terms are worked out without being asked for: so many are the most that a reader may
-/// have to wait for, and enough to make good use of what documents have in common.
+/// Documents of a segment from which on its terms are computed in advance: the most that a reader may have to wait
+/// for, and enough to share the work on what documents have in common.
 const PENDING_DOCUMENTS_MAX: usize = 64;
 
-/// A segment is merged at rest with smaller ones that have at least this part of its documents together.
+/// An idle merge includes a segment if the smaller ones have at least this fraction of its documents together.
 const IDLE_MERGE_PART: u64 = 4;
 
 /// The changes of one batch: each document as the batch leaves it.
 pub(crate) type Changes = BTreeMap<DocumentNumber, Option<DocumentVersion>>;
 
-/// What a batch does to the index, computed while it is on its way to the disk.
+/// The changes of a batch to the index, computed while the batch is in flight.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     segments: Vec<SegmentPiece>,
@@ -68,7 +68,7 @@ impl Prepared {
     }
 }
 
-/// Where an index lives.
+/// What an index needs of its partition and store.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexEnvironment {
     pub(crate) store: Store,
@@ -78,7 +78,7 @@ pub(crate) struct IndexEnvironment {
     pub(crate) metrics: PartitionMetrics,
 }
 
-/// See the file's head.
+/// The pieces of a partition's index and the job that changes them.
 #[derive(Debug)]
 pub(crate) struct IndexWriter {
     environment: IndexEnvironment,
@@ -88,32 +88,32 @@ pub(crate) struct IndexWriter {
     runs: Vec<RunPiece>,
     /// Runs that no manifest names yet.
     unnamed: Vec<UnnamedRun>,
-    /// Rung by readers that meet damage.
+    /// Notified by readers that find damage.
     damage_signal: Arc<Notify>,
     /// All changes up to here are in the pieces.
     pub(crate) lsn: Lsn,
-    /// The position of the manifest on disk, if there is one.
+    /// The position of the stored manifest, if there is one.
     lsn_saved: Option<Lsn>,
-    /// Changes since the last flush began.
+    /// Changes since the last flush started.
     changes: usize,
-    /// Whether all segments are to become a run as soon as nothing else is under way.
+    /// Whether to flush all segments as soon as no other job runs.
     flush_wanted: bool,
     /// Changes to wait for after a failed job.
     pause: usize,
     job_state: JobState,
 }
 
-/// What an index has to tell its writer.
+/// Events of an index for the partition's writer.
 #[derive(Debug)]
 pub(crate) enum IndexWriterEvent {
-    /// The pieces may have changed, but not what they say; or runs wait for their manifest.
+    /// The pieces may have changed, but not their contents; or runs wait for their manifest.
     Changed,
-    /// A reader met damage: the index must be made anew.
+    /// A reader found damage: the index must be rebuilt.
     Damaged,
 }
 
 impl IndexWriter {
-    /// An index without documents.
+    /// An empty index.
     pub(crate) fn new(environment: IndexEnvironment, rules: Arc<Rules>, lsn: Lsn) -> IndexWriter {
         IndexWriter {
             share: Share::new(Arc::clone(&environment.memory)),
@@ -159,19 +159,19 @@ impl IndexWriter {
         &self.rules
     }
 
-    /// The pieces as they are now.
+    /// The current pieces.
     pub(crate) fn pieces(&self) -> Arc<[Piece]> {
         let runs = self.runs.iter().cloned().map(Piece::Run);
         runs.chain(self.segments.iter().cloned().map(Piece::Segment)).collect()
     }
 
-    /// Entries of the log behind this position may be needed to make the index anew.
+    /// Log entries after this position may be needed to recover the index.
     pub(crate) fn lsn_needed(&self) -> Option<Lsn> {
         let job = self.job_state.job().map(|job| job.lsn);
         self.lsn_saved.into_iter().chain(job).min()
     }
 
-    /// Adds what makes an index durable that was made beside the writer. Returns the runs that the batch names.
+    /// Adds the manifest of an index that was built in the background. Returns the runs that the batch names.
     pub(crate) fn save(&mut self, batch: &mut Batch) -> Vec<UnnamedRun> {
         let Some(lsn) = self.lsn_saved else { return Vec::new() };
         self.unnamed.iter().for_each(|run| run.name_in(batch));
@@ -179,7 +179,7 @@ impl IndexWriter {
         std::mem::take(&mut self.unnamed)
     }
 
-    /// Writes the manifest and what has changed of the dead sets.
+    /// Writes the manifest and the changed parts of the dead sets.
     fn put_manifest(&mut self, lsn: Lsn, batch: &mut Batch) {
         for piece in &mut self.runs {
             put_dead(self.environment.partition, piece, batch);
@@ -192,18 +192,18 @@ impl IndexWriter {
         &self.environment.memory
     }
 
-    /// What readers ring when they meet damage.
+    /// The signal for readers that find damage.
     pub(crate) fn damage_signal(&self) -> &Arc<Notify> {
         &self.damage_signal
     }
 
-    /// Writes what is in memory as runs at once, if it is enough for that. For an index in the making, which has no
-    /// manifest yet and no reader.
+    /// Flushes memory to runs at once, if a flush is due. For an index that is being built, which has no manifest and
+    /// no readers.
     pub(crate) async fn spill(&mut self) -> Result<(), Fault> {
         if self.is_flush_due() { self.spill_all().await } else { Ok(()) }
     }
 
-    /// Has all changes so far in runs, if any are: then a manifest can be written for this position.
+    /// Flushes all changes if any run was written: a manifest can then be written for this position.
     pub(crate) async fn spill_remainder(&mut self) -> Result<(), Fault> {
         if self.unnamed.is_empty() {
             return Ok(());
@@ -224,10 +224,10 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Takes the changes of a committed batch.
+    /// Applies the changes of a committed batch.
     pub(crate) async fn apply(&mut self, prepared: Prepared, lsn: Lsn) {
         self.changes += prepared.touched.len();
-        // Documents that are new have no older version: most have greater numbers than all before.
+        // New documents have no older version; most have greater numbers than all before.
         let last = self.last_number();
         for number in prepared.touched.into_iter().take_while(|number| Some(*number) <= last) {
             self.mark_dead(number);
@@ -237,7 +237,7 @@ impl IndexWriter {
         self.merge_due().await;
     }
 
-    /// The greatest number of a document in any piece.
+    /// The greatest document number in any piece.
     fn last_number(&self) -> Option<DocumentNumber> {
         let in_memory = self.segments.iter().filter_map(|piece| piece.segment.numbers().last().copied());
         let in_runs = self.runs.iter().filter_map(|piece| piece.run.numbers.last());
@@ -245,12 +245,12 @@ impl IndexWriter {
     }
 
     fn mark_dead(&mut self, number: DocumentNumber) {
-        // The newest first: what was written lately is written again more often.
+        // Newest first: recently written documents are written again more often.
         let in_memory = self.segments.iter_mut().rev().any(|piece| piece.mark_dead(number));
         let _ = in_memory || self.runs.iter_mut().rev().any(|piece| piece.mark_dead(number));
     }
 
-    /// Merges what is due; large merges are begun only.
+    /// Merges what is due. Large merges are only started.
     async fn merge_due(&mut self) {
         self.segments.retain(|piece| piece.live_count() > 0);
         while let Some(inputs) = self.due_segments() {
@@ -273,9 +273,9 @@ impl IndexWriter {
         self.begin_job();
     }
 
-    /// Begins to merge segments that stayed apart because there were too few of a size: every lookup asks each of
-    /// them. A large segment is merged only with others that have a good part of its documents, so a partition that
-    /// is written to now and then is not merged as a whole every time.
+    /// Starts to merge segments that were too few of a size, because every lookup reads each of them. A large segment
+    /// is included only if the smaller ones have a good part of its documents, so that occasional writes to a
+    /// partition do not merge all of it every time.
     pub(crate) fn merge_when_idle(&mut self) {
         if !self.may_begin() || self.is_flush_due() {
             return;
@@ -290,13 +290,13 @@ impl IndexWriter {
         }
     }
 
-    /// Works out terms that are due; called while the disk is busy with a batch.
+    /// Computes the terms that are due; called while the disk is busy with a batch.
     pub(crate) fn compute_due_terms(&self) {
         let is_due = |piece: &&SegmentPiece| piece.segment.numbers().len() >= PENDING_DOCUMENTS_MAX;
         self.segments.iter().filter(is_due).for_each(|piece| piece.segment.compute_terms());
     }
 
-    /// Everything that is stored was taken: from now on the index may be saved.
+    /// All stored changes were applied: jobs may start and the index may be saved.
     pub(crate) async fn complete(&mut self) {
         self.job_state = JobState::Idle;
         self.merge_due().await;
@@ -317,7 +317,7 @@ impl IndexWriter {
         }
     }
 
-    /// Begins to write what is in memory to runs, however little it is.
+    /// Starts to flush what is in memory, however little.
     pub(crate) async fn flush(&mut self) {
         self.flush_wanted = true;
         self.merge_due().await;
@@ -333,7 +333,7 @@ impl IndexWriter {
     fn is_flush_due(&self) -> bool {
         let options = self.environment.memory.options();
         let bytes: usize = self.segments.iter().map(|piece| piece.segment.size_bytes()).sum();
-        // Removals leave no documents, but they make the log longer from which the index would be made again.
+        // Removals leave no documents, but they lengthen the log that a recovery replays.
         self.flush_wanted
             || self.documents_in_memory() >= options.flush_documents
             || bytes >= options.flush_bytes
@@ -345,7 +345,7 @@ impl IndexWriter {
         self.segments.iter().map(|piece| piece.segment.numbers().len()).sum()
     }
 
-    /// Whether so much is in memory that the writer should wait for the job under way.
+    /// Whether so much is in memory that the writer should wait for the running job.
     pub(crate) fn is_overfull(&self) -> bool {
         let most = self.environment.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
         let job = self.job_state.job();
@@ -354,7 +354,7 @@ impl IndexWriter {
             || is_flushing && self.environment.memory.is_tight()
     }
 
-    /// The oldest segments of the smallest size of which there are enough.
+    /// The oldest segments of the smallest size that has enough of them.
     fn due_segments(&self) -> Option<Vec<SegmentPiece>> {
         let mut sizes: BTreeMap<u32, Vec<&SegmentPiece>> = BTreeMap::new();
         let frozen = self.job_state.frozen();
@@ -372,7 +372,7 @@ impl IndexWriter {
         (live <= SEGMENT_DOCUMENTS_MAX as u64).then(|| group.into_iter().cloned().collect())
     }
 
-    /// Runs of one size of which there are enough.
+    /// Runs of a size that has enough of them.
     fn due_runs(&self) -> Option<Vec<RunPiece>> {
         let fan_in = self.environment.memory.options().run_fan_in.max(2);
         let step = u32::try_from(fan_in).unwrap_or(u32::MAX).ilog2().max(1);
@@ -380,19 +380,19 @@ impl IndexWriter {
         for piece in &self.runs {
             sizes.entry(piece.run.meta.documents.max(1).ilog2() / step).or_default().push(piece);
         }
-        // Before the first manifest only a flush can tell the position.
+        // Before the first manifest only a flush determines the position.
         self.lsn_saved?;
         let group = sizes.into_values().find(|group| group.len() >= fan_in)?;
         let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
         (live < u64::from(u32::MAX)).then(|| group.into_iter().cloned().collect())
     }
 
-    /// Segments and runs.
+    /// Number of segments and runs.
     pub(crate) fn piece_count(&self) -> usize {
         self.segments.len() + self.runs.len()
     }
 
-    /// Whether a job is under way that [`IndexWriter::event`] waits for.
+    /// Whether a job runs that [`IndexWriter::next_event`] waits for.
     pub(crate) fn is_busy(&self) -> bool {
         self.job_state.job().is_some()
     }
@@ -402,8 +402,8 @@ impl IndexWriter {
         matches!(self.job_state, JobState::Installing(_))
     }
 
-    /// Waits until there is something to do: a job has ended, or the store as a whole holds too much in memory and
-    /// this partition the most of it. A merge in memory is taken over at once; runs wait for their manifest.
+    /// Waits until there is something to do: a job has ended, or all indexes of the store use too much memory and this
+    /// partition uses the most. A merge in memory is applied at once; runs wait for their manifest.
     pub(crate) async fn next_event(&mut self) -> IndexWriterEvent {
         let result = tokio::select! {
             biased;
@@ -451,7 +451,7 @@ impl IndexWriter {
         }
     }
 
-    /// Puts `merged` in the place of its inputs. What died in them since they were given is dead in it too.
+    /// Replaces the inputs by `merged`. Documents that died in them since the job started are dead in it too.
     fn exchange(&mut self, inputs: &[SegmentPiece], mut merged: SegmentPiece) {
         for number in self.died_since(inputs) {
             merged.mark_dead(number);
@@ -466,7 +466,7 @@ impl IndexWriter {
         self.segments.retain(|piece| !inputs.iter().any(|input| Arc::ptr_eq(&piece.segment, &input.segment)));
     }
 
-    /// What died in segments since they were given to a job.
+    /// Documents that died in segments since a job started.
     fn died_since(&self, inputs: &[SegmentPiece]) -> Vec<DocumentNumber> {
         let mut died = Vec::new();
         for input in inputs {
@@ -475,14 +475,14 @@ impl IndexWriter {
                     let ranks = now.dead.added_since(&input.dead);
                     died.extend(ranks.filter_map(|rank| now.segment.numbers().get(rank as usize)));
                 }
-                // All of it died and it was put away.
+                // All of it is dead and it was removed.
                 None => died.extend(input.live_numbers()),
             }
         }
         died
     }
 
-    /// The number of a run that this partition wrote; others may use those that it did not.
+    /// The number of a run that this partition wrote. Runs of other partitions may still be in use by them.
     fn own_run(&self, piece: &RunPiece) -> Option<u64> {
         let meta = &piece.run.meta;
         (meta.owner == self.environment.partition.ordinal).then_some(meta.id)
@@ -502,7 +502,7 @@ impl Drop for IndexWriter {
     }
 }
 
-/// How many of some segments, given by the number of their documents in ascending order, become one at rest.
+/// How many segments an idle merge takes, given their document counts in ascending order.
 fn merged_when_idle(sizes: &[u64]) -> usize {
     let (mut count, mut documents) = (0, 0);
     for (index, size) in sizes.iter().enumerate() {
@@ -517,7 +517,7 @@ fn merged_when_idle(sizes: &[u64]) -> usize {
     count
 }
 
-/// The live documents of segments, if no terms were worked out for any of them.
+/// The live documents of segments, if the terms of none of them are computed.
 fn joined_pending(inputs: &[SegmentPiece]) -> Option<Segment> {
     let mut all = Vec::new();
     let mut common = None;

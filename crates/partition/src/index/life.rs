@@ -1,19 +1,19 @@
-//! The life of a partition's index: which one serves, which one is being built, and what comes next.
+//! The states of a partition's index: which one serves, which one is being built, and what comes next.
 //!
 //! ```text
-//!            opened               another policy, damage            built               swapped
-//! NeedsReopen ─────────▶ Serving ──────────────────────▶ Building ──────────▶ Swapping ─────────▶ Serving
-//!     ▲                  ▲       the policy came back    │ ▲
-//!     │                  ├───────────────────────────────┤ │ the pause is over
+//!            opened             new policy, damage               built               swapped
+//! NeedsReopen ──────▶ Serving ──────────────────────▶ Building ──────────▶ Swapping ─────────▶ Serving
+//!     ▲                  ▲       policy changed back     │ ▲
+//!     │                  ├───────────────────────────────┤ │ pause over
 //!     │ not committed    │                        failed ▼ │
 //!   Saving ──────────────┼──────────────────────────── Pausing
 //! ```
 //!
 //! An opening that finds no index, or one of another policy, leads to Building. Every state but Serving may have an
-//! *old* index: of an older policy, and right for the paths which that policy covers. It serves, is kept up and saved
-//! until another takes its place. Any state may go over to Saving while a manifest is on its way to the store.
+//! *old* index: one of an older policy, which is correct for the paths that the policy covers. It serves, is updated
+//! and saved until another index replaces it. Any state may change to Saving while a manifest is being committed.
 //!
-//! Knows nothing of batches and commits: the writer calls what is due, and commits it.
+//! Knows nothing of batches and commits: the writer calls what is due and commits it.
 
 use crate::index::build::{Build, BuildInput};
 use crate::index::index_writer::{IndexEnvironment, IndexWriter, IndexWriterEvent};
@@ -24,41 +24,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinError;
 
-/// Time until an index build that failed is tried again; doubled with each failure, up to the most.
+/// Pause before a failed index build is retried; doubled with each failure, up to the maximum.
 const BUILD_PAUSE_FIRST_MS: u64 = 1_000;
 const BUILD_PAUSE_MAX_MS: u64 = 10 * 60 * 1_000;
 
-/// See the file's head.
+/// The index of a partition with its state.
 #[derive(Debug)]
 pub(crate) struct IndexLife {
     environment: IndexEnvironment,
     range: EffectiveRange,
     progress: Arc<IndexProgress>,
     state: IndexState,
-    /// The last build, if it failed: the pause is doubled if the next one of its policy fails too.
+    /// The last build, if it failed: the pause is doubled if the next build of its policy fails too.
     failed: Option<FailedBuild>,
-    /// Runs of indexes that serve no more. The manifest on disk may name them until another index is swapped in.
+    /// Runs of indexes that no longer serve. The manifest on disk may name them until another index is swapped in.
     discarded: Vec<u64>,
 }
 
 #[derive(Debug)]
 enum IndexState {
-    /// The index of the policy that was asked for last.
+    /// The index has the current policy.
     Serving(Box<IndexWriter>),
-    /// Another one is being built.
+    /// Another index is being built.
     Building { old: Option<Box<IndexWriter>>, build: Build },
-    /// Another one was built and waits for a moment without batches in flight.
+    /// Another index was built and waits for a moment without batches in flight.
     Swapping { old: Option<Box<IndexWriter>>, built: Box<IndexWriter> },
-    /// Another one is wanted, and a build of it is begun later: the last one failed.
+    /// Another index is needed, and its build starts later, because the last one failed.
     Pausing { old: Option<Box<IndexWriter>> },
-    /// A manifest is on its way to the store. If it is committed, the state before counts again.
+    /// A manifest is being committed. After the commit the previous state applies again.
     Saving(Box<IndexState>),
     /// The manifest on disk may not be that of the index, which must be opened again.
     NeedsReopen { old: Option<Box<IndexWriter>> },
 }
 
 impl IndexState {
-    /// The index that serves.
+    /// The serving index.
     fn index_writer(&self) -> Option<&IndexWriter> {
         match self {
             IndexState::Serving(index_writer) => Some(index_writer),
@@ -70,7 +70,7 @@ impl IndexState {
         }
     }
 
-    /// The index that serves, and the one in the making.
+    /// The serving index and the build.
     fn parts(&mut self) -> (Option<&mut IndexWriter>, Option<&mut Build>) {
         match self {
             IndexState::Serving(index_writer) => (Some(index_writer), None),
@@ -82,7 +82,7 @@ impl IndexState {
         }
     }
 
-    /// The index that serves; whatever else there was is given up.
+    /// The serving index; a build is abandoned.
     fn into_index_writer(self) -> Option<Box<IndexWriter>> {
         match self {
             IndexState::Serving(index_writer) => Some(index_writer),
@@ -94,7 +94,7 @@ impl IndexState {
         }
     }
 
-    /// Whether it leads to an index of a policy, or cannot be told before the index was opened again.
+    /// Whether it has or will have an index of a policy; true if that is unknown until the index is opened again.
     fn leads_to(&self, policy: Fingerprint) -> bool {
         match self {
             IndexState::Serving(index_writer) => is_of(index_writer, policy),
@@ -110,21 +110,21 @@ fn is_of(index_writer: &IndexWriter, policy: Fingerprint) -> bool {
     index_writer.rules().fingerprint() == policy
 }
 
-/// Where a build begins: the position that every state from now on has reached, and the documents there.
+/// The starting point of a build: a position that every state from now on has reached, and the document count there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BuildStart {
     pub(crate) lsn: Lsn,
     pub(crate) documents: u64,
 }
 
-/// What the writer hears of its indexes.
+/// Events of the serving index and of builds, for the partition's writer.
 pub(crate) enum IndexEvent {
     Writer(IndexWriterEvent),
     BuildEnded(Box<Result<Result<IndexWriter, Fault>, JoinError>>),
 }
 
 impl IndexLife {
-    /// Nothing is known of the index yet: it must be opened.
+    /// An index that must be opened first.
     pub(crate) fn new(
         environment: IndexEnvironment,
         range: EffectiveRange,
@@ -138,17 +138,17 @@ impl IndexLife {
         &self.environment
     }
 
-    /// The index that serves.
+    /// The serving index.
     pub(crate) fn index_writer(&self) -> Option<&IndexWriter> {
         self.state.index_writer()
     }
 
-    /// The index that serves.
+    /// The serving index.
     pub(crate) fn index_writer_mut(&mut self) -> Option<&mut IndexWriter> {
         self.state.parts().0
     }
 
-    /// Whether the index must be opened again before anything else is done with it.
+    /// Whether the index must be opened again before it is used.
     pub(crate) fn needs_reopen(&self) -> bool {
         matches!(self.state, IndexState::Saving(_) | IndexState::NeedsReopen { .. })
     }
@@ -163,7 +163,7 @@ impl IndexLife {
         matches!(self.state, IndexState::Swapping { .. }) || self.has_install()
     }
 
-    /// Whether work would be lost if it ended now.
+    /// Whether work would be lost if the partition were closed now.
     pub(crate) fn is_working(&self) -> bool {
         let is_building = matches!(self.state, IndexState::Building { .. } | IndexState::Swapping { .. });
         is_building
@@ -172,8 +172,8 @@ impl IndexLife {
                 .is_some_and(|index_writer| index_writer.is_busy() || index_writer.has_install())
     }
 
-    /// Entries of the log behind this position may be needed to make an index; `None` if that cannot be told, since
-    /// there may be one on disk that was not opened.
+    /// Log entries after this position may be needed for an index. Returns `None` if that is unknown, because an index
+    /// on disk may not be open.
     pub(crate) fn log_needed(&self, head: Lsn) -> Option<Lsn> {
         let index_writer = self.index_writer()?;
         let other = match &self.state {
@@ -191,18 +191,18 @@ impl IndexLife {
         std::mem::replace(&mut self.state, IndexState::NeedsReopen { old: None })
     }
 
-    /// The store may not have what the index was told: it must be opened again, and what is under way is given up.
+    /// The store may not have what the index contains: it must be opened again, and running work is abandoned.
     pub(crate) fn require_reopen(&mut self) {
         let old = self.take_state().into_index_writer();
         self.state = IndexState::NeedsReopen { old };
     }
 
-    /// An opening begins: nothing of what was there counts any more.
+    /// An opening starts: the previous state is discarded.
     pub(crate) fn begin_opening(&mut self) {
         self.state = IndexState::NeedsReopen { old: None };
     }
 
-    /// This index was found or made by an opening. If it is of another policy, or if there is none, one is built.
+    /// Sets the index that an opening found or rebuilt. If it has another policy, or if there is none, a build starts.
     pub(crate) async fn opened(
         &mut self,
         index_writer: Option<IndexWriter>,
@@ -221,7 +221,7 @@ impl IndexLife {
         };
     }
 
-    /// The opening met records that cannot be read. A build is begun when the policy is checked next.
+    /// The opening found records that cannot be read. A build starts when the policy is checked next.
     pub(crate) fn not_opened(&mut self) {
         self.state = IndexState::Pausing { old: None };
     }
@@ -231,12 +231,12 @@ impl IndexLife {
         self.state.leads_to(policy)
     }
 
-    /// Another policy is wanted than the one that this leads to.
+    /// Starts to change to another policy than the one that this leads to.
     pub(crate) fn change_policy(&mut self, rules: &Arc<Rules>, start: BuildStart, now_ms: u64) {
         let wanted = rules.fingerprint();
         let is_paused = self.failed.is_some_and(|failed| failed.policy == wanted && !failed.is_due(now_ms));
         self.state = match self.take_state().into_index_writer() {
-            // The old policy came back before the new index was there.
+            // The old policy was restored before the new index was built.
             Some(index_writer) if is_of(&index_writer, wanted) => {
                 self.failed = None;
                 IndexState::Serving(index_writer)
@@ -258,7 +258,7 @@ impl IndexLife {
         })
     }
 
-    /// Waits for news; for ever if there can be none.
+    /// Waits for the next event; forever if there can be none.
     pub(crate) async fn next_event(&mut self) -> IndexEvent {
         let (index_writer, build) = self.state.parts();
         let event = async {
@@ -280,7 +280,7 @@ impl IndexLife {
         }
     }
 
-    /// Something has happened to the index that serves or to the one in the making.
+    /// Handles an event of the serving index or of the build.
     pub(crate) fn on_event(&mut self, event: IndexEvent, rules: &Arc<Rules>, start: BuildStart, now_ms: u64) {
         let partition = self.environment.partition;
         match event {
@@ -306,7 +306,7 @@ impl IndexLife {
         }
     }
 
-    /// The index that serves cannot any more.
+    /// The serving index is damaged and is not used any more.
     fn damaged(&mut self, rules: &Arc<Rules>, start: BuildStart) {
         let (damaged, next) = match self.take_state() {
             IndexState::Building { old, build } => (old, IndexState::Building { old: None, build }),
@@ -337,13 +337,14 @@ impl IndexLife {
         }
     }
 
-    /// A build of this policy came to nothing.
+    /// Notes that a build of this policy failed.
     pub(crate) fn note_failed_build(&mut self, policy: Fingerprint, now_ms: u64) {
         self.environment.metrics.index_builds_failed.inc();
         self.failed = Some(FailedBuild::new(self.failed, policy, now_ms));
     }
 
-    /// The index that waits to be swapped in, if there is one. It is given up unless it is [`IndexLife::swapped`].
+    /// Takes the index that waits to be swapped in, if there is one. It is abandoned unless [`IndexLife::swapped`] is
+    /// called.
     pub(crate) fn take_built(&mut self) -> Option<IndexWriter> {
         match self.take_state() {
             IndexState::Swapping { old, built } => {
@@ -361,7 +362,7 @@ impl IndexLife {
         }
     }
 
-    /// A manifest is handed to the store.
+    /// A manifest is submitted to the store.
     pub(crate) fn begin_saving(&mut self) {
         self.state = IndexState::Saving(Box::new(self.take_state()));
     }
@@ -378,14 +379,15 @@ impl IndexLife {
         };
     }
 
-    /// The manifest was not committed. Unless the index was opened again since, that is still to be done.
+    /// The manifest was not committed. The index must be opened again, unless that was done since.
     pub(crate) fn not_saved(&mut self) {
         if matches!(self.state, IndexState::Saving(_)) {
             self.require_reopen();
         }
     }
 
-    /// The manifest of an index that was built is committed: it serves from now on. Returns the runs whose rows may go.
+    /// The manifest of a built index is committed: the index serves from now on. Returns the runs whose rows can be
+    /// deleted.
     pub(crate) async fn swapped(&mut self, mut built: IndexWriter) -> Vec<u64> {
         built.complete().await;
         let old = self.take_state().into_index_writer();
@@ -396,7 +398,7 @@ impl IndexLife {
     }
 }
 
-/// An index build that failed, and when it is tried again.
+/// A failed index build, and when it is retried.
 #[derive(Clone, Copy, Debug)]
 struct FailedBuild {
     policy: Fingerprint,
@@ -417,7 +419,7 @@ impl FailedBuild {
     }
 }
 
-/// How far the making of an index has come.
+/// Progress of an index build.
 #[derive(Debug, Default)]
 pub(crate) struct IndexProgress {
     walked: Arc<AtomicU64>,
@@ -425,7 +427,7 @@ pub(crate) struct IndexProgress {
 }
 
 impl IndexProgress {
-    /// From 0 to 99: it is not ready.
+    /// From 0 to 99, because the index is not ready.
     pub(crate) fn percent(&self) -> u8 {
         let (walked, total) = (self.walked.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
         let percent = walked.saturating_mul(100).checked_div(total).unwrap_or(0);

@@ -1,7 +1,7 @@
-//! The index from what is stored: from the log behind a position, or from all records.
+//! Recovers the index from the stored rows: from the log after a position, or from all records.
 //!
-//! An entry of the log names its document, whose older versions are dead; the version that counts is the one that
-//! the view shows. So a change may be met twice, and entries of versions that were replaced since may be missing.
+//! A log entry names a document, whose older versions are dead; the current version is read from the view. A change
+//! may therefore be applied twice, and entries of versions that were replaced since may be missing.
 
 use crate::head::Head;
 use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, Prepared};
@@ -18,23 +18,23 @@ use model::{DocumentNumber, EffectiveRange, Fault, Lsn, StorageFault};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Rows that one step reads.
+/// Rows and bytes per step.
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
-/// An index as it was found or made.
+/// An index that was opened or rebuilt.
 #[derive(Debug)]
 pub(crate) struct OpenedIndex {
-    /// `None` if it has to be made anew from so many records that this takes a while. Begins no job before it is
-    /// completed.
+    /// `None` if it must be rebuilt from so many records that this takes a while. It starts no job before `complete`
+    /// is called.
     pub(crate) index_writer: Option<IndexWriter>,
-    /// Runs with rows in the store that are no part of it.
+    /// Runs with rows in the store that are not part of it.
     pub(crate) strays: BTreeSet<u64>,
     /// Whether there is a manifest that does not describe it.
     pub(crate) is_manifest_stale: bool,
 }
 
-/// Opens the index that is stored and takes what happened since, or makes it anew from the records if they are few.
-/// The one that is stored may be of another policy. `at` is the head that the view shows.
+/// Opens the stored index and replays the log after it, or rebuilds it from the records if they are few. The stored
+/// index may have another policy. `at` is the head in the view.
 pub(crate) async fn open(
     environment: IndexEnvironment,
     rules: Arc<Rules>,
@@ -76,8 +76,8 @@ enum Saved {
     None,
 }
 
-/// The index that is stored, by the rules it was made by. One of another policy is of no use if documents `are_few`: the
-/// new one is there as soon.
+/// The stored index, with the rules it was built by. One of another policy is not used if documents `are_few`, because
+/// the new one is built as fast.
 async fn open_saved(
     environment: &IndexEnvironment,
     rules: &Arc<Rules>,
@@ -104,12 +104,12 @@ async fn open_saved(
     Ok(Saved::Usable(Box::new(index_writer)))
 }
 
-/// Whether stored bytes are to blame.
+/// Whether the fault is damage of stored bytes.
 pub fn is_damage(fault: &Fault) -> bool {
     matches!(fault, Fault::Storage(StorageFault::Damaged { .. }))
 }
 
-/// Takes the changes that `view` shows behind the position of the index; tells how many.
+/// Applies the changes in `view` after the position of the index. Returns their number.
 pub(crate) async fn catch_up(
     index_writer: &mut IndexWriter,
     view: &View,
@@ -125,7 +125,7 @@ pub(crate) async fn catch_up(
         };
         taken += chunk.rows.len();
         let lsn = keyspace::parse_log_key(last).ok_or_else(|| damaged("log key"))?.lsn;
-        // The rest of the last transaction may be still to come.
+        // The rest of the last transaction may be in the next chunk.
         let lsn = if chunk.more { index_writer.lsn.max(Lsn(lsn.0.saturating_sub(1))) } else { lsn };
         let mut numbers = Vec::with_capacity(chunk.rows.len());
         for (_, row) in &chunk.rows {
@@ -141,7 +141,7 @@ pub(crate) async fn catch_up(
     }
 }
 
-/// Documents as `view` shows them.
+/// Documents as they are in `view`.
 async fn current_versions(
     view: &View,
     partition: PartitionId,
@@ -167,7 +167,7 @@ async fn current_versions(
     Ok(changes)
 }
 
-/// Takes all records of a range of hashes; the index must be empty.
+/// Applies all records of a hash range to an empty index.
 async fn take_records(
     index_writer: &mut IndexWriter,
     view: &View,
@@ -184,7 +184,7 @@ async fn take_records(
     Ok(())
 }
 
-/// The next documents of a range of keys, which shrinks to what is left; `None` at its end.
+/// The next documents of a key range, which is shortened to the rest; `None` at its end.
 pub(crate) async fn next_records(
     view: &View,
     range: &mut KeyRange,

@@ -1,4 +1,4 @@
-//! Goes through terms of a run in order or against it, one group of a block at a time.
+//! A cursor over the terms of a run, in either direction, one group of a block at a time.
 
 use crate::index::block::{Block, TermEntry, read_bitmap};
 use crate::index::block_cache::{BlockCache, Row};
@@ -15,14 +15,14 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Where rows are read from.
+/// The source of the rows of a run.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// One state, as readers have it, and rows that were read lately.
+    /// A view and the block cache, for readers.
     Reader(View, Arc<BlockCache>),
-    /// One state, every row as it is.
+    /// A view without the cache.
     View(View),
-    /// The newest state each time: a merge must not hold one open.
+    /// A new view each time: a merge must not hold one open.
     Store(Store),
 }
 
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// A block by its place in the run; `None` behind the last.
+    /// A block by its index in the run; `None` after the last.
     async fn block(&self, run: &Run, block: usize) -> Result<Option<Block>, Fault> {
         let Some(row) = run.fences.row(block) else { return Ok(None) };
         let address = run.address(row);
@@ -50,13 +50,13 @@ impl Source {
         }
         let payload = run.row(&self.view().await?, row).await?;
         let Some(cache) = self.cache() else { return Block::new(payload).map(Some) };
-        // With bytes of its own, not a part of a larger piece of the store's memory.
+        // A copy that does not share a larger allocation of the store.
         let block = Block::new(Bytes::copy_from_slice(&payload))?;
         cache.keep(address, Row::Block(block.clone()));
         Ok(Some(block))
     }
 
-    /// The documents of the term with that key; `None` if the run does not have it.
+    /// The documents of the term with this key; `None` if the run does not have it.
     pub(crate) async fn find(&self, run: &Run, key: &[u8]) -> Result<Option<Posting<'static>>, Fault> {
         let Some(block) = self.block(run, run.fences.block_of(key)).await? else { return Ok(None) };
         match block.find(key)? {
@@ -65,7 +65,7 @@ impl Source {
         }
     }
 
-    /// How many documents the term with that key has, dead ones included.
+    /// The number of documents of the term with this key, including dead ones.
     pub(crate) async fn count(&self, run: &Run, key: &[u8]) -> Result<u64, Fault> {
         let block = self.block(run, run.fences.block_of(key)).await?;
         let entry = block.map(|block| block.find(key)).transpose()?.flatten();
@@ -80,7 +80,7 @@ impl Source {
         }
     }
 
-    /// A bitmap that has a row of its own.
+    /// A bitmap with a row of its own.
     async fn bitmap(&self, run: &Run, row: u32) -> Result<Arc<RoaringBitmap>, Fault> {
         let address = run.address(row);
         if let Some(Row::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&address)) {
@@ -94,7 +94,7 @@ impl Source {
     }
 }
 
-/// The block that a key is in, if it has one and was read lately.
+/// The block that may contain a key, if there is one and it is cached.
 pub(crate) fn cached_block(cache: &BlockCache, run: &Run, key: &[u8]) -> Option<Block> {
     let row = run.fences.row(run.fences.block_of(key))?;
     match cache.get(&run.address(row))? {
@@ -103,20 +103,20 @@ pub(crate) fn cached_block(cache: &BlockCache, run: &Run, key: &[u8]) -> Option<
     }
 }
 
-/// See the file's head.
+/// A cursor over the terms of a run.
 pub(crate) struct RunCursor {
     run: Arc<Run>,
     source: Source,
     direction: Direction,
-    /// The block at hand and its place; `None` before the first and behind the last.
+    /// The current block and its index; `None` before the first and after the last.
     block: Option<(usize, Block)>,
-    /// The group of which the entries are.
+    /// The group of the entries.
     group: usize,
     entries: VecDeque<TermEntry>,
     filter: Option<TermFilter>,
 }
 
-/// Leaves out terms of a path in a range of codes whose documents are not wanted, as far as that is seen quickly.
+/// Leaves out terms of a path in a code range that have no wanted documents, if that can be tested cheaply.
 pub(crate) struct TermFilter {
     pub(crate) path: IndexPath,
     pub(crate) range: Arc<CodeRange>,
@@ -125,7 +125,7 @@ pub(crate) struct TermFilter {
 
 impl TermFilter {
     fn group(&self, block: &Block, group: usize, direction: Direction) -> Result<Vec<TermEntry>, Fault> {
-        // What tells that the range is at its end stays.
+        // Terms outside the range are kept, because they show that the range has ended.
         let may_pass = |key: &[u8]| {
             key.strip_prefix(self.path.code()).is_some_and(|code| match direction {
                 Direction::Forward => !self.range.is_after(code),
@@ -136,16 +136,16 @@ impl TermFilter {
     }
 }
 
-/// Groups without a term that is wanted that are passed before others may go first.
+/// Groups without a wanted term that are read before the task yields.
 const GROUPS_AT_A_TIME: usize = 64;
 
 impl RunCursor {
-    /// Stands before all terms.
+    /// A cursor before all terms.
     pub(crate) async fn whole(run: Arc<Run>, source: Source) -> Result<RunCursor, Fault> {
         RunCursor::at(run, source, Direction::Forward, &[], None).await
     }
 
-    /// Stands before, or for the other direction behind, the terms of `path` in a range; up to a group too early.
+    /// A cursor before the terms of `path` in a range, or after them for the other direction; up to a group too early.
     pub(crate) async fn seek(
         run: Arc<Run>,
         source: Source,
@@ -210,7 +210,7 @@ impl RunCursor {
         }
     }
 
-    /// Goes to the next group; `false` at the end.
+    /// Advances to the next group; `false` at the end.
     async fn next_group(&mut self) -> Result<bool, Fault> {
         let Some((index, block)) = &self.block else {
             return Ok(false);

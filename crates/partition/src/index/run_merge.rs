@@ -1,6 +1,6 @@
-//! Several runs into one, without the documents that are dead.
+//! Merges runs into one, without dead documents.
 //!
-//! Reads one block of each at a time from the newest state of the store, so that no state is held open meanwhile.
+//! Reads one block of each input at a time, each time with a new view, so that no view is held open.
 
 use crate::index::block::TermEntry;
 use crate::index::dead::DeadSet;
@@ -16,13 +16,13 @@ use crate::storage::damaged;
 use model::Fault;
 use std::sync::Arc;
 
-/// Documents between two turns of others.
+/// Documents between two yields.
 const DOCUMENTS_PER_TURN: usize = 1 << 16;
 
 struct Input {
     cursor: RunCursor,
     universe: usize,
-    /// New rank of every old one that is alive; of a dead one, the new rank of the next.
+    /// The new rank of every old one that is live; for a dead one, the new rank of the next.
     ranks: Packed<0>,
     dead: Arc<DeadSet>,
     /// The next term.
@@ -75,7 +75,7 @@ pub(crate) async fn merge_runs(
 /// The documents of a merged run.
 struct Merged {
     numbers: PackedNumbers,
-    /// For each input the new rank of every old one that is alive; of a dead one, the new rank of the next.
+    /// For each input, the new rank of every old one that is live; for a dead one, the new rank of the next.
     ranks: Vec<Packed<0>>,
 }
 

@@ -1,7 +1,7 @@
-//! Writes a run: terms in order become blocks, rows and ingests.
+//! Writes a run: sorted terms become blocks, rows and ingests.
 //!
-//! Rows are handed to the store a few megabytes at a time, so memory does not grow with the run. They are durable
-//! then, and kept once the manifest that names them is committed.
+//! Rows are ingested a few megabytes at a time, so memory does not grow with the run. They are then durable, and are
+//! kept once the manifest that names them is committed.
 
 use crate::index::block::{BlockBuilder, StoredPosting, seal};
 use crate::index::index_writer::IndexEnvironment;
@@ -16,19 +16,19 @@ use bytes::Bytes;
 use model::Fault;
 use std::sync::Arc;
 
-/// Bytes of rows that are handed to the store together.
+/// Bytes of rows per ingest.
 const PART_BYTES: usize = 8 << 20;
-/// Bytes after which a row with fences is closed.
+/// Size at which a row with fences is closed.
 const FENCE_ROW_BYTES: usize = 16 * 1024;
 
-/// A run that is durable but not yet named.
+/// A durable run that no manifest names yet.
 #[derive(Debug)]
 pub(crate) struct NewRun {
     pub(crate) run: Run,
     pub(crate) unnamed: UnnamedRun,
 }
 
-/// See the file's head.
+/// Writes the rows of a run from its terms in order.
 pub(crate) struct RunWriter {
     partition: PartitionId,
     id: u64,
@@ -76,7 +76,7 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Adds a term, path and code; keys ascend, ranks too. Without any document it is left out.
+    /// Adds a term, path and code, in ascending order, with ascending ranks. A term without documents is left out.
     pub(crate) async fn term(&mut self, key: &[u8], ranks: &[u32]) -> Result<(), Fault> {
         if ranks.is_empty() {
             return Ok(());
@@ -102,7 +102,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Adds a row; tells its number.
+    /// Adds a row and returns its number.
     async fn row(&mut self, payload: &[u8]) -> Result<u32, Fault> {
         let number = self.rows;
         let row = seal(payload);

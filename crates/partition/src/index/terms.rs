@@ -1,6 +1,6 @@
-//! From a document version to its terms: the logical key, a code for every value at an indexed path, tuples, cells.
+//! The terms of a document version: the logical key, a code for every value at an indexed path, tuples, cells.
 //!
-//! Says which terms there are; knows nothing of the pieces they end up in.
+//! Knows nothing of the pieces that contain the terms.
 
 use crate::index::code::{TUPLE_CUT, TUPLE_WHOLE, write_code, write_tuple_member};
 use crate::index::computed::Calculator;
@@ -12,17 +12,17 @@ use model::DocumentNumber;
 use plan::SYSTEM_PROPERTIES;
 use value::{Document, JSON_DEPTH_MAX, Kind, PropertyPath, Value, ValueRef, WALK_DEPTH_MAX};
 
-/// A document version that is to be indexed.
+/// A document version to be indexed.
 #[derive(Clone, Debug)]
 pub(crate) struct DocumentVersion {
     pub(crate) number: DocumentNumber,
-    /// Effective key and partition key code: what its record's key begins with behind the container.
+    /// Effective key and partition key code: the record key after the container and before the id.
     pub(crate) logical: Bytes,
     pub(crate) ts: u64,
     pub(crate) document: Document,
 }
 
-/// Walks documents and hands each of their terms, path and code, to `take`.
+/// Walks documents and calls `take` with each of their terms, path and code.
 pub(crate) struct TermWalker<'a> {
     rules: &'a Rules,
     path: PathCode,
@@ -35,7 +35,7 @@ impl<'a> TermWalker<'a> {
         TermWalker { rules, path: PathCode::default(), code: Vec::new(), calculator: Calculator::new() }
     }
 
-    /// All terms of a version, some perhaps several times.
+    /// All terms of a version; some may be repeated.
     pub(crate) fn walk(&mut self, version: &DocumentVersion, mut take: impl FnMut(&[u8], &[u8])) {
         take(LOGICAL_PATH, &version.logical);
         if !self.rules.indexes() {
@@ -104,7 +104,7 @@ impl<'a> TermWalker<'a> {
         }
     }
 
-    /// The terms of computed properties, and their values in the order of the rules.
+    /// The terms of computed properties. Returns their values in the order of the rules.
     fn computed(
         &mut self,
         version: &DocumentVersion,
@@ -116,7 +116,7 @@ impl<'a> TermWalker<'a> {
             let value = self.calculator.value(property, version.document.root());
             if let Some(value) = &value {
                 let back = self.path.enter_computed(&property.name);
-                // What is computed can be deeper than what is stored.
+                // A computed value can be nested deeper than a stored one.
                 self.value(*cursor, value.as_ref(), WALK_DEPTH_MAX, take);
                 self.path.leave(back);
             }
@@ -150,7 +150,7 @@ impl<'a> TermWalker<'a> {
     }
 }
 
-/// What a path leads to in the value of the computed property that it begins with.
+/// The value at a path that starts with a computed property.
 fn below<'v>(value: Option<&'v Value>, path: &PropertyPath) -> Option<ValueRef<'v>> {
     path.segments().skip(1).try_fold(value?.as_ref(), ValueRef::member)
 }

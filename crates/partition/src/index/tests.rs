@@ -1,7 +1,6 @@
-//! The index against a naive model: random documents, overwrites, deletes and policies; every lookup and walk.
+//! Compares the index with a naive model: random documents, overwrites, deletes and policies; every lookup and walk.
 //!
-//! The model keeps documents as JSON and answers by looking at all of them, with code of its own for paths and
-//! policies.
+//! The model stores documents as JSON and answers by scanning all of them, with its own code for paths and policies.
 
 use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, Prepared};
 use crate::index::jobs::delete_rows;
@@ -22,7 +21,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use value::{Document, PropertyPath, Value, encode_key_value};
 
-/// A small generator of numbers; the same seed gives the same case.
+/// A small seeded generator of numbers.
 struct Random(u64);
 
 impl Random {
@@ -122,7 +121,7 @@ fn code(value: &Json) -> Vec<u8> {
     code
 }
 
-/// The code as a term has it.
+/// The code as it is in a term.
 fn term_code(value: &Json) -> Vec<u8> {
     let mut code = code(value);
     match value {
@@ -251,7 +250,7 @@ impl Case {
         Case { random, policy, index_writer, documents: BTreeMap::new(), number_last: 0, store }
     }
 
-    /// Takes what a job has made, as the writer does.
+    /// Installs the result of a job, as the writer does.
     async fn finish_job(&mut self) {
         self.index_writer.next_event().await;
         if let Some(crate::index::InstallBatch { batch, named, installed }) =
@@ -364,7 +363,7 @@ impl Case {
                     let expected = self.holders(&steps, inside);
                     return (Lookup::Range { path, low: low.clone(), high: high.clone() }, expected);
                 }
-                // Some are left open, though the code would tell.
+                // Some are left undecided, although the code would decide.
                 let is_even = |code: &[u8]| code.iter().fold(0, |sum, byte| sum ^ byte) % 2 == 0;
                 let test = ValueTest::new(move |code| match (code.len() % 5, is_even(code)) {
                     (0, _) => Verdict::Unknown,
@@ -426,7 +425,7 @@ impl Case {
         }
     }
 
-    /// Documents with a value at an indexed place whose whole code is wanted.
+    /// Documents with a value at an indexed path whose complete code is wanted.
     fn holders(&self, steps: &Steps, wanted: impl Fn(&Vec<u8>) -> bool) -> BTreeSet<u64> {
         if !self.policy.is_indexed(steps) {
             return BTreeSet::new();
@@ -526,7 +525,7 @@ impl Case {
         assert_eq!(found, expected, "{steps:?} {direction:?}");
     }
 
-    /// Tuples come in the order of their members, each in its direction, up to the first one that is cut.
+    /// Tuples come in the order of their members, each in its direction, up to the first truncated one.
     async fn check_composite(&mut self) {
         for members in self.policy.composites.clone() {
             let mut expected: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();

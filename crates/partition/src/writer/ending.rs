@@ -1,4 +1,4 @@
-//! How a writer ends: closed in order, or dropped in the middle of its work because it panicked.
+//! The end of a writer: closed, or dropped because it panicked.
 
 use super::{Command, Writer};
 use crate::partition::{IdleClose, Unexecuted};
@@ -8,11 +8,11 @@ use model::{Fault, StorageFault, Work};
 use plan::StepFault;
 use tokio::sync::mpsc;
 
-/// Documents in memory that an idle partition may leave to be replayed from the log at its next opening.
+/// Documents in memory that an idle partition may leave to be replayed from the log by the next opening.
 const IDLE_REPLAY_DOCUMENTS_MAX: usize = 4096;
 
 impl Writer {
-    /// Writes the head with its reserved ranges given back. The index is not flushed: the next opening replays the log.
+    /// Writes the head without reserved ranges. The index is not flushed: the next opening replays the log.
     pub(super) async fn close(&mut self) -> Result<(), Fault> {
         self.drain().await;
         self.ensure_view().await?;
@@ -24,7 +24,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Closes unless work of the index would be lost, or the next opening would have too much to replay.
+    /// Closes unless a running job of the index would be lost or the next opening would have too much to replay.
     pub(super) async fn close_idle(&mut self) -> Result<IdleClose, Fault> {
         if self.index.is_working() {
             return Ok(IdleClose::Busy);
@@ -38,7 +38,7 @@ impl Writer {
         self.close().await.map(|()| IdleClose::Closed)
     }
 
-    /// Takes no more commands and gives back those that wait: none of them was begun.
+    /// Closes the queue and returns the waiting commands unexecuted.
     pub(super) async fn give_back_rest(&mut self, queue: &mut mpsc::Receiver<Command>) {
         queue.close();
         for command in self.backlog.drain(..) {
@@ -51,7 +51,7 @@ impl Writer {
 }
 
 impl Command {
-    /// Tells who waits that the partition has stopped. Others see that nobody answers.
+    /// Answers the waiting commands that the partition has stopped. Other senders see a closed channel.
     fn give_back(self) {
         match self {
             Command::Execute { transaction, reply } => {
@@ -67,7 +67,7 @@ impl Command {
         }
     }
 
-    /// What a command that was never taken means for who sent it.
+    /// The answer to a command that was not accepted.
     pub(crate) fn into_unexecuted(self) -> Unexecuted {
         match self {
             Command::Execute { transaction, .. } => Unexecuted::Stopped(Box::new(transaction)),
@@ -86,7 +86,7 @@ impl Command {
 }
 
 impl Drop for Writer {
-    /// Also runs when the writer panics. Batches that are under way may still be committed.
+    /// Also runs when the writer panics. Batches in flight may still be committed.
     fn drop(&mut self) {
         if std::thread::panicking() {
             tracing::error!(event = "writer_panicked", partition = ?self.id, "the writer of a partition panicked; the next request opens the partition again");

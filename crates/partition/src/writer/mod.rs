@@ -1,10 +1,10 @@
-//! The one writer of a partition: gathers what waits, decides, commits, publishes, answers.
+//! The single writer of a partition: gathers waiting transactions, evaluates, commits, publishes, answers.
 //!
-//! While a batch is on its way to the disk the next one gathers. An answer, a refusal included, is sent when the
-//! state it rests on is durable. If a batch fails, every later one of this writer fails too (the store's lane sees
-//! to that), the writer reads its head again and goes on from what is really there. What is really there is known
-//! only when the store was reopened: until then the writer refuses, since a batch whose outcome is unknown may
-//! still come to light, with LSNs and numbers in it that must not be given twice.
+//! While a batch is in flight, the next one is gathered. An answer, also a refusal, is sent when the state it is based
+//! on is durable. If a batch fails, every later batch of this writer fails too, because the store's lane is broken.
+//! The writer then reads its head again and continues from the stored state. If the outcome of a batch is unknown, the
+//! writer refuses requests until the store was reopened: the batch may still appear, with LSNs and numbers that must
+//! not be assigned twice.
 
 mod consumers;
 mod ending;
@@ -40,32 +40,32 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// Transactions of one batch.
+/// Limit of the transactions of one batch.
 const BATCH_TRANSACTIONS_MAX: usize = 256;
 /// Bytes of rows after which a batch is closed.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-// A batch is closed only after the transaction that fills it, and the head comes on top.
+// A batch is closed after the transaction that fills it, and the head is added.
 const _: () = assert!(BATCH_BYTES_MAX + TRANSACTION_BYTES_MAX + HEAD_BYTES_MAX <= kv::BATCH_BYTES_MAX);
-/// Bytes of the head row with its key, at most.
+/// Maximum size of the head row with its key.
 const HEAD_BYTES_MAX: usize = 1024;
-/// Batches on their way to the disk.
+/// Limit of the batches in flight.
 const BATCHES_IN_FLIGHT_MAX: usize = 2;
-/// Transactions that make a batch of their own worth while beside one on its way; fewer wait for that one, since every
-/// batch costs a head row, a segment of the index and a publication.
+/// Waiting transactions that justify another batch while one is in flight. Fewer wait for it, because every batch
+/// costs a head row, an index segment and a publication.
 const CONCURRENT_BATCH_MIN: usize = 16;
-/// An idle writer gives its view back after this time: an open view stops version cleanup of the whole store.
+/// An idle writer releases its view after this time, because an open view stops version cleanup of the whole store.
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
 
-/// Where the answer to a transaction goes.
+/// The channel for the answer to a transaction.
 pub(crate) type Reply = oneshot::Sender<Result<Executed, Unexecuted>>;
 
-/// What a writer can be asked.
+/// Commands of a writer.
 pub(crate) enum Command {
     Execute {
         transaction: Transaction,
         reply: Reply,
     },
-    /// A reader wants the latest durable state and none is published.
+    /// A reader needs the latest durable state and none is published.
     View {
         reply: oneshot::Sender<Result<Arc<Published>, Fault>>,
     },
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Trim {
         reply: oneshot::Sender<Result<bool, Fault>>,
     },
-    /// How far the expiry rows were written anew.
+    /// Saves the progress of rewriting the expiry rows.
     Checkpoint {
         row: Bytes,
         reply: oneshot::Sender<Result<(), Fault>>,
@@ -87,23 +87,23 @@ pub(crate) enum Command {
     Close {
         reply: oneshot::Sender<Result<(), Fault>>,
     },
-    /// Nobody has used the partition for a while.
+    /// The partition was not used for a while.
     CloseIdle {
         reply: oneshot::Sender<Result<IdleClose, Fault>>,
     },
 }
 
-/// A batch on its way to the disk.
+/// A submitted batch that is not committed yet.
 struct InFlight {
     number: BatchNumber,
     commit: Pin<Box<dyn Future<Output = Result<View, CommitFault>> + Send>>,
     head: Head,
     decided: Vec<Decided>,
-    /// The records it changes, as it leaves them.
+    /// The record rows that it writes.
     records: Vec<(Bytes, Option<Bytes>)>,
-    /// What it does to the index.
+    /// Its changes of the index.
     indexed: Option<Prepared>,
-    /// The first second at which something of it expires.
+    /// The first second at which one of its documents expires.
     expiry: Option<u64>,
 }
 
@@ -120,26 +120,26 @@ pub(crate) struct Writer {
     carryover: Arc<Carryover>,
     published: Arc<ArcSwap<Published>>,
     state: WriterState,
-    /// What shows that the partition is this writer's.
+    /// The proof that this writer owns the partition.
     claim: Claim,
-    /// The head as the last submitted batch leaves it in the store.
+    /// The head row after the last submitted batch.
     head_row: Bytes,
-    /// Whether the partition is not this writer's any more.
+    /// Whether this writer has lost the ownership of the partition.
     has_ended: bool,
-    /// The head with which this writer began, or began again after an unknown outcome.
+    /// The head with which this writer started, or continued after an unknown outcome.
     first_head: Head,
-    /// The index that serves is at the position of the published view.
+    /// The serving index has the LSN of the published view.
     index: IndexLife,
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
-    /// What is known of a batch that failed, until the state was read again.
+    /// The failure of a batch, until the state was read again.
     failure: Option<BatchFailure>,
-    /// Records that a failed batch may or may not have changed: nobody may cache them before it is known.
+    /// Records that a failed batch may have changed. They must not be cached before its outcome is known.
     unresolved_keys: Vec<Bytes>,
     batch_last: BatchNumber,
-    /// Commands taken from the queue that must run again or wait for the batches in flight.
+    /// Commands from the queue that must run again or wait for the batches in flight.
     backlog: VecDeque<Command>,
-    /// Transactions at the front of the backlog that each get a batch of their own.
+    /// Transactions at the front of the backlog that get a batch of their own each.
     alone: usize,
 }
 
@@ -191,14 +191,14 @@ impl Writer {
             backlog: VecDeque::new(),
             alone: 0,
         };
-        // What an earlier writer has committed and could not note any more.
+        // Documents that an earlier writer has committed without noting their expiry.
         writer.shape.note_expiry(0);
         writer.open_index(&view, &head).await?;
         writer.publish(view, &writer.state.head.clone());
         Ok(writer)
     }
 
-    /// Works until it is closed or nobody can ask any more.
+    /// Runs until it is closed or all senders are gone.
     pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
         loop {
             if self.has_ended {
@@ -249,7 +249,7 @@ impl Writer {
             && self.backlog.iter().all(|command| matches!(command, Command::Execute { .. }))
     }
 
-    /// Commands that touch more than documents run alone, with nothing in flight.
+    /// Runs commands other than transactions, with nothing in flight.
     fn next_from_backlog(&mut self) -> Option<Command> {
         match self.backlog.front()? {
             Command::Execute { .. } if self.has_room() => self.backlog.pop_front(),
@@ -312,11 +312,11 @@ impl Writer {
         Continue(())
     }
 
-    /// Decides `transaction` and what waits behind it, and submits the batch.
+    /// Evaluates `transaction` and the waiting ones after it, and submits the batch.
     async fn gather(&mut self, transaction: Transaction, reply: Reply, queue: &mut mpsc::Receiver<Command>) {
         if let Err(fault) = self.ensure_view().await {
             if self.has_ended {
-                // Given back, for who owns the partition now.
+                // Returned unexecuted, for the current owner of the partition.
                 self.backlog.push_front(Command::Execute { transaction, reply });
                 return;
             }
@@ -344,7 +344,8 @@ impl Writer {
                     Err(StepFault { index: 0, fault: fault.clone(), work: Work::Free })
                 }
                 Some(_) | None => {
-                    // For each transaction: once a replaced definition was answered, nothing is decided by the old.
+                    // Loaded for each transaction: after a replaced definition was acknowledged, the old one must not
+                    // be used.
                     let shape = Arc::clone(&self.shape.load());
                     let context = Context {
                         partition: self.id,
@@ -371,7 +372,7 @@ impl Writer {
         self.submit(number, batch_rows, changes, decided);
     }
 
-    /// The next transaction that waits, if nothing else stands before it.
+    /// The next waiting transaction, unless another command comes before it.
     fn next_waiting(&mut self, queue: &mut mpsc::Receiver<Command>) -> Option<(Transaction, Reply)> {
         let command = match self.backlog.pop_front() {
             Some(command) => command,
@@ -392,7 +393,7 @@ impl Writer {
         }
     }
 
-    /// Hands the batch to the store. Refusals without any row ride with the batch before, whose state they rest on.
+    /// Submits the batch. Refusals without rows are answered with the previous batch, whose state they are based on.
     fn submit(&mut self, number: BatchNumber, rows: Rows, changes: Changes, decided: Vec<Decided>) {
         if rows.is_empty() {
             match self.in_flight.back_mut() {
@@ -446,7 +447,7 @@ impl Writer {
         });
     }
 
-    /// The first batch in flight has come back.
+    /// Handles the result of the oldest batch in flight.
     async fn complete(&mut self, result: Result<View, CommitFault>) {
         let Some(batch) = self.in_flight.pop_front() else {
             return;
@@ -455,7 +456,7 @@ impl Writer {
             Ok(view) => view,
             Err(fault) => return self.recover(batch, fault).await,
         };
-        // Batches of one engine commit share its view: what it shows of later ones must be in the index too.
+        // Batches of one group commit share a view: later batches that it shows must be in the index too.
         let mut done = vec![batch];
         while let Some(lsn) = self.in_flight.front().map(|next| next.head.lsn)
             && Head::load(&view, self.id).await.is_ok_and(|head| head.lsn >= lsn)
@@ -477,7 +478,7 @@ impl Writer {
         self.committed(done, view).await;
     }
 
-    /// These batches are durable: readers see them from now on, and those who wait are told.
+    /// Publishes durable batches and answers their transactions.
     async fn committed(&mut self, batches: Vec<InFlight>, view: View) {
         let Some(head) = batches.last().map(|batch| batch.head.clone()) else { return };
         let mut answers = Vec::with_capacity(batches.len());
@@ -487,7 +488,7 @@ impl Writer {
             if let (Some(index_writer), Some(indexed)) = (self.index.index_writer_mut(), batch.indexed) {
                 index_writer.apply(indexed, batch.head.lsn).await;
             }
-            // Only when it is committed: a sweep that begins in between would miss it.
+            // Only after the commit: a sweep that starts in between would miss it.
             batch.expiry.into_iter().for_each(|second| self.shape.note_expiry(second));
             records.extend(batch.records);
             answers.push((batch.decided, batch.head.lsn));
@@ -499,7 +500,7 @@ impl Writer {
         }
     }
 
-    /// Lets readers find these versions in the cache.
+    /// Caches the published versions.
     fn cache_published(&self, records: Vec<(Bytes, Option<Bytes>)>) {
         for (key, row) in records {
             match row.map(|row| Record::decode(&row)) {
@@ -520,7 +521,7 @@ impl Writer {
         }
     }
 
-    /// Makes `batch` apply only if the partition is this writer's and as it left it.
+    /// Makes `batch` apply only if this writer owns the partition and the head is as it wrote it.
     fn require_ownership(&self, batch: &mut Batch) {
         #[cfg(feature = "planted-faults")]
         if crate::planted::is_planted(crate::planted::PlantedFault::OpeningIsMissed) {
@@ -530,14 +531,14 @@ impl Writer {
         batch.require(META, keyspace::head_key(self.id), Some(self.head_row.clone()));
     }
 
-    /// Adds a new head to `batch`, which takes the place of the one that this writer wrote last.
+    /// Adds a new head to `batch`, which replaces the one that this writer wrote last.
     fn put_head(&mut self, row: Bytes, batch: &mut Batch) {
         self.require_ownership(batch);
         batch.put(META, keyspace::head_key(self.id), row.clone());
         self.head_row = row;
     }
 
-    /// Commits rows that stand alone, with nothing in flight, and with a new head if there is one.
+    /// Commits `batch` with nothing in flight, with a new head if there is one.
     async fn commit_alone(&mut self, mut batch: Batch, head: Option<Head>) -> Result<(), CommitFault> {
         match head {
             Some(head) => self.put_head(head.encode(), &mut batch),

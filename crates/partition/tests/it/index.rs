@@ -1,4 +1,4 @@
-//! The index of a partition through its whole life: small runs, restarts, other policies, damage, failing stores.
+//! The index of a partition over its lifetime: small runs, restarts, new policies, damage, failing stores.
 
 use crate::TestClock;
 use kv::{
@@ -50,7 +50,7 @@ fn policy(included: &[&str], excluded: &[&str]) -> IndexingPolicy {
     IndexingPolicy::by_texts(included, excluded).unwrap()
 }
 
-/// The same with an order over two properties.
+/// The same with a composite index on two properties.
 fn with_order(policy: IndexingPolicy) -> IndexingPolicy {
     let order = CompositeIndex::over(&[("/odd", false), ("/v", true)]).unwrap();
     IndexingPolicy { composite: vec![order], ..policy }
@@ -133,7 +133,7 @@ impl IndexFixture {
         self.run(Mutation::Delete { target: Target::Id(format!("{id}")), condition: Condition::None }).await
     }
 
-    /// Waits until the index has nothing under way that changes its rows.
+    /// Waits until the index has no running work that changes its rows.
     async fn wait_until_stable(&self) {
         let mut before = usize::MAX;
         loop {
@@ -177,8 +177,8 @@ async fn runs_and_restarts_say_what_the_records_say() {
     runs_and_restarts(IndexFixture::in_memory().await).await;
 }
 
-/// The same where every call of the store takes a round trip, and others overtake it: when the partition is opened
-/// again, work of the opening before is still on its way. It deleted rows of the index that was opened.
+/// The same over a store where every call takes a round trip and calls overtake each other. When the partition is
+/// opened again, jobs of the previous opening still run. They used to delete rows of the opened index.
 #[tokio::test(start_paused = true)]
 async fn runs_and_restarts_over_round_trips_say_what_the_records_say() {
     for seed in 0..6 {
@@ -218,7 +218,7 @@ async fn segments_become_one_when_nothing_is_written() {
     }
     let pieces = async || fixture.partition.view().await.unwrap().index().unwrap().piece_count();
     assert_eq!(pieces().await, 6, "too few of a size to be merged while writing");
-    // The writer rests after a second.
+    // The writer is idle after a second.
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     fixture.wait_until_stable().await;
     assert_eq!(pieces().await, 1);
@@ -259,7 +259,7 @@ async fn a_new_policy_is_indexed_beside_the_old_one() {
         fixture.wait_until_stable().await;
         fixture.audit().await;
     }
-    // And back again, without any index on the way.
+    // And back again, always with an index.
     fixture.replace_policy(&IndexingPolicy::none());
     fixture.partition.reshape();
     fixture.replace_policy(&IndexingPolicy::default());
@@ -269,7 +269,7 @@ async fn a_new_policy_is_indexed_beside_the_old_one() {
     assert_eq!(fixture.count("v", 2).await.unwrap(), 95);
 }
 
-/// The stored index of an older policy was dropped by an opening, and queries had none until the new one was made.
+/// An opening used to drop the stored index of an older policy, and queries had none until the new one was built.
 #[tokio::test]
 async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_is_ready() {
     let mut fixture = IndexFixture::in_memory().await;
@@ -301,7 +301,7 @@ async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_i
             let index = view.index().expect("an index of the older policy");
             assert_eq!(index.covers(&version), before, "in round {round}");
             fixture.audit().await;
-            // Changed by what is written meanwhile, and saved with what it says of the older policy.
+            // It is updated by later writes and saved with its older policy.
             for id in 0..30 {
                 fixture.put((turns * 31 + id * 7) % 300, id % 7).await.unwrap();
             }
@@ -342,7 +342,7 @@ async fn damage_is_told_and_the_index_is_made_anew() {
         if index % 2 == 0 {
             fixture.restart().await;
         }
-        // Right, or a fault, or no index: never wrong.
+        // Correct, or a fault, or no index: never wrong.
         for _ in 0..20 {
             fixture.wait_until_stable().await;
             if fixture.partition.view().await.unwrap().index().is_none() {
@@ -366,7 +366,7 @@ async fn damage_is_told_and_the_index_is_made_anew() {
     fixture.audit().await;
 }
 
-/// A build was begun anew when a reader met damage in the old index.
+/// A build used to start again when a reader found damage in the old index.
 #[tokio::test]
 async fn damage_to_the_old_index_does_not_restart_the_build() {
     const TURNS_MAX: usize = 100_000;
@@ -382,12 +382,12 @@ async fn damage_to_the_old_index_does_not_restart_the_build() {
         batch.put(INDEX, key, damaged);
     }
     fixture.store.submit(&fixture.store.lane(), batch, Durability::Sync).await.unwrap();
-    // Readers get a view from behind the damage.
+    // Readers get a view from after the damage.
     fixture.put(1, 1).await.unwrap();
     fixture.replace_policy(&policy(&[], &["/tags/*"]));
     fixture.partition.reshape();
     let mut turns = 0;
-    // Two steps of five: from the beginning it would be seen after one step again.
+    // Two of five steps: a build that starts again would be seen after one step.
     while fixture.partition.index_progress() < 40 {
         tokio::task::yield_now().await;
         turns += 1;
@@ -426,7 +426,7 @@ async fn a_store_that_fails_anywhere_leaves_the_index_right() {
             }
             script.calm();
             fixture.store.reopen().await.unwrap();
-            // Long enough for an index that could not be made to be tried again.
+            // Long enough for a failed build to be retried.
             for id in 0..40 {
                 fixture.clock.advance_ms(1_000);
                 fixture.put(id % 45, 7).await.unwrap();
@@ -443,7 +443,7 @@ async fn a_store_that_fails_anywhere_leaves_the_index_right() {
     }
 }
 
-/// The marks of ingests that no batch has named; they lie in the store's own space.
+/// The marks of ingests that no batch has named, in the store's own space.
 async fn unnamed_ingests(store: &Store) -> usize {
     let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
     let pending = KeyRange::prefix("pending");
@@ -451,7 +451,7 @@ async fn unnamed_ingests(store: &Store) -> usize {
     view.scan(Space(u8::MAX), pending, Direction::Forward, limit).await.unwrap().rows.len()
 }
 
-/// Waits until what was given up is deleted.
+/// Waits until the rows of abandoned work are deleted.
 async fn nothing_unnamed(fixture: &IndexFixture) {
     fixture.wait_until_stable().await;
     assert_eq!(unnamed_ingests(&fixture.store).await, 0);
@@ -465,7 +465,7 @@ async fn nothing_unnamed(fixture: &IndexFixture) {
     drop(reopened);
 }
 
-/// Their rows stayed until the next start, and so did the marks of their ingests.
+/// Their rows and the marks of their ingests used to stay until the next start.
 #[tokio::test]
 async fn builds_that_are_given_up_leave_no_rows() {
     let fixture = IndexFixture::in_memory().await;
@@ -494,7 +494,7 @@ async fn builds_that_are_given_up_leave_no_rows() {
 #[tokio::test]
 async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows() {
     let fixture = IndexFixture::in_memory().await;
-    // More than a build reads in one step, so that it has written runs before it comes to the last record.
+    // More than a build reads in one step, so that it has written runs before it reads the last record.
     for id in 0..1_200 {
         fixture.put(id, 1).await.unwrap();
     }
@@ -524,7 +524,7 @@ async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows(
         fixture.clock.advance_ms(1_000);
     }
     assert_eq!(builds, [0, 1, 3, 7, 15, 31]);
-    // Mended, the index comes.
+    // After the repair the index is built.
     let mut batch = Batch::default();
     batch.put(RECORDS, key, row);
     fixture.store.submit(&fixture.store.lane(), batch, Durability::Sync).await.unwrap();
@@ -534,7 +534,7 @@ async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows(
     fixture.audit().await;
 }
 
-/// Ingests that the store has ever begun.
+/// Ingests that the store has ever started.
 async fn ingests(store: &Store) -> u64 {
     let row = store.view().await.unwrap().get(Space(u8::MAX), b"last").await.unwrap();
     row.map_or(0, |row| u64::from_be_bytes(row.as_ref().try_into().unwrap()))
@@ -545,7 +545,7 @@ async fn ingests(store: &Store) -> u64 {
 async fn a_large_transaction_is_found_again_after_a_restart() {
     const COUNT: usize = 3_000;
     let mut fixture = IndexFixture::in_memory().await;
-    // A manifest from before the transaction: what is behind it comes from the log.
+    // The manifest is older than the transaction, which is replayed from the log.
     for id in 0..2 * SMALL.flush_documents {
         fixture.put(id, 0).await.unwrap();
     }
@@ -562,7 +562,7 @@ async fn a_large_transaction_is_found_again_after_a_restart() {
     assert_eq!(fixture.partition.audit_index().await.unwrap(), []);
 }
 
-/// A build took as much of the store as it could, beside the budget of all other housekeeping.
+/// A build used to take as much of the store as it could, without the budget of other housekeeping.
 #[tokio::test]
 async fn an_index_is_built_in_steps_of_the_common_budget() {
     const TURNS_MAX: usize = 10_000;

@@ -1,4 +1,4 @@
-//! New runs become a part of the index: the batch that names them, and what the index is when it is committed.
+//! Adding new runs to the index: the batch that names them, and the index after its commit.
 
 use super::{IndexWriter, JobState};
 use crate::index::jobs::Inputs;
@@ -10,16 +10,16 @@ use kv::Batch;
 use model::Lsn;
 use std::sync::Arc;
 
-/// What an install makes of the index.
+/// The index after an install.
 #[derive(Debug)]
 pub(crate) struct Installed {
     runs: Vec<RunPiece>,
     lsn: Lsn,
-    /// Runs whose rows may go.
+    /// Runs whose rows can be deleted.
     replaced: Vec<u64>,
 }
 
-/// What makes an install durable.
+/// The batch of an install.
 #[derive(Debug)]
 pub(crate) struct InstallBatch {
     pub(crate) batch: Batch,
@@ -29,7 +29,7 @@ pub(crate) struct InstallBatch {
 }
 
 impl IndexWriter {
-    /// The batch that makes the runs that wait durable, to be committed before [`IndexWriter::installed`].
+    /// The batch that names the waiting runs, to be committed before [`IndexWriter::installed`].
     pub(crate) fn install_batch(&mut self) -> Option<InstallBatch> {
         let new_runs = match &mut self.job_state {
             JobState::Installing(install) => std::mem::take(&mut install.runs),
@@ -76,7 +76,7 @@ impl IndexWriter {
             piece.saved = Arc::clone(&piece.dead);
         }
         let lsn = match (&install.inputs, self.lsn_saved) {
-            // Only a flush moves the position; what is in memory is behind it.
+            // Only a flush moves the position; changes in memory are after it.
             (Inputs::Runs(_), Some(saved)) => saved,
             (Inputs::Merged(_) | Inputs::Flushed(_) | Inputs::Runs(_), _) => install.lsn,
         };
@@ -84,7 +84,7 @@ impl IndexWriter {
         Some(InstallBatch { batch, named, installed: Installed { runs, lsn, replaced } })
     }
 
-    /// The batch of an install is durable. Returns the runs whose rows may go.
+    /// The batch of an install is durable. Returns the runs whose rows can be deleted.
     pub(crate) async fn installed(&mut self, installed: Installed) -> Vec<u64> {
         self.pause = 0;
         self.runs = installed.runs;
@@ -97,7 +97,7 @@ impl IndexWriter {
     }
 }
 
-/// What is stored of an index that consists of `runs`.
+/// The manifest of an index that consists of `runs`.
 pub(super) fn manifest(index_writer: &IndexWriter, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
     let runs = runs.iter().map(|piece| piece.run.meta.clone()).collect();
     let rules = &index_writer.rules;

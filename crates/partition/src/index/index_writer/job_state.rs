@@ -1,23 +1,23 @@
-//! What an index has under way beside the writer: one thing at a time.
+//! The background job of an index; there is at most one.
 
 use crate::index::jobs::{Inputs, Install, Job, Output};
 use crate::index::piece::SegmentPiece;
 use model::Fault;
 use tokio::task::JoinError;
 
-/// See the file's head.
+/// Whether a job may start, runs, or waits for its manifest.
 #[derive(Debug)]
 pub(super) enum JobState {
-    /// Nothing may begin: not all changes up to the position are in it yet.
+    /// No job may start: not all changes up to the position are applied.
     Incomplete,
     Idle,
     Busy(Job),
-    /// What a job has made waits for its manifest.
+    /// The runs of a job wait for their manifest.
     Installing(Install),
 }
 
 impl JobState {
-    /// Segments that will be replaced by what is under way: nobody else may.
+    /// Segments that the job will replace; nothing else may replace them.
     pub(super) fn frozen(&self) -> &[SegmentPiece] {
         match self {
             JobState::Busy(Job { inputs, .. }) | JobState::Installing(Install { inputs, .. }) => match inputs
@@ -29,7 +29,7 @@ impl JobState {
         }
     }
 
-    /// The job under way.
+    /// The running job.
     pub(super) fn job(&self) -> Option<&Job> {
         match self {
             JobState::Busy(job) => Some(job),
@@ -37,7 +37,7 @@ impl JobState {
         }
     }
 
-    /// Waits for the job under way; for ever without one.
+    /// Waits for the running job; forever without one.
     pub(super) async fn ended(&mut self) -> Result<Result<Output, Fault>, JoinError> {
         match self {
             JobState::Busy(job) => (&mut job.task).await,
