@@ -27,6 +27,7 @@ pub fn query_fault(fault: EvalFault) -> Fault {
         | EvalFault::ScoreOutsideRank { .. }
         | EvalFault::RankWithoutStatistics
         | EvalFault::ComputedForm { .. }
+        | EvalFault::ComputedUnread { .. }
         | EvalFault::TooManySources
         | EvalFault::ComputedTooDeep { .. }
         | EvalFault::TooManyLayers { .. }

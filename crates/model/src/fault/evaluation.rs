@@ -96,6 +96,12 @@ pub enum EvaluationFault {
         /// The property.
         name: String,
     },
+    /// A computed property whose query cannot be read.
+    #[error("the computed property '{name}' cannot be read")]
+    ComputedUnread {
+        /// The property.
+        name: String,
+    },
     /// More sources than rows have places for.
     #[error("too many sources")]
     TooManySources,
