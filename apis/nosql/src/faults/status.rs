@@ -74,8 +74,7 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
 fn request_substatus(fault: &RequestFault) -> u32 {
     match fault {
         RequestFault::PartitionKeyMismatch => 1001,
-        RequestFault::BadBody { .. }
-        | RequestFault::BadProperty { .. }
+        RequestFault::BadProperty { .. }
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::ManualThroughput { .. }
