@@ -34,8 +34,8 @@ pub(crate) enum Way<'l> {
     Lookup(Narrowing, Option<Box<Named>>),
     /// Documents in the order of sort keys, until there are enough rows.
     Ordered(Arc<OrderedRequest>),
-    /// No documents: the index answers by itself. Documents are read instead if too many of them have values that the
-    /// index does not know whole.
+    /// No documents: the index answers by itself. Documents are read instead, by the path that is chosen without this
+    /// way, if too many of them have values that the index does not know whole, or if too many tuples differ.
     Covered(Covered<'l>, Option<Narrowing>),
 }
 
@@ -172,7 +172,11 @@ impl Way<'_> {
             }
             Way::Covered(covered, filter) => {
                 let filter = filter.as_ref().map(|filter| format!(" where {}", text(filter)));
-                format!("the index alone: {}{}", covered.text(), filter.unwrap_or_default())
+                let left = match covered {
+                    Covered::Tuples(_) => ", documents if more than half of them differ",
+                    Covered::Values(_) | Covered::Folds(_) => "",
+                };
+                format!("the index alone: {}{}{left}", covered.text(), filter.unwrap_or_default())
             }
         }
     }
@@ -188,16 +192,13 @@ impl Reason {
                 let estimate = estimate.map(|estimate| format!("{}, ", estimate.words())).unwrap_or_default();
                 format!("; {estimate}by number until the page is full")
             }
-            Reason::Fetched(estimate) => format!(
-                "; {}, fetched for {} instead of {}",
-                estimate.words(),
-                estimate.cost(),
-                estimate.total
-            ),
+            Reason::Fetched(estimate) => format!("; {}", estimate.words_with_cost()),
             Reason::Read(estimate) => format!("; {} documents", estimate.total),
             Reason::InOrder(prospect) => format!("; {}, until the page is full", prospect.words()),
             Reason::Walked { cost: None, .. } => String::new(),
-            Reason::Walked { cost: Some(cost), otherwise } => format!("; for {cost} instead of {otherwise}"),
+            Reason::Walked { cost: Some(cost), otherwise } => {
+                format!("; cost {cost} against {otherwise} for documents")
+            }
         }
     }
 }
@@ -207,11 +208,9 @@ impl Cause {
         match self {
             Cause::ManyValues { most } => format!("more than {most} values to be tested"),
             Cause::MostPass(estimate) => format!("{}, which is most", estimate.words()),
-            Cause::ManyDocuments(estimate) => {
-                format!("{}, fetched for {} instead of {}", estimate.words(), estimate.cost(), estimate.total)
-            }
+            Cause::ManyDocuments(estimate) => estimate.words_with_cost(),
             Cause::FewDocuments(prospect) => format!("{}, which are sorted instead", prospect.words()),
-            Cause::ManyToWalk { cost, otherwise } => format!("for {cost} instead of {otherwise}"),
+            Cause::ManyToWalk { cost, otherwise } => format!("cost {cost} against {otherwise} for documents"),
             Cause::NotEverywhere => "not in every partition".to_owned(),
         }
     }
@@ -220,6 +219,11 @@ impl Cause {
 impl Estimate {
     fn words(self) -> String {
         format!("{} of {} documents", self.found, self.total)
+    }
+
+    /// The same with what it costs to fetch them.
+    fn words_with_cost(self) -> String {
+        format!("{}, cost {} against {} for all records", self.words(), self.cost(), self.total)
     }
 
     /// What it costs to fetch the documents, in documents read.

@@ -442,7 +442,13 @@ impl Case {
         if found.is_exact() {
             assert_eq!(set, expected, "{lookup:?}");
         }
-        assert!(reader.count_bound(&lookup, None, u64::MAX).await.unwrap() >= found.count(), "{lookup:?}");
+        let bound = reader.count_bound(&lookup, None, u64::MAX).await.unwrap();
+        assert!(bound >= found.count(), "{lookup:?}");
+        if matches!(lookup, Lookup::Term { .. } | Lookup::Present(_) | Lookup::All) {
+            assert_eq!(bound, found.count(), "a term is counted exactly: {lookup:?}");
+        }
+        let most = self.random.next() % 8;
+        assert_eq!(reader.count_bound(&lookup, None, most).await.unwrap(), bound.min(most), "{lookup:?}");
         let middle = self.random.next() % (self.number_last + 2);
         let from: Vec<u64> = found.iter_from(Some(number(middle))).map(DocumentNumber::counter).collect();
         assert_eq!(from, numbers.iter().copied().filter(|number| *number >= middle).collect::<Vec<_>>());
