@@ -7,7 +7,6 @@ use crate::service::Service;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -110,15 +109,15 @@ async fn serve_one(
             }
         };
         let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-            service.metrics.connections_refused.fetch_add(1, Ordering::Relaxed);
+            service.metrics.connections_refused.inc();
             continue;
         };
-        service.metrics.connections_total.fetch_add(1, Ordering::Relaxed);
-        service.metrics.connections_open.fetch_add(1, Ordering::Relaxed);
+        service.metrics.connections.inc();
+        service.metrics.connections_open.inc();
         let (service, watcher) = (Arc::clone(&service), graceful.watcher());
         tokio::spawn(async move {
             connection::serve(stream, address, Arc::clone(&service), watcher).await;
-            service.metrics.connections_open.fetch_sub(1, Ordering::Relaxed);
+            service.metrics.connections_open.dec();
             drop(permit);
         });
     }

@@ -1,7 +1,7 @@
 //! What the server answers by itself (health, metrics, certificate), and everything else through the NoSQL API.
 
 use crate::backoff::Backoff;
-use crate::metrics::{KeyLines, Metrics, PartitionLines, QueryLines};
+use crate::metrics::{self, Metrics};
 use crate::settings::Timeouts;
 use crate::tls::Tls;
 use bytes::Bytes;
@@ -76,7 +76,7 @@ impl Service {
 
     /// Makes a caller wait who has sent too many wrong credentials.
     async fn hold_back(&self, peer: Peer) {
-        self.metrics.auth_failures.fetch_add(1, Ordering::Relaxed);
+        self.metrics.auth_failures.inc();
         let delay =
             self.backoff.as_ref().and_then(|backoff| backoff.failed(peer.address.ip(), Instant::now()));
         if let Some(delay) = delay {
@@ -109,25 +109,23 @@ impl Service {
             "/health/ready" | "/ready" => self.ready(),
             // A page in a browser of this machine can have its own name resolved to this address, but not send
             // another name than its own.
-            "/metrics" if peer.is_this_machine() && names_this_machine(request) => {
-                let mut lines = self.metrics.render(
-                    self.engine.health().is_ok(),
-                    self.engine.disk_bytes(),
-                    self.engine.memory_use(),
-                );
-                lines.push_str(&QueryLines(self.engine.long_queries()).to_string());
-                let partitions = PartitionLines {
-                    open: self.engine.open_partitions(),
-                    skipped_documents: self.engine.skipped_documents(),
-                };
-                lines.push_str(&partitions.to_string());
-                lines.push_str(&KeyLines(&self.engine.access().key_uses()).to_string());
-                text(StatusCode::OK, &lines)
-            }
+            "/metrics" if peer.is_this_machine() && names_this_machine(request) => self.rendered_metrics(),
             "/metrics" => text(StatusCode::FORBIDDEN, "metrics are given to this machine only\n"),
             "/_explorer/emulator.pem" => text(StatusCode::OK, &self.tls.trust_pem),
             _ => text(StatusCode::NOT_FOUND, "nothing is here\n"),
         })
+    }
+
+    fn rendered_metrics(&self) -> Response<AnswerBody> {
+        match self.metrics.render() {
+            Ok(rendered) => {
+                let mut response = text(StatusCode::OK, &rendered);
+                let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
+                response.headers_mut().insert(CONTENT_TYPE, kind);
+                response
+            }
+            Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
+        }
     }
 
     fn ready(&self) -> Response<AnswerBody> {

@@ -7,12 +7,13 @@
 //! A database may be named like a RID, so the path cannot tell which was meant: both are tried, names first.
 
 use crate::credential::{Credential, SIGNATURE_BYTES};
+use crate::faults::{CredentialFault, NosqlFault};
 use crate::route::Path;
 use crate::wire::{date, names};
 use engine::{Access, Principal};
 use http::header::DATE;
 use http::{HeaderMap, HeaderValue, Method};
-use model::{AccessFault, Rid};
+use model::Rid;
 use std::borrow::Cow;
 
 /// How far the date of a request may be from now, either way.
@@ -31,11 +32,11 @@ pub(crate) fn authenticate(
     access: &Access,
     now_seconds: u64,
     signed: &Signed<'_>,
-) -> Result<Principal, AccessFault> {
+) -> Result<Principal, NosqlFault> {
     let signature = match Credential::of(signed.authorization)? {
         Credential::Signature(signature) => signature,
         // A token says itself how long it is good, so the date of the request does not matter.
-        Credential::Bearer(token) => return access.verify_bearer(&token, now_seconds),
+        Credential::Bearer(token) => return Ok(access.verify_bearer(&token, now_seconds)?),
     };
     let date = SignedDate::of(signed.headers)?;
     let principal = verify(access, now_seconds, signed, &date, &signature)?;
@@ -52,25 +53,30 @@ struct SignedDate<'a> {
 }
 
 impl<'a> SignedDate<'a> {
-    fn of(headers: &'a HeaderMap) -> Result<SignedDate<'a>, AccessFault> {
+    fn of(headers: &'a HeaderMap) -> Result<SignedDate<'a>, CredentialFault> {
         let (value, own_header) = match headers.get(&names::X_MS_DATE) {
             Some(value) => (Some(value), true),
             None => (headers.get(DATE), false),
         };
-        let malformed = |date: Cow<'_, str>| AccessFault::DateMalformed { date: date.into_owned() };
+        let malformed = |date: Cow<'_, str>| CredentialFault::DateMalformed { date: date.into_owned() };
         let bytes = value.map_or(&[][..], |value| value.as_bytes());
         let text = str::from_utf8(bytes).map_err(|_| malformed(String::from_utf8_lossy(bytes)))?;
         let seconds = date::parse(text).ok_or_else(|| malformed(text.into()))?;
         Ok(SignedDate { text, seconds, own_header })
     }
 
-    fn check(&self, now_seconds: u64) -> Result<(), AccessFault> {
+    fn check(&self, now_seconds: u64) -> Result<(), CredentialFault> {
         let skew_seconds = now_seconds.abs_diff(self.seconds);
         if skew_seconds <= WINDOW_SECONDS {
             return Ok(());
         }
         let server_time = date::text(now_seconds);
-        Err(AccessFault::DateOutOfWindow { date: self.text.to_owned(), server_time, skew_seconds })
+        Err(CredentialFault::DateOutOfWindow {
+            date: self.text.to_owned(),
+            server_time,
+            skew_seconds,
+            window_seconds: WINDOW_SECONDS,
+        })
     }
 }
 
@@ -80,7 +86,7 @@ fn verify(
     signed: &Signed<'_>,
     date: &SignedDate<'_>,
     signature: &[u8; SIGNATURE_BYTES],
-) -> Result<Principal, AccessFault> {
+) -> Result<Principal, CredentialFault> {
     let subject = Subject::of(signed.path);
     let first = payload(signed.verb, subject.kind, subject.link, date);
     if let Some(principal) = access.verify_signature(&first, signature, now_seconds) {
@@ -92,7 +98,7 @@ fn verify(
             return Ok(principal);
         }
     }
-    Err(AccessFault::SignatureMismatch { payload: String::from_utf8_lossy(&first).replace('\n', "\\n") })
+    Err(CredentialFault::SignatureMismatch { payload: String::from_utf8_lossy(&first).replace('\n', "\\n") })
 }
 
 /// The text to sign: verb, kind and date in lower case, and the link.
@@ -221,7 +227,7 @@ mod tests {
         path: &str,
         headers: &HeaderMap,
         now: u64,
-    ) -> Result<(), AccessFault> {
+    ) -> Result<(), NosqlFault> {
         let path = Path::parse(path).unwrap();
         let signed = Signed { verb, path: &path, headers, authorization: headers.get(AUTHORIZATION) };
         authenticate(&access(key), now, &signed).map(drop)
@@ -250,7 +256,10 @@ mod tests {
             let headers = headers(&credential(signature), DATE_TEXT);
             assert_eq!(outcome(key, &verb, path, &headers, NOW), Ok(()), "{path}");
             let mismatch = outcome(key, &Method::DELETE, path, &headers, NOW);
-            assert!(matches!(mismatch, Err(AccessFault::SignatureMismatch { .. })), "{path}");
+            assert!(
+                matches!(mismatch, Err(NosqlFault::Credential(CredentialFault::SignatureMismatch { .. }))),
+                "{path}"
+            );
         }
     }
 
@@ -293,8 +302,14 @@ mod tests {
         let at = |now| outcome(EMULATOR_KEY, &Method::GET, "/", &headers, now);
         assert_eq!(at(NOW + 900), Ok(()));
         assert_eq!(at(NOW - 900), Ok(()));
-        assert!(matches!(at(NOW + 901), Err(AccessFault::DateOutOfWindow { skew_seconds: 901, .. })));
-        assert!(matches!(at(NOW - 901), Err(AccessFault::DateOutOfWindow { skew_seconds: 901, .. })));
+        assert!(matches!(
+            at(NOW + 901),
+            Err(NosqlFault::Credential(CredentialFault::DateOutOfWindow { skew_seconds: 901, .. }))
+        ));
+        assert!(matches!(
+            at(NOW - 901),
+            Err(NosqlFault::Credential(CredentialFault::DateOutOfWindow { skew_seconds: 901, .. }))
+        ));
     }
 
     #[test]
@@ -302,13 +317,19 @@ mod tests {
         let good = credential("gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=");
         let with = |headers: &HeaderMap| outcome(EMULATOR_KEY, &Method::GET, "/", headers, NOW).unwrap_err();
         for date in ["", "yesterday", "2017-04-27T00:51:12Z"] {
-            assert!(matches!(with(&headers(&good, date)), AccessFault::DateMalformed { .. }), "{date}");
+            assert!(
+                matches!(
+                    with(&headers(&good, date)),
+                    NosqlFault::Credential(CredentialFault::DateMalformed { .. })
+                ),
+                "{date}"
+            );
         }
-        assert_eq!(with(&HeaderMap::new()), AccessFault::CredentialMissing);
-        assert_eq!(with(&headers("", DATE_TEXT)), AccessFault::CredentialMissing);
+        assert_eq!(with(&HeaderMap::new()), CredentialFault::Missing.into());
+        assert_eq!(with(&headers("", DATE_TEXT)), CredentialFault::Missing.into());
         let fault = with(&headers("nonsense", DATE_TEXT));
-        assert!(matches!(fault, AccessFault::CredentialMalformed { .. }), "{fault:?}");
+        assert!(matches!(fault, NosqlFault::Credential(CredentialFault::Malformed { .. })), "{fault:?}");
         let fault = with(&headers("type=aad&ver=1.0&sig=a.b.c", DATE_TEXT));
-        assert_eq!(fault, AccessFault::Bearer(model::BearerFault::Disabled));
+        assert_eq!(fault, model::AccessFault::Bearer(model::BearerFault::Disabled).into());
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! Only takes it apart. Whether a signature or token is good is asked in [`crate::auth`].
 
+use crate::faults::CredentialFault;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
-use model::{AccessFault, hex_value, percent_decoded};
+use model::{hex_value, percent_decoded};
 
 /// Bytes of an HMAC-SHA256.
 pub(crate) const SIGNATURE_BYTES: usize = 32;
@@ -30,10 +31,10 @@ pub(crate) enum Credential {
 
 impl Credential {
     /// Reads the header.
-    pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Credential, AccessFault> {
-        let value = authorization.ok_or(AccessFault::CredentialMissing)?;
+    pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Credential, CredentialFault> {
+        let value = authorization.ok_or(CredentialFault::Missing)?;
         if value.is_empty() {
-            return Err(AccessFault::CredentialMissing);
+            return Err(CredentialFault::Missing);
         }
         if let Some(signature) = usual_signature(value.as_bytes()) {
             return Ok(Credential::Signature(signature));
@@ -70,8 +71,8 @@ impl Credential {
     }
 }
 
-fn malformed(reason: &'static str) -> AccessFault {
-    AccessFault::CredentialMalformed { reason }
+fn malformed(reason: &'static str) -> CredentialFault {
+    CredentialFault::Malformed { reason }
 }
 
 /// The signature in a header of the form that nearly all have. Fields in that order with nothing behind the signature
@@ -113,7 +114,7 @@ mod tests {
 
     const SIGNATURE: &str = "gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=";
 
-    fn parsed(text: &str) -> Result<Credential, AccessFault> {
+    fn parsed(text: &str) -> Result<Credential, CredentialFault> {
         Credential::of(Some(&HeaderValue::from_str(text).unwrap()))
     }
 
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn nothing_else_is_read() {
-        let missing = Err(AccessFault::CredentialMissing);
+        let missing = Err(CredentialFault::Missing);
         assert_eq!(Credential::of(None), missing);
         assert_eq!(parsed(""), missing);
         let good = |kind: &str, version: &str| format!("type={kind}&ver={version}&sig={SIGNATURE}");
@@ -168,7 +169,7 @@ mod tests {
             "Bearer abc".to_owned(),
         ] {
             let fault = parsed(&text).unwrap_err();
-            assert!(matches!(fault, AccessFault::CredentialMalformed { .. }), "{text}: {fault:?}");
+            assert!(matches!(fault, CredentialFault::Malformed { .. }), "{text}: {fault:?}");
         }
     }
 }

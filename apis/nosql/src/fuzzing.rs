@@ -2,6 +2,7 @@
 //! API's face.
 
 use crate::auth::{Signed, authenticate as judge};
+use crate::client_plan::{Extent, client_plan, hybrid_plan};
 use crate::lower::{QueryText, TextCache, advice};
 use crate::resource_token;
 use crate::route::Path;
@@ -9,7 +10,6 @@ use crate::wire::names;
 use engine::{Access, AccountKey, pinned_keys};
 use http::{HeaderMap, HeaderValue, Method};
 use model::PartitionKeyDefinition;
-use sql::rewrite::{Extent, client_plan, hybrid_plan};
 
 /// The server's time while fuzzing.
 const NOW_SECONDS: u64 = 1_700_000_000;

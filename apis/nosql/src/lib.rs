@@ -8,6 +8,7 @@
 
 mod answers;
 mod auth;
+mod client_plan;
 mod cors;
 mod credential;
 mod faults;

@@ -3,8 +3,9 @@
 //! Nothing is signed by such a client, so neither date nor path matter. Whether the token is good is the engine's
 //! question.
 
+use crate::faults::CredentialFault;
 use http::HeaderValue;
-use model::{AccessFault, percent_decoded};
+use model::percent_decoded;
 
 /// What every token begins with. Clients copy it from a permission and percent-encode it as a whole.
 const KIND: &str = "type=resource&";
@@ -12,7 +13,7 @@ const KIND: &str = "type=resource&";
 const BEGINNINGS: [&[u8]; 2] = [b"type%3dresource", b"type=resource"];
 
 /// The sealed part of the resource token in the header; `None` when the credential is of another kind.
-pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Option<String>, AccessFault> {
+pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Option<String>, CredentialFault> {
     let value = authorization.map_or(&[][..], HeaderValue::as_bytes);
     let begins = |with: &[u8]| value.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     if !BEGINNINGS.into_iter().any(begins) {
@@ -23,7 +24,7 @@ pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Option<String>, 
         return Ok(None);
     };
     let Some(fields) = text.strip_prefix(KIND) else { return Ok(None) };
-    let malformed = |reason| AccessFault::CredentialMalformed { reason };
+    let malformed = |reason| CredentialFault::Malformed { reason };
     let (version, rest) = fields.split_once('&').ok_or(malformed("\"sig\" is missing"))?;
     if !matches!(version, "ver=1" | "ver=1.0") {
         return Err(malformed("only the versions \"1\" and \"1.0\" of resource tokens are accepted"));
@@ -36,7 +37,7 @@ pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Option<String>, 
 mod tests {
     use super::*;
 
-    fn with(text: &str) -> Result<Option<String>, AccessFault> {
+    fn with(text: &str) -> Result<Option<String>, CredentialFault> {
         of(Some(&HeaderValue::from_str(text).unwrap()))
     }
 
@@ -56,7 +57,7 @@ mod tests {
         for text in
             ["type=resource&", "type=resource&ver=2&sig=a", "type=resource&ver=1", "type=resource&ver=1&x=a"]
         {
-            assert!(matches!(with(text), Err(AccessFault::CredentialMalformed { .. })), "{text}");
+            assert!(matches!(with(text), Err(CredentialFault::Malformed { .. })), "{text}");
         }
     }
 }

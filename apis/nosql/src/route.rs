@@ -5,8 +5,9 @@
 
 mod table;
 
+use crate::faults::RouteFault;
 use http::Method;
-use model::{MissingFault, ScriptKind, percent_decoded, pieces};
+use model::{ScriptKind, percent_decoded, pieces};
 use std::borrow::Cow;
 use table::{IDS_MAX, ROUTES};
 
@@ -21,13 +22,13 @@ const SEGMENTS_MAX: usize = 8;
 
 impl<'a> Path<'a> {
     /// Splits and decodes the path of a URL. What cannot be decoded names no resource.
-    pub(crate) fn parse(path: &'a str) -> Result<Path<'a>, MissingFault> {
+    pub(crate) fn parse(path: &'a str) -> Result<Path<'a>, RouteFault> {
         let inner = path.strip_prefix('/').unwrap_or(path);
         let inner = inner.strip_suffix('/').unwrap_or(inner);
         if inner.is_empty() {
             return Ok(Path { segments: Vec::new() });
         }
-        let missing = || MissingFault::Route { path: path.to_owned() };
+        let missing = || RouteFault::Path { path: path.to_owned() };
         let is_plain = !inner.as_bytes().contains(&b'%');
         let mut segments = Vec::with_capacity(SEGMENTS_MAX);
         for segment in pieces(inner, b'/') {
@@ -154,17 +155,17 @@ pub(crate) fn all() -> Vec<(Method, String)> {
 }
 
 /// Looks a request up in the table.
-pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operation<'a>, MissingFault> {
+pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operation<'a>, RouteFault> {
     let segments = path.segments();
     for resource in &ROUTES {
         let Some(ids) = ids(resource.pattern, segments) else {
             continue;
         };
         let allowed = resource.verbs.iter().find(|(allowed, _)| allowed == verb);
-        let (_, make) = allowed.ok_or_else(|| MissingFault::Verb { verb: verb.to_string() })?;
+        let (_, make) = allowed.ok_or_else(|| RouteFault::Verb { verb: verb.to_string() })?;
         return Ok(make(ids));
     }
-    Err(MissingFault::Route { path: segments.join("/") })
+    Err(RouteFault::Path { path: segments.join("/") })
 }
 
 /// The ids of a path of the shape `pattern`. An id is never empty.
@@ -236,7 +237,7 @@ mod tests {
         }
         let database = Path::parse("/dbs/d").unwrap();
         let verb = "PUT".to_owned();
-        assert_eq!(operation(&Method::PUT, &database), Err(MissingFault::Verb { verb }));
+        assert_eq!(operation(&Method::PUT, &database), Err(RouteFault::Verb { verb }));
         // Nobody can delete a client encryption key, and only a stored procedure can be executed.
         for (verb, path) in [
             (Method::DELETE, "/dbs/d/clientencryptionkeys/k"),
@@ -244,7 +245,7 @@ mod tests {
             (Method::PUT, "/dbs/d/colls/c/conflicts/x"),
         ] {
             let path = Path::parse(path).unwrap();
-            assert!(matches!(operation(&verb, &path), Err(MissingFault::Verb { .. })));
+            assert!(matches!(operation(&verb, &path), Err(RouteFault::Verb { .. })));
         }
     }
 }

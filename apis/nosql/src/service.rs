@@ -6,7 +6,7 @@
 use crate::answers;
 use crate::auth::{self, Signed};
 use crate::cors::CorsPolicy;
-use crate::faults::Refusal;
+use crate::faults::{NosqlFault, Refusal};
 use crate::lower::TextCache;
 use crate::operations::{self, Call};
 use crate::resource_token;
@@ -188,7 +188,8 @@ fn check_size(parts: &Parts) -> Result<(), LimitFault> {
 }
 
 /// What the operator must know. Refusals that are the client's business are not logged.
-fn log(fault: &Fault, activity: &ActivityId) {
+fn log(fault: &NosqlFault, activity: &ActivityId) {
+    let NosqlFault::Core(fault) = fault else { return };
     match fault {
         Fault::Internal(_) => tracing::error!(activity = activity.as_str(), %fault, "request failed"),
         Fault::Storage(StorageFault::Damaged { .. }) => {

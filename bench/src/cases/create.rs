@@ -11,7 +11,7 @@ use std::cell::Cell;
 /// Documents of one batch.
 const BATCH: usize = 100;
 /// Throughput that gives a container eight partitions.
-pub(crate) const EIGHT_PARTITIONS: u64 = 80_000;
+const EIGHT_PARTITIONS: u64 = 80_000;
 /// Numbers that no two measurements of a run share.
 const FIRST_STEP: usize = 10_000_000;
 

@@ -5,12 +5,12 @@ mod footprint;
 mod query;
 mod read;
 
-pub(crate) use self::create::EIGHT_PARTITIONS;
 use crate::load::{self, Figures, Target, Work};
 use crate::postgres::Postgres;
 use crate::process::{Process, server_core_busy};
 use crate::questions::Question;
 use crate::report::Row;
+use crate::table::TEN_PARTITIONS;
 use crate::{Options, Result};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -115,7 +115,8 @@ pub(crate) async fn measure_once(
     Ok(figures)
 }
 
-/// Fills a running server and drives it with one kind of request for so many seconds, while somebody looks at it.
+/// Fills a running server and drives it with one kind of request for so many seconds, while somebody looks at it. A
+/// name that ends in `10` means a container of ten partitions.
 #[allow(clippy::print_stdout)] // what the command is for
 pub(crate) async fn drive_for_a_profiler(
     address: SocketAddr,
@@ -123,22 +124,20 @@ pub(crate) async fn drive_for_a_profiler(
     seconds: u64,
     count: usize,
 ) -> Result<()> {
+    let (what, container, throughput) = match what.strip_suffix("10") {
+        Some(what) => (what, "ten".to_owned(), TEN_PARTITIONS),
+        None => (what, "medium".to_owned(), 400),
+    };
     // A second run finds the documents there.
-    let _ = fill_indexed(address, "medium", count, COMPOSITE).await;
-    let container = "medium".to_owned();
+    load::create_container(address, &container, throughput, COMPOSITE).await?;
+    let _ = load::fill(address, &container, count).await;
     // No two runs against one server create the same documents.
     let first = std::process::id() as usize * 10_000_000;
     let (connections, work) = match what {
         "reads" => (READERS, Work::Read { container, count }),
         "creates" => (WRITERS, Work::Create { container, first }),
-        "creates8" => {
-            let container = "eight".to_owned();
-            let _ = load::create_container(address, &container, EIGHT_PARTITIONS, "").await;
-            (WRITERS, Work::Create { container, first })
-        }
         other => {
-            let question =
-                Question::named(other).ok_or("reads, creates, creates8 or a question by its name")?;
+            let question = Question::named(other).ok_or("reads, creates or a question by its name")?;
             (READERS, Work::Query { container, question, count })
         }
     };

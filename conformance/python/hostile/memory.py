@@ -134,6 +134,7 @@ def _compare(test, port, what):
 def _figures(port):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         lines = [line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#")]
-    counted = sum(int(value) for name, value in lines if name.startswith("perihelion_memory_reserved_bytes"))
+    parts = ("perihelion_memory_reserved_bytes", "perihelion_memory_at_start_bytes")
+    counted = sum(int(value) for name, value in lines if name.startswith(parts))
     allocated = sum(int(value) for name, value in lines if name == "perihelion_memory_allocated_bytes")
     return counted, allocated

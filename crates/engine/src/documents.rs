@@ -4,10 +4,11 @@ use crate::access::{ReadPass, WritePass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::join::join_all;
+use crate::router::RefusedStep;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, DocumentNumber, Fault, LimitFault, PartitionKey, RequestFault, SessionToken};
 use partition::{RecordScan, keyspace};
-use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target};
+use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, Returned, Target};
 
 /// Documents that one step of deleting a logical partition removes.
 const DELETE_AT_A_TIME: usize = 100;
@@ -82,7 +83,7 @@ pub struct BatchReceipt {
     /// What it cost altogether.
     pub charge: Charge,
     /// All steps, or the one that refused them all.
-    pub result: Result<Vec<StepReceipt>, StepFault>,
+    pub result: Result<Vec<StepReceipt>, RefusedStep>,
 }
 
 impl Engine {
@@ -121,12 +122,13 @@ impl Engine {
     ) -> Result<BatchReceipt, Fault> {
         let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
             let fault = agreed_key(pass.container, Some(key.clone()), operation).err()?;
-            Some(StepFault { index, fault: fault.into(), charge: Charge::MINIMUM })
+            Some(RefusedStep { index, fault: fault.into(), charge: Charge::MINIMUM })
         });
         let key = self.logical_key(pass.container, key)?;
         let (result, session) = match disagreement {
             Some(refusal) => {
                 let routed = self.owner_of(pass.container, &key.effective).await?;
+                routed.slot.ledger.refuse(refusal.charge);
                 (Err(refusal), routed.session_now())
             }
             None => match self.execute_at(pass.container, key, operations, returned).await? {

@@ -13,7 +13,7 @@ use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
-use partition::{RecordCache, Surroundings, commit_fault};
+use partition::{PartitionMetrics, RecordCache, Surroundings, commit_fault};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -146,6 +146,7 @@ pub struct Engine {
     pub(crate) access: Access,
     pub(crate) record_cache: Arc<RecordCache>,
     pub(crate) index_memory: Arc<IndexMemory>,
+    pub(crate) partition_metrics: PartitionMetrics,
     pub(crate) query_memory: Arc<QueryMemory>,
     pub(crate) request_memory: Arc<RequestMemory>,
     pub(crate) catalog: Catalog,
@@ -170,18 +171,21 @@ impl Engine {
         ambient.fill_random(&mut seed);
         let record_cache = Arc::new(RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed)));
         let index_memory = IndexMemory::new(options.index);
+        let partition_metrics = PartitionMetrics::default();
         let surroundings = Surroundings {
             store: store.clone(),
             cache: Arc::clone(&record_cache),
             ambient: Arc::clone(&ambient),
             durability: options.durability,
             index: Arc::clone(&index_memory),
+            metrics: partition_metrics.clone(),
         };
         let engine = Arc::new(Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
             store,
             slots: Slots::new(surroundings, Handle::current()),
             index_memory,
+            partition_metrics,
             query_memory: Arc::new(QueryMemory::new(options.query_memory_bytes)),
             request_memory: RequestMemory::new(options.request_memory),
             options,

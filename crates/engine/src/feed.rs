@@ -11,7 +11,8 @@ use crate::slot::PartitionSlot;
 use bytes::Bytes;
 use kv::KeyRange;
 use model::{
-    Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal, RequestFault, SessionToken,
+    Charge, ContinuationFault, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal,
+    RequestFault, SessionToken, Work,
 };
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
@@ -76,8 +77,8 @@ impl Engine {
         };
         let mut bytes = 0;
         for slot in container.map.owners(&hashes) {
-            let owned = keyspace::effective_range(container.number(), &slot.range);
-            let Some(range) = keys.intersection(&owned) else {
+            let owned = slot.keys(container.number());
+            let Some(range) = keys.intersection(owned) else {
                 continue;
             };
             let resume_after = self.feed_from(container, slot, range, request, &mut page, &mut bytes).await?;
@@ -112,11 +113,14 @@ impl Engine {
                 bytes_max: PAGE_BYTES_STOP - *bytes,
             };
             let (found, _) = self.page_at(container, &slot.range.min, &request.session, &scan).await?;
+            let mut charge = Charge::NONE;
             for stored in &found.documents {
                 let size = stored.document.bytes().len();
                 *bytes += size;
-                page.charge += Charge::read(size);
+                charge += Work::Read { bytes: size }.price();
             }
+            routed.slot.ledger.add(charge);
+            page.charge += charge;
             page.documents.extend(found.documents);
             let Some(last) = found.resume_after else {
                 return Ok(None);
@@ -178,7 +182,7 @@ pub(crate) fn scope_context(kind: &str, container: &Container, scope: &Scope) ->
 fn resumed(keys: &KeyRange, start: &[u8]) -> Result<KeyRange, RequestFault> {
     let inside = start >= &keys.start[..] && keys.end.as_ref().is_none_or(|end| start <= &end[..]);
     if !inside {
-        return Err(RequestFault::BadContinuation { reason: "its position is outside of what is read" });
+        return Err(RequestFault::BadContinuation(ContinuationFault::OutsideScope));
     }
     Ok(KeyRange { start: Bytes::copy_from_slice(start), end: keys.end.clone() })
 }

@@ -12,7 +12,9 @@ mod feed;
 mod isolation;
 mod jobs;
 mod join;
+mod ledger;
 mod log;
+mod metrics;
 mod pinned;
 mod query;
 mod request_memory;
@@ -40,6 +42,7 @@ pub use exec::{
 };
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;
+pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
 pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
@@ -47,4 +50,5 @@ pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
 };
 pub use resource_query::ResourceQuery;
+pub use router::RefusedStep;
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

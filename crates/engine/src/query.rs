@@ -14,7 +14,7 @@ use exec::{
     QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
-use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken};
+use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken, Work};
 use partition::keyspace;
 use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
@@ -97,7 +97,7 @@ impl Engine {
             rows: page.rows,
             continuation: page.resume.map(seal),
             session: page.seen.into_iter().map(token).collect(),
-            charge: Charge::query(metrics.documents_read, metrics.bytes_read),
+            charge: Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price(),
             metrics,
         })
     }
@@ -263,21 +263,20 @@ impl Engine {
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
         };
         let map = self.newest_map(container)?;
-        let mut slots = Vec::with_capacity(1);
-        let mut scopes = Vec::with_capacity(1);
+        let count = if keys.is_none() { map.entries.len() } else { 1 };
+        let (mut slots, mut scopes) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for slot in map.owners(&hashes) {
-            let owned = || keyspace::effective_range(container.number(), &slot.range);
+            let owned = slot.keys(container.number());
             let scope = match &keys {
-                None => (owned(), PartScope::Whole),
+                None => (owned.clone(), PartScope::Whole),
                 Some(keys) if is_logical => {
                     (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
                 }
                 Some(keys) => {
-                    let owned = owned();
-                    let Some(keys) = keys.intersection(&owned) else {
+                    let Some(keys) = keys.intersection(owned) else {
                         continue;
                     };
-                    let is_whole = keys == owned;
+                    let is_whole = keys == *owned;
                     let part = || PartScope::Hashes(hashes.intersect(&slot.range));
                     (keys, if is_whole { PartScope::Whole } else { part() })
                 }

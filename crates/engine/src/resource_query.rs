@@ -9,7 +9,7 @@ use crate::catalog::{Page, PageRequest};
 use crate::engine::Engine;
 use eval::{Budget, Context, Deadline, DocumentRow};
 use exec::query_fault;
-use model::{Fault, RequestFault};
+use model::{ContinuationFault, Fault, RequestFault};
 use plan::query::Query;
 use std::sync::Arc;
 use value::Value;
@@ -47,7 +47,7 @@ impl Engine {
             Some(text) => {
                 let position = self.continuation_key.open(context.as_bytes(), text)?;
                 let position = position.try_into().map(u64::from_be_bytes);
-                position.map_err(|_| RequestFault::BadContinuation { reason: "it is not of this list" })?
+                position.map_err(|_| RequestFault::BadContinuation(ContinuationFault::OtherList))?
             }
         };
         let ambient = Arc::clone(&self.ambient);

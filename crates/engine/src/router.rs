@@ -8,13 +8,15 @@
 use crate::catalog::{Container, PartitionMap};
 use crate::engine::Engine;
 use crate::join::join_all;
+use crate::ledger::{Ledger, refusal_charge};
 use crate::slot::PartitionSlot;
 use kv::{Health, Store};
 use model::{
     Charge, EffectiveKey, Fault, Lsn, MissingFault, PartitionKey, RequestFault, SessionToken, StorageFault,
+    Work,
 };
 use partition::index::IndexFinding;
-use partition::{Executed, PhysicalPartition, RecordPage, RecordScan, Unexecuted};
+use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted};
 use plan::{Condition, LogicalKey, Operation, Outcome, Returned, StepFault, Target, Transaction};
 use std::sync::Arc;
 
@@ -25,7 +27,7 @@ const ROUTES_MAX: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Routed {
     pub(crate) partition: Arc<PhysicalPartition>,
-    slot: Arc<PartitionSlot>,
+    pub(crate) slot: Arc<PartitionSlot>,
 }
 
 impl Routed {
@@ -48,6 +50,34 @@ impl Routed {
     pub(crate) fn session_now(&self) -> SessionToken {
         self.session_token(self.partition.lsn())
     }
+}
+
+/// A transaction that was carried out, and what each of its steps cost.
+#[derive(Debug)]
+pub(crate) struct Executed {
+    pub(crate) outcomes: Vec<(Outcome, Charge)>,
+    /// The position of the partition after it.
+    pub(crate) lsn: Lsn,
+}
+
+impl Executed {
+    fn priced(executed: partition::Executed, ledger: &Ledger) -> Executed {
+        let price = |(outcome, work): (Outcome, Work)| (outcome, work.price());
+        let outcomes: Vec<_> = executed.outcomes.into_iter().map(price).collect();
+        ledger.add(outcomes.iter().map(|(_, charge)| *charge).sum());
+        Executed { outcomes, lsn: executed.lsn }
+    }
+}
+
+/// A transaction was refused; nothing of it happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefusedStep {
+    /// The step that was refused, from 0.
+    pub index: usize,
+    /// Why.
+    pub fault: Fault,
+    /// What finding out cost.
+    pub charge: Charge,
 }
 
 /// Counts how often a request is routed.
@@ -106,8 +136,12 @@ impl Engine {
             routed.check_session(session)?;
             match routed.partition.read(key, target, condition).await {
                 Err(_) if attempts.again_at(&routed) => {}
-                read => {
-                    return read.map(|(outcome, charge, lsn)| (outcome, charge, routed.session_token(lsn)));
+                Err(fault) => {
+                    routed.slot.ledger.refuse(refusal_charge(&fault));
+                    return Err(fault);
+                }
+                Ok((outcome, work, lsn)) => {
+                    return Ok((outcome, routed.slot.ledger.record(work), routed.session_token(lsn)));
                 }
             }
         }
@@ -120,14 +154,19 @@ impl Engine {
         key: LogicalKey,
         operations: Vec<Operation>,
         returned: Returned,
-    ) -> Result<(Result<Executed, StepFault>, Routed), Fault> {
+    ) -> Result<(Result<Executed, RefusedStep>, Routed), Fault> {
         let mut attempts = Attempts::default();
         let mut transaction = Transaction { key, operations, returned };
         loop {
             let routed = self.owner(container, &transaction.key.effective, &attempts).await?;
             match routed.partition.try_execute(transaction).await {
-                Ok(executed) => return Ok((Ok(executed), routed)),
-                Err(Unexecuted::Refused(refusal)) => return Ok((Err(refusal), routed)),
+                Ok(executed) => return Ok((Ok(Executed::priced(executed, &routed.slot.ledger)), routed)),
+                Err(Unexecuted::Refused(refusal)) => {
+                    let StepFault { index, fault, work } = refusal;
+                    let charge = work.price();
+                    routed.slot.ledger.refuse(charge);
+                    return Ok((Err(RefusedStep { index, fault, charge }), routed));
+                }
                 Err(Unexecuted::Stopped(given_back)) if attempts.again_at(&routed) => {
                     transaction = *given_back
                 }

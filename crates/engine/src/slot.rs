@@ -9,9 +9,11 @@
 //! At most one writer of a partition exists at a time. Opening runs in a task of its own: a client that goes away does
 //! not stop it halfway. Sealing waits for an opening under way, so after it no writer exists and none comes.
 
+use crate::ledger::Ledger;
 use arc_swap::ArcSwapOption;
-use model::{EffectiveRange, Fault, MissingFault, PartitionOrdinal, StorageFault};
-use partition::keyspace::PartitionId;
+use kv::KeyRange;
+use model::{ContainerNumber, EffectiveRange, Fault, MissingFault, PartitionOrdinal, StorageFault};
+use partition::keyspace::{self, PartitionId};
 use partition::{Carryover, CurrentShape, IdleClose, PartitionSpec, PhysicalPartition, Surroundings};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -31,6 +33,10 @@ pub(crate) struct PartitionSlot {
     pub(crate) ordinal: PartitionOrdinal,
     pub(crate) range: EffectiveRange,
     pub(crate) parents: Vec<PartitionOrdinal>,
+    /// What requests on it cost.
+    pub(crate) ledger: Ledger,
+    /// The keys of its records, worked out once.
+    keys: OnceLock<KeyRange>,
     /// The partition while it is open: what most requests need.
     open: ArcSwapOption<PhysicalPartition>,
     state: Watched,
@@ -153,6 +159,8 @@ impl PartitionSlot {
             ordinal,
             range,
             parents,
+            ledger: Ledger::default(),
+            keys: OnceLock::new(),
             open: ArcSwapOption::empty(),
             state: Watched::new(SlotState::Closed),
             carryover: OnceLock::new(),
@@ -160,6 +168,11 @@ impl PartitionSlot {
             used_at: AtomicU64::new(0),
             trimmed_in: AtomicU64::new(0),
         }
+    }
+
+    /// The keys of its records in its container.
+    pub(crate) fn keys(&self, container: ContainerNumber) -> &KeyRange {
+        self.keys.get_or_init(|| keyspace::effective_range(container, &self.range))
     }
 
     /// Whether a token of this partition or of one it came from counts here.

@@ -8,8 +8,8 @@ use model::{Ambient, ContainerNumber, Fault};
 use partition::index::{ComputedReader, IndexFinding, IndexMemory, IndexOptions};
 use partition::keyspace::PartitionId;
 use partition::{
-    AuditScope, ExpiryRule, Finding, PartitionSpec, PhysicalPartition, RecordCache, Surroundings, audit,
-    read_fault, stray_containers,
+    AuditScope, ExpiryRule, Finding, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
+    Surroundings, audit, read_fault, stray_containers,
 };
 use std::sync::Arc;
 
@@ -94,6 +94,7 @@ pub async fn verify(
         ambient,
         durability: Durability::Sync,
         index: IndexMemory::new(IndexOptions::default()),
+        metrics: PartitionMetrics::default(),
     };
     let view = store.view().await.map_err(read_fault)?;
     let mut verification = Verification { containers: Vec::new(), strays: stray_containers(&view).await? };

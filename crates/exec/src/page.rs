@@ -276,6 +276,7 @@ impl Work {
             return Ok(());
         }
         let task = Arc::clone(&self.task);
+        self.seen.reserve(parts.len());
         let mut needles = None;
         let resumed = self.assembly.range().cloned();
         for range in ranges::in_order(parts, resumed.as_ref()) {

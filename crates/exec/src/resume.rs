@@ -19,7 +19,7 @@
 //! the page are those that have changed, so no other comes again. Only when all of them have changed does the query go
 //! on at the beginning of what shares the cut: then still no row is lost, but some may come again.
 
-use model::{EffectiveKey, EffectiveRange, RequestFault};
+use model::{ContinuationFault, EffectiveKey, EffectiveRange, RequestFault};
 use sha2::{Digest, Sha256};
 
 const VERSION: u8 = 2;
@@ -148,7 +148,7 @@ impl Resume {
 
     /// Reads what [`encode`](Self::encode) wrote.
     pub fn decode(bytes: &[u8]) -> Result<Resume, RequestFault> {
-        read(bytes).ok_or(RequestFault::BadContinuation { reason: "it is of another form" })
+        read(bytes).ok_or(RequestFault::BadContinuation(ContinuationFault::Form))
     }
 }
 

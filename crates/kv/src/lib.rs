@@ -19,6 +19,7 @@ mod faulty;
 mod ingest;
 mod lane;
 mod memory;
+mod metrics;
 #[cfg(feature = "round-trip")]
 mod round_trip;
 mod rows;
@@ -37,6 +38,7 @@ pub use embedded::{
 };
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 pub use lane::{LANE_BATCHES_MAX, Lane};
+pub use metrics::StoreMetrics;
 #[cfg(feature = "round-trip")]
 pub use round_trip::Link;
 pub use script::{FaultKind, FaultScript, StorageCall, Survivors};

@@ -15,6 +15,7 @@ use crate::fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 use crate::ingest;
 use crate::lane::{Lane, Lanes};
 use crate::memory::Memory;
+use crate::metrics::StoreMetrics;
 #[cfg(feature = "round-trip")]
 use crate::round_trip::{Link, RoundTrip};
 use crate::rows::AnyRows;
@@ -267,6 +268,29 @@ impl Store {
     /// closed.
     pub async fn close(self) -> Result<(), CommitFault> {
         self.shared.backend.close().await
+    }
+
+    /// What the store measures of itself; nothing where it is not the one who commits.
+    pub fn metrics(&self) -> Option<&StoreMetrics> {
+        match &self.shared.backend {
+            AnyBackend::Grouped(grouped) => Some(grouped.metrics()),
+            #[cfg(feature = "round-trip")]
+            AnyBackend::RoundTrip(_) => None,
+        }
+    }
+
+    /// Batches that wait to be committed.
+    pub fn queue_depth(&self) -> usize {
+        match &self.shared.backend {
+            AnyBackend::Grouped(grouped) => grouped.queue_depth(),
+            #[cfg(feature = "round-trip")]
+            AnyBackend::RoundTrip(_) => 0,
+        }
+    }
+
+    /// Free bytes on the disk and the reserve that must stay free; nothing without a disk.
+    pub fn room(&self) -> Option<Room> {
+        self.shared.backend.room().ok().flatten()
     }
 
     /// Bytes that the store takes in memory.

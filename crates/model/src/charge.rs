@@ -33,28 +33,28 @@ impl Charge {
     }
 
     /// Price of reading one document of `size_bytes`.
-    pub fn read(size_bytes: usize) -> Charge {
+    pub(crate) fn read(size_bytes: usize) -> Charge {
         Charge(100 + line(size_bytes, READ_SLOPE))
     }
 
     /// Price of a page of a query that read so many documents of so many bytes altogether.
-    pub fn query(documents: u64, size_bytes: u64) -> Charge {
+    pub(crate) fn query(documents: u64, size_bytes: u64) -> Charge {
         let by_bytes = size_bytes.saturating_mul(READ_SLOPE) / SLOPE_KB / 1024;
         Charge(QUERY_BASE.saturating_add(documents.saturating_mul(QUERY_DOCUMENT)).saturating_add(by_bytes))
     }
 
     /// Price of creating one document of `size_bytes` with the default index.
-    pub fn create(size_bytes: usize) -> Charge {
+    pub(crate) fn create(size_bytes: usize) -> Charge {
         Charge(529 + line(size_bytes, WRITE_SLOPE))
     }
 
     /// Price of replacing one document: the old version leaves the index, the new one enters it.
-    pub fn replace(size_bytes_old: usize, size_bytes_new: usize) -> Charge {
+    pub(crate) fn replace(size_bytes_old: usize, size_bytes_new: usize) -> Charge {
         Charge(529 + 500 + (line(size_bytes_old, WRITE_SLOPE) + line(size_bytes_new, WRITE_SLOPE)) / 2)
     }
 
     /// Price of deleting one document of `size_bytes`.
-    pub fn delete(size_bytes: usize) -> Charge {
+    pub(crate) fn delete(size_bytes: usize) -> Charge {
         Charge(529 + line(size_bytes, WRITE_SLOPE))
     }
 

@@ -9,7 +9,7 @@
 //! request is no position of another. The key belongs to the store, so positions survive a change of account keys.
 //! What the position says is its maker's business.
 
-use crate::RequestFault;
+use crate::{ContinuationFault, RequestFault};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -43,19 +43,19 @@ impl ContinuationKey {
 
     /// The position in `text`, if this key sealed it for this context.
     pub fn open(&self, context: &[u8], text: &str) -> Result<Vec<u8>, RequestFault> {
-        let bad = |reason| RequestFault::BadContinuation { reason };
+        let bad = RequestFault::BadContinuation;
         if text.len() > TEXT_MAX {
-            return Err(bad("it is too long"));
+            return Err(bad(ContinuationFault::TooLong));
         }
-        let sealed = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| bad("it is not base64"))?;
-        let (version, rest) = sealed.split_first().ok_or(bad("it is empty"))?;
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| bad(ContinuationFault::Alphabet))?;
+        let (version, rest) = sealed.split_first().ok_or(bad(ContinuationFault::Empty))?;
         if *version != VERSION {
-            return Err(bad("it has an unknown version"));
+            return Err(bad(ContinuationFault::Version));
         }
-        let (mac, position) = rest.split_at_checked(MAC_BYTES).ok_or(bad("it is cut short"))?;
+        let (mac, position) = rest.split_at_checked(MAC_BYTES).ok_or(bad(ContinuationFault::CutShort))?;
         self.mac(context, position)
             .verify_truncated_left(mac)
-            .map_err(|_| bad("it was not made for this request by this server"))?;
+            .map_err(|_| bad(ContinuationFault::Foreign))?;
         Ok(position.to_vec())
     }
 
@@ -123,7 +123,7 @@ mod tests {
         }
         for foreign in ["{\"token\":\"+RID:abc\"}", "null", "é", "AA==", &"A".repeat(TEXT_MAX + 1)] {
             let fault = key().open(b"context", foreign).unwrap_err();
-            assert!(matches!(fault, RequestFault::BadContinuation { .. }));
+            assert!(matches!(fault, RequestFault::BadContinuation(_)));
         }
     }
 

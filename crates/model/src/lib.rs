@@ -22,6 +22,7 @@ mod rid;
 mod session;
 mod throughput;
 mod ticks;
+mod work;
 
 pub use ambient::Ambient;
 pub use charge::Charge;
@@ -30,8 +31,8 @@ pub use definition::{ContainerDefinition, ValueOrder, checked_name, name_of};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
-    QueryTextError, RequestFault, StorageFault,
+    AccessFault, BearerFault, ConflictFault, ContinuationFault, Fault, LimitFault, MissingFault,
+    PreconditionFault, PropertyRule, QueryFault, RequestFault, ScopeName, StorageFault,
 };
 pub use id_code::IdCode;
 pub use ids::{
@@ -49,3 +50,4 @@ pub use rid::{Rid, RidText};
 pub use session::SessionToken;
 pub use throughput::{Throughput, ThroughputChange, ThroughputFloor};
 pub use ticks::Ticks;
+pub use work::Work;

@@ -23,24 +23,22 @@ impl Throughput {
     /// A fixed rate within the published bounds.
     pub fn manual(rate: u64) -> Result<Throughput, RequestFault> {
         let fits = (THROUGHPUT_MIN..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(THROUGHPUT_STEP);
-        fits.then_some(Throughput::Manual(rate)).ok_or_else(|| RequestFault::BadHeader {
-            name: "x-ms-offer-throughput",
-            value: rate.to_string(),
-            reason: format!(
-                "it must be from {THROUGHPUT_MIN} to {THROUGHPUT_MAX} in steps of {THROUGHPUT_STEP}"
-            ),
+        fits.then_some(Throughput::Manual(rate)).ok_or(RequestFault::ManualThroughput {
+            rate,
+            min: THROUGHPUT_MIN,
+            max: THROUGHPUT_MAX,
+            step: THROUGHPUT_STEP,
         })
     }
 
     /// An autoscale maximum within the published bounds.
     pub fn autoscale(max: u64) -> Result<Throughput, RequestFault> {
         let fits = (AUTOSCALE_MIN..=THROUGHPUT_MAX).contains(&max) && max.is_multiple_of(AUTOSCALE_MIN);
-        fits.then_some(Throughput::Autoscale { max }).ok_or_else(|| RequestFault::BadHeader {
-            name: "x-ms-cosmos-offer-autopilot-settings",
-            value: max.to_string(),
-            reason: format!(
-                "maxThroughput must be from {AUTOSCALE_MIN} to {THROUGHPUT_MAX} in steps of {AUTOSCALE_MIN}"
-            ),
+        fits.then_some(Throughput::Autoscale { max }).ok_or(RequestFault::AutoscaleThroughput {
+            rate: max,
+            min: AUTOSCALE_MIN,
+            max: THROUGHPUT_MAX,
+            step: AUTOSCALE_MIN,
         })
     }
 

@@ -20,8 +20,8 @@ use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Parti
 use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
 use partition::keyspace::{INDEX, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
-    new_partition_rows,
+    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
+    Surroundings, new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, Target, Transaction};
 use serde_json::{Value as Json, json};
@@ -158,6 +158,7 @@ impl Bench {
             ambient: Arc::new(Clock),
             durability: Durability::Sync,
             index: Arc::clone(&memory),
+            metrics: PartitionMetrics::default(),
         };
         let spec = PartitionSpec { id: id(), range: EffectiveRange::full() };
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));

@@ -13,6 +13,8 @@ use crate::record::Record;
 use bytes::Bytes;
 use foldhash::fast::FixedState;
 use model::Lsn;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
 use quick_cache::Weighter;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use std::hash::BuildHasher;
@@ -39,6 +41,8 @@ pub struct RecordCache {
     pub(crate) keys: KeyCache,
     shards: Vec<Mutex<Shard>>,
     hasher: FixedState,
+    hits: Counter,
+    misses: Counter,
 }
 
 #[derive(Debug)]
@@ -98,7 +102,16 @@ impl RecordCache {
             Mutex::new(Shard { records, places: vec![Place::default(); PLACES] })
         };
         let keys = KeyCache::new(keys_bytes, seed);
-        RecordCache { keys, shards: (0..SHARDS).map(|_| shard()).collect(), hasher }
+        let (hits, misses) = (Counter::default(), Counter::default());
+        RecordCache { keys, shards: (0..SHARDS).map(|_| shard()).collect(), hasher, hits, misses }
+    }
+
+    /// Registers what it counts.
+    pub fn register(&self, registry: &mut Registry) {
+        let hits = "Documents that were found in the record cache";
+        registry.register("record_cache_hits", hits, self.hits.clone());
+        let misses = "Documents that were not found in the record cache and were read from the store";
+        registry.register("record_cache_misses", misses, self.misses.clone());
     }
 
     /// Bytes that it takes.
@@ -112,8 +125,10 @@ impl RecordCache {
         let (shard_index, place_index) = self.place_of(key);
         let shard = self.shard(shard_index);
         if let Some(record) = shard.records.get(key) {
+            self.hits.inc();
             return Probe::Hit(record.clone());
         }
+        self.misses.inc();
         let Place { pending, writes } = shard.places[place_index];
         Probe::Miss((pending == 0).then_some(Leave { shard: shard_index, place: place_index, writes }))
     }
@@ -122,7 +137,10 @@ impl RecordCache {
     /// for was written behind it.
     pub(crate) fn current(&self, key: &[u8], lsn: Lsn) -> Option<Record> {
         let (shard, _) = self.place_of(key);
-        self.shard(shard).records.get(key).filter(|record| record.lsn <= lsn).cloned()
+        let found = self.shard(shard).records.get(key).filter(|record| record.lsn <= lsn).cloned();
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.inc();
+        found
     }
 
     /// Keeps a record that was found after `leave` was given.

@@ -12,7 +12,7 @@ use crate::partition::PartitionCounts;
 use crate::staging::{Context, TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
 use crate::state::{Rows, State};
 use crate::view::PartitionView;
-use model::{Ambient, Charge, Fault, LimitFault, Lsn};
+use model::{Ambient, Fault, LimitFault, Lsn, Work};
 use plan::{StepFault, Transaction};
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Draft {
         check_bounds(bytes, self.changes.len() + new).map_err(|fault| StepFault {
             index: 0,
             fault: fault.into(),
-            charge: Charge::MINIMUM,
+            work: Work::Lookup,
         })?;
         self.bytes = bytes;
         self.state.submitted(BATCH, &accepted.rows);

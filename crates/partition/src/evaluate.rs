@@ -10,8 +10,8 @@ use crate::state::State;
 use bytes::Bytes;
 use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
 use model::{
-    AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault,
-    RequestFault,
+    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PartitionKey, PreconditionFault,
+    RequestFault, Work,
 };
 use plan::{
     Condition, Item, Mutation, Operation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault, Target, Transaction,
@@ -19,7 +19,7 @@ use plan::{
 use value::PatchOperation;
 
 /// What an accepted transaction answers.
-pub(crate) type Outcomes = Vec<(Outcome, Charge)>;
+pub(crate) type Outcomes = Vec<(Outcome, Work)>;
 
 /// Runs all steps of `transaction` on `state`; the first refused one refuses all.
 pub(crate) async fn evaluate(
@@ -34,16 +34,16 @@ pub(crate) async fn evaluate(
     let mut returned_bytes = 0;
     for (index, operation) in transaction.operations.iter().enumerate() {
         let done = step(&mut staging, &transaction.key.partition_key, operation).await;
-        let bounded = done.and_then(|(outcome, charge)| {
+        let bounded = done.and_then(|(outcome, work)| {
             staging.check_bounds()?;
             returned_bytes += transaction.returned.bytes(&outcome);
             check_returned(returned_bytes)?;
-            Ok((outcome, charge))
+            Ok((outcome, work))
         });
         match bounded {
             Ok(outcome) => outcomes.push(outcome),
             Err(fault) => {
-                return Err(StepFault { index, fault, charge: Charge::MINIMUM });
+                return Err(StepFault { index, fault, work: Work::Lookup });
             }
         }
     }
@@ -66,7 +66,7 @@ async fn step(
     staging: &mut Staging<'_>,
     partition_key: &PartitionKey,
     operation: &Operation,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     match operation {
         Operation::Read { target, condition } => read(staging, target, condition).await,
         Operation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
@@ -88,7 +88,7 @@ async fn step(
 }
 
 /// A create is refused when the id is taken, whatever its condition: the status of the service is "conflict".
-async fn create(staging: &mut Staging<'_>, item: &Item) -> Result<(Outcome, Charge), Fault> {
+async fn create(staging: &mut Staging<'_>, item: &Item) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
         Found::Live(_) => Err(ConflictFault::Id.into()),
@@ -101,7 +101,7 @@ async fn upsert(
     staging: &mut Staging<'_>,
     item: &Item,
     condition: &Condition,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
         Found::Live(old) => {
@@ -122,7 +122,7 @@ async fn replace(
     item: &Item,
     condition: &Condition,
     rename: Rename,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
     let to = staging.record_key(item.id().into())?;
@@ -142,15 +142,15 @@ async fn renamed(
     to: Bytes,
     old: &Record,
     item: &Item,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     let expired = match staging.find(&to).await? {
         Found::Live(_) => return Err(ConflictFault::Id.into()),
         Found::Expired(record) => Some(record),
         Found::Absent => None,
     };
     let record = staging.rename(from, to, old, item, expired).await?;
-    let charge = Charge::replace(old.document.bytes().len(), record.document.bytes().len());
-    Ok((Outcome::Replaced(record.into_stored()), charge))
+    let work = replace_work(old, &record);
+    Ok((Outcome::Replaced(record.into_stored()), work))
 }
 
 /// The document after the patch; id, partition key and system properties must be as before.
@@ -167,10 +167,8 @@ fn patched(
             }
         }
     }
-    let document = value::apply(&old.document, operations).map_err(|error| RequestFault::BadPatch {
-        index: error.operation_index,
-        reason: error.cause.to_string(),
-    })?;
+    let document = value::apply(&old.document, operations)
+        .map_err(|error| RequestFault::BadPatch { index: error.operation_index, cause: error.cause })?;
     let definition = &staging.context.shape.partition_key;
     if definition.extract(&document)? != *partition_key {
         let property = definition.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -201,11 +199,11 @@ async fn delete(
     staging: &mut Staging<'_>,
     target: &Target,
     condition: &Condition,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     let (key, old) = existing(staging, target).await?;
     check(condition, &old)?;
     staging.remove(&key, &old, LogKind::Delete { key: key.clone() })?;
-    Ok((Outcome::Deleted, Charge::delete(old.document.bytes().len())))
+    Ok((Outcome::Deleted, Work::Delete { bytes: old.document.bytes().len() }))
 }
 
 /// The sweep found an expiry row: the document goes if its time has really come, the row goes if it was stale.
@@ -213,58 +211,58 @@ async fn expire(
     staging: &mut Staging<'_>,
     number: model::DocumentNumber,
     second: u64,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     if second > staging.context.now.seconds() {
-        return Ok((Outcome::Nothing, Charge::NONE));
+        return Ok((Outcome::Nothing, Work::Free));
     }
     staging.unschedule(second, number);
     let Some(key) = staging.any_key_of(number).await? else {
-        return Ok((Outcome::Nothing, Charge::NONE));
+        return Ok((Outcome::Nothing, Work::Free));
     };
     match staging.find(&key).await? {
         Found::Expired(record) => {
             staging.enter_partition_of(&record)?;
             staging.remove(&key, &record, LogKind::Expire { key: key.clone() })?;
-            Ok((Outcome::Deleted, Charge::NONE))
+            Ok((Outcome::Deleted, Work::Free))
         }
         Found::Live(record) => {
             staging.enter_partition_of(&record)?;
             staging.reschedule(&record);
-            Ok((Outcome::Nothing, Charge::NONE))
+            Ok((Outcome::Nothing, Work::Free))
         }
-        Found::Absent => Ok((Outcome::Nothing, Charge::NONE)),
+        Found::Absent => Ok((Outcome::Nothing, Work::Free)),
     }
 }
 
 async fn reschedule(
     staging: &mut Staging<'_>,
     number: model::DocumentNumber,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     if let Some(key) = staging.any_key_of(number).await?
         && let Found::Live(record) | Found::Expired(record) = staging.find(&key).await?
     {
         staging.enter_partition_of(&record)?;
         staging.reschedule(&record);
     }
-    Ok((Outcome::Nothing, Charge::NONE))
+    Ok((Outcome::Nothing, Work::Free))
 }
 
 async fn read(
     staging: &Staging<'_>,
     target: &Target,
     condition: &Condition,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     let (_, record) = existing(staging, target).await?;
     let outcome = read_outcome(record, condition)?;
-    let charge = match &outcome {
-        Outcome::Read(stored) => Charge::read(stored.document.bytes().len()),
+    let work = match &outcome {
+        Outcome::Read(stored) => Work::Read { bytes: stored.document.bytes().len() },
         Outcome::Created(_)
         | Outcome::Replaced(_)
         | Outcome::Deleted
         | Outcome::NotModified(_)
-        | Outcome::Nothing => Charge::MINIMUM,
+        | Outcome::Nothing => Work::Lookup,
     };
-    Ok((outcome, charge))
+    Ok((outcome, work))
 }
 
 /// What reading `record` under `condition` answers.
@@ -286,10 +284,10 @@ async fn created(
     key: Bytes,
     item: &Item,
     expired: Option<Record>,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     let record = staging.insert(key, item, expired).await?;
-    let charge = Charge::create(record.document.bytes().len());
-    Ok((Outcome::Created(record.into_stored()), charge))
+    let work = Work::Create { bytes: record.document.bytes().len() };
+    Ok((Outcome::Created(record.into_stored()), work))
 }
 
 async fn replaced(
@@ -297,10 +295,14 @@ async fn replaced(
     key: Bytes,
     old: &Record,
     item: &Item,
-) -> Result<(Outcome, Charge), Fault> {
+) -> Result<(Outcome, Work), Fault> {
     let record = staging.replace(key, old, item).await?;
-    let charge = Charge::replace(old.document.bytes().len(), record.document.bytes().len());
-    Ok((Outcome::Replaced(record.into_stored()), charge))
+    let work = replace_work(old, &record);
+    Ok((Outcome::Replaced(record.into_stored()), work))
+}
+
+fn replace_work(old: &Record, new: &Record) -> Work {
+    Work::Replace { old_bytes: old.document.bytes().len(), new_bytes: new.document.bytes().len() }
 }
 
 /// The live document that `target` names.

@@ -19,6 +19,7 @@ pub mod index;
 mod key_cache;
 pub mod keyspace;
 mod log;
+mod metrics;
 mod overlay;
 mod owner;
 mod partition;
@@ -44,6 +45,7 @@ pub use draft::Draft;
 pub use head::highest_given;
 pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};
+pub use metrics::PartitionMetrics;
 pub use partition::{
     Executed, IdleClose, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, Unexecuted,
     delete_owner_row, new_partition_rows,

@@ -11,6 +11,7 @@ use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, Needles, audit_index};
 use crate::keyspace::{self, META, PartitionId};
+use crate::metrics::PartitionMetrics;
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
@@ -19,7 +20,7 @@ use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, Writer};
 use arc_swap::ArcSwap;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
-use model::{Ambient, Charge, EffectiveRange, Fault, Lsn, MissingFault, StorageFault};
+use model::{Ambient, EffectiveRange, Fault, Lsn, MissingFault, StorageFault, Work};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -49,6 +50,8 @@ pub struct Surroundings {
     pub durability: Durability,
     /// What the indexes of all partitions share.
     pub index: Arc<IndexMemory>,
+    /// What all partitions measure together.
+    pub metrics: PartitionMetrics,
 }
 
 /// What an accepted transaction answers.
@@ -199,7 +202,7 @@ impl PhysicalPartition {
     pub async fn execute(&self, transaction: Transaction) -> Result<Executed, StepFault> {
         self.try_execute(transaction).await.map_err(|unexecuted| match unexecuted {
             Unexecuted::Refused(refusal) => refusal,
-            Unexecuted::Stopped(_) => StepFault { index: 0, fault: writer_stopped(), charge: Charge::NONE },
+            Unexecuted::Stopped(_) => StepFault { index: 0, fault: writer_stopped(), work: Work::Free },
         })
     }
 
@@ -214,7 +217,7 @@ impl PhysicalPartition {
             // The writer ended with the transaction in its hands, and may have submitted it.
             let fault =
                 StorageFault::Uncertain { cause: "the writer of the partition has failed".to_owned() };
-            Err(StepFault { index: 0, fault: fault.into(), charge: Charge::NONE }.into())
+            Err(StepFault { index: 0, fault: fault.into(), work: Work::Free }.into())
         })
     }
 
@@ -260,11 +263,11 @@ impl PhysicalPartition {
         key: &LogicalKey,
         target: &Target,
         condition: &Condition,
-    ) -> Result<(Outcome, Charge, Lsn), Fault> {
+    ) -> Result<(Outcome, Work, Lsn), Fault> {
         let Target::Id(id) = target else {
             let view = self.view().await?;
-            let (outcome, charge) = view.read(key, target, condition).await?;
-            return Ok((outcome, charge, view.lsn()));
+            let (outcome, work) = view.read(key, target, condition).await?;
+            return Ok((outcome, work, view.lsn()));
         };
         let record_key = keyspace::document_key(self.spec.id.container, key, id.as_str().into());
         let cache = &self.surroundings.cache;
@@ -294,8 +297,8 @@ impl PhysicalPartition {
         if record.is_expired(self.shape.load().default_ttl, self.clock.now()) {
             return Err(MissingFault::Resource.into());
         }
-        let charge = Charge::read(record.document.bytes().len());
-        Ok((read_outcome(record, condition)?, charge, lsn))
+        let work = Work::Read { bytes: record.document.bytes().len() };
+        Ok((read_outcome(record, condition)?, work, lsn))
     }
 
     /// Reads a page of documents in key order from the latest durable state.
@@ -347,6 +350,16 @@ impl PhysicalPartition {
     pub fn index_progress(&self) -> u8 {
         let wanted = self.shape.load().rules.fingerprint();
         if self.published.load().policy == Some(wanted) { 100 } else { self.progress.percent() }
+    }
+
+    /// Segments and runs of the index that every lookup asks.
+    pub fn index_pieces(&self) -> usize {
+        self.published.load().index_pieces
+    }
+
+    /// Commands that wait for the writer.
+    pub fn queue_depth(&self) -> usize {
+        self.commands.max_capacity() - self.commands.capacity()
     }
 
     /// Compares the index with the records; finds nothing while there is no index.

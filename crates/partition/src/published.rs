@@ -16,6 +16,8 @@ pub(crate) struct Published {
     pub(crate) index: Option<Arc<IndexReader>>,
     /// Of which policy the index is, also while the partition rests.
     pub(crate) policy: Option<Fingerprint>,
+    /// Segments and runs of the index.
+    pub(crate) index_pieces: usize,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
     /// The lane of the batches that led here: if it is rewound, some of them may be gone.
@@ -29,14 +31,25 @@ impl Published {
         view: View,
         index: Option<IndexReader>,
         policy: Option<Fingerprint>,
+        index_pieces: usize,
         head: &Head,
         lane: Lane,
     ) -> Published {
-        Published { view: Some(view), index: index.map(Arc::new), policy, ..Published::resting(head, lane) }
+        let index = index.map(Arc::new);
+        Published { view: Some(view), index, policy, index_pieces, ..Published::resting(head, lane) }
     }
 
     pub(crate) fn resting(head: &Head, lane: Lane) -> Published {
         let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
-        Published { view: None, index: None, policy: None, lsn: head.lsn, counts, lane, has_ended: false }
+        Published {
+            view: None,
+            index: None,
+            policy: None,
+            index_pieces: 0,
+            lsn: head.lsn,
+            counts,
+            lane,
+            has_ended: false,
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::evaluate::Outcomes;
 use crate::partition::{Executed, Unexecuted};
 use crate::writer::{Command, Reply};
 use kv::{Room, Store};
-use model::{Charge, Fault, Lsn, StorageFault};
+use model::{Fault, Lsn, StorageFault, Work};
 use plan::{Mutation, Operation, StepFault, Transaction};
 use std::collections::VecDeque;
 
@@ -62,7 +62,7 @@ pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, runs: Again, again: &
         if runs_again {
             again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
         } else {
-            let refusal = StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE };
+            let refusal = StepFault { index: 0, fault: fault.clone(), work: Work::Free };
             let _ = one.reply.send(Err(refusal.into()));
         }
     }

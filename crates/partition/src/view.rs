@@ -15,7 +15,7 @@ use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
 use kv::{KeyRange, ScanLimit};
-use model::{Charge, DefaultTtl, DocumentNumber, Fault, Lsn, MissingFault};
+use model::{DefaultTtl, DocumentNumber, Fault, Lsn, MissingFault, Work};
 use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ impl PartitionView {
         key: &LogicalKey,
         target: &Target,
         condition: &Condition,
-    ) -> Result<(Outcome, Charge), Fault> {
+    ) -> Result<(Outcome, Work), Fault> {
         let prefix = keyspace::logical_prefix(self.partition.container, key);
         let key = match target {
             Target::Id(id) => Some(keyspace::record_key(&prefix, id.as_str().into())),
@@ -194,8 +194,8 @@ impl PartitionView {
         if self.is_expired(&record) {
             return Err(MissingFault::Resource.into());
         }
-        let charge = Charge::read(record.document.bytes().len());
-        Ok((read_outcome(record, condition)?, charge))
+        let work = Work::Read { bytes: record.document.bytes().len() };
+        Ok((read_outcome(record, condition)?, work))
     }
 
     /// The record under a key, expired or not.

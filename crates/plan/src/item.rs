@@ -1,11 +1,14 @@
 //! A document that may be stored: its id and its own time to live are checked.
 
-use model::RequestFault;
 use model::limits::ID_BYTES_MAX;
+use model::{PropertyRule, RequestFault};
 use value::{Document, ValueRef};
 
 /// Properties that the server owns: dropped on the way in, added on the way out.
 pub const SYSTEM_PROPERTIES: [&str; 6] = ["_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"];
+
+/// Most seconds of a document's own time to live.
+const TTL_SECONDS_MAX: u32 = 0x7FFF_FFFF;
 
 /// A document's own word on expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,18 +55,17 @@ impl Item {
 }
 
 fn checked_id(id: Option<ValueRef<'_>>) -> Result<&str, RequestFault> {
-    let bad =
-        |reason: &str| RequestFault::BadProperty { property: "id".to_owned(), reason: reason.to_owned() };
-    let id = id.ok_or_else(|| bad("it is missing"))?;
-    let id = id.as_str().ok_or_else(|| bad("it must be a string"))?;
+    let bad = |rule| RequestFault::BadProperty { property: "id", rule };
+    let id = id.ok_or(bad(PropertyRule::Required))?;
+    let id = id.as_str().ok_or(bad(PropertyRule::String))?;
     if id.is_empty() {
-        return Err(bad("it is empty"));
+        return Err(bad(PropertyRule::NotEmpty));
     }
     if id.len() > ID_BYTES_MAX {
-        return Err(bad("it is longer than 1023 bytes"));
+        return Err(bad(PropertyRule::Length { bytes_max: ID_BYTES_MAX }));
     }
     if id.contains(['/', '\\', '?', '#']) {
-        return Err(bad("the characters '/', '\\', '?' and '#' are not allowed"));
+        return Err(bad(PropertyRule::Characters));
     }
     Ok(id)
 }
@@ -74,10 +76,12 @@ fn checked_ttl(ttl: Option<ValueRef<'_>>) -> Result<Ttl, RequestFault> {
     };
     match ttl.as_i64() {
         Some(-1) => Ok(Ttl::Never),
-        Some(seconds @ 1..=0x7FFF_FFFF) => Ok(Ttl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX))),
+        Some(seconds) if (1..=i64::from(TTL_SECONDS_MAX)).contains(&seconds) => {
+            Ok(Ttl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX)))
+        }
         Some(_) | None => Err(RequestFault::BadProperty {
-            property: "ttl".to_owned(),
-            reason: "it must be -1 or a whole number from 1 to 2147483647".to_owned(),
+            property: "ttl",
+            rule: PropertyRule::TimeToLive { seconds_max: TTL_SECONDS_MAX },
         }),
     }
 }

@@ -1,6 +1,6 @@
 //! What came of a wanted change or read.
 
-use model::{Charge, DocumentNumber, Etag, Fault, Lsn, Ticks};
+use model::{DocumentNumber, Etag, Fault, Lsn, Ticks, Work};
 use value::Document;
 
 /// A document as it is stored, with what the server knows of it.
@@ -49,6 +49,6 @@ pub struct StepFault {
     pub index: usize,
     /// Why.
     pub fault: Fault,
-    /// What finding out cost.
-    pub charge: Charge,
+    /// What finding out took.
+    pub work: Work,
 }

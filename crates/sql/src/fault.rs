@@ -1,15 +1,12 @@
-//! What can be wrong with a query, where, and the text the service has for it.
+//! What can be wrong with a query, and where.
 //!
-//! Seen from the service, code and sentence: `SC1001` near a token, `SC2001`, `SC2005` (the suggestion is ours),
-//! `SC2040`, `SC2050`, `SC2102` and `2206`. Of `SC2041`, `SC2060` to `SC2062`, `SC2101`, `SC2202` to `SC2204`, `SC2213`,
-//! `SC2221`, `SC2223` to `SC2225`, `SC2228`, `SC2229`, `SC2240`, `SC2990` and `SC3005` the code and its meaning are
-//! known, the sentences are unverified, and so is the range of `SC2213`. All other codes are unverified too.
+//! A fault carries data. Its sentence here is for logs and for callers without sentences of their own; codes and texts
+//! of a wire format belong to its API.
 
 use std::fmt;
 use thiserror::Error;
-use value::Value;
 
-/// Where something stands in the text: offsets in UTF-16 units, the end exclusive, as the service counts them.
+/// Where something stands in the text: offsets in UTF-16 units, the end exclusive.
 ///
 /// The place of a thing is no part of what it says: all places are equal, so that syntax trees compare by meaning.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,40 +47,40 @@ pub struct SqlFault {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum FaultKind {
     /// A word or sign that cannot stand where it does.
-    #[error("Syntax error, incorrect syntax near '{near}'.")]
+    #[error("the text cannot be read near '{near}'")]
     Syntax {
         /// The word or sign.
         near: String,
     },
     /// The text ends too early.
-    #[error("Syntax error, unexpected end-of-file.")]
+    #[error("the text ends too early")]
     UnexpectedEnd,
     /// A string that does not end, or with an escape that does not exist.
-    #[error("Syntax error, invalid string literal token '{token}'.")]
+    #[error("{token} is not a string")]
     InvalidString {
         /// The string as written.
         token: String,
     },
     /// A number that no double can hold.
-    #[error("Syntax error, invalid numeric value token '{token}'.")]
+    #[error("{token} is not a number that a double can hold")]
     InvalidNumber {
         /// The number as written.
         token: String,
     },
     /// A name that no source has.
-    #[error("Identifier '{name}' could not be resolved.")]
+    #[error("no source is called '{name}'")]
     UnknownIdentifier {
         /// The name.
         name: String,
     },
     /// A parameter without a value.
-    #[error("The query parameter '{name}' is used but no value was supplied for it.")]
+    #[error("the parameter {name} has no value")]
     MissingParameter {
         /// Its name with the sign.
         name: String,
     },
     /// A function that does not exist.
-    #[error("'{name}' is not a recognized built-in function name.{}", Suggestion(suggestion))]
+    #[error("no function is called '{name}'")]
     UnknownFunction {
         /// The name as written.
         name: String,
@@ -91,32 +88,30 @@ pub enum FaultKind {
         suggestion: Option<&'static str>,
     },
     /// Two sources of one FROM clause with the same name.
-    #[error("The input alias '{name}' is specified more than once in the FROM clause.")]
+    #[error("two sources are called '{name}'")]
     DuplicateAlias {
         /// The name.
         name: String,
     },
     /// `SELECT *` without a FROM clause.
-    #[error("'SELECT *' is not valid if FROM clause is omitted.")]
+    #[error("'SELECT *' needs a FROM clause")]
     StarWithoutFrom,
     /// `SELECT *` over several sources.
-    #[error("'SELECT *' is only valid with a single input set.")]
+    #[error("'SELECT *' needs a single source")]
     StarWithManyInputs,
     /// `SELECT *` of groups.
-    #[error("'SELECT *' is not valid with a GROUP BY clause.")]
+    #[error("'SELECT *' cannot select groups")]
     StarWithGroupBy,
     /// The wrong number of arguments.
-    #[error("The {name} function requires {} argument(s).", ArgumentCount(*min, *max))]
+    #[error("{name} takes {range} arguments")]
     ArgumentCount {
         /// The function.
         name: String,
-        /// Fewest.
-        min: usize,
-        /// Most; `None` for any number.
-        max: Option<usize>,
+        /// How many it takes.
+        range: ArgumentRange,
     },
     /// A count of TOP, LIMIT or OFFSET that is no integer in its range.
-    #[error("The {} count '{given}' is not an integer between 0 and {most}.", clause.word(), most = crate::limits::COUNT_MAX)]
+    #[error("the {clause} count {given} is not a whole number from 0 to {}", crate::limits::COUNT_MAX)]
     BadCount {
         /// Whose count.
         clause: CountClause,
@@ -124,82 +119,76 @@ pub enum FaultKind {
         given: String,
     },
     /// An aggregate of an aggregate or of a subquery.
-    #[error("Cannot perform an aggregate function on an expression containing an aggregate or a subquery.")]
+    #[error("the argument of an aggregate has an aggregate or a subquery in it")]
     NestedAggregate,
     /// An aggregate in a clause that sees single rows.
-    #[error("Aggregate functions are not allowed in the {clause} clause.")]
+    #[error("an aggregate in the {clause} clause")]
     MisplacedAggregate {
         /// The clause.
         clause: &'static str,
     },
     /// A reference to single rows in the select list of groups.
-    #[error(
-        "Property reference '{reference}' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause."
-    )]
+    #[error("'{reference}' is neither in an aggregate nor in the GROUP BY clause")]
     Ungrouped {
         /// The reference as text.
         reference: String,
     },
     /// A subquery as a key of groups.
-    #[error("Subqueries are not allowed in the GROUP BY clause.")]
+    #[error("a subquery in the GROUP BY clause")]
     SubqueryInGroupBy,
     /// An order of groups.
-    #[error("'ORDER BY' is not supported with a GROUP BY clause.")]
+    #[error("groups cannot be ordered")]
     OrderByWithGroupBy,
     /// An order in a subquery.
-    #[error("'ORDER BY' is not supported in subqueries.")]
+    #[error("ORDER BY in a subquery")]
     OrderByInSubquery,
     /// TOP in a subquery.
-    #[error("'TOP' is not supported in subqueries.")]
+    #[error("TOP in a subquery")]
     TopInSubquery,
     /// OFFSET LIMIT in a subquery.
-    #[error("'OFFSET LIMIT' is not supported in subqueries.")]
+    #[error("OFFSET LIMIT in a subquery")]
     OffsetLimitInSubquery,
     /// An order by a source that is not the document.
-    #[error("Order-by over correlated collections is not supported.")]
+    #[error("ORDER BY over a source that is not the document")]
     OrderByCorrelated,
     /// An order by something that no index can hold.
-    #[error("Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path.")]
+    #[error("ORDER BY needs a path of the document")]
     OrderByExpression,
     /// An option of VectorDistance that is out of its range.
-    #[error(
-        "The 'searchListSizeMultiplier' option of the VectorDistance function must be an integer between 1 and 100."
-    )]
+    #[error("searchListSizeMultiplier must be a whole number from 1 to 100")]
     SearchListSize,
     /// An order by rank of something that is no score.
-    #[error("The ORDER BY RANK clause must be a FullTextScore or an RRF function call.")]
+    #[error("ORDER BY RANK needs a score or a fusion of scores")]
     RankExpression,
     /// An order by rank in a query that cannot be ranked.
-    #[error("The ORDER BY RANK clause is not supported {}.", with.words())]
+    #[error("ORDER BY RANK {with}")]
     RankWith {
         /// What forbids it.
         with: RankBar,
     },
     /// Weights that do not fit the scores.
-    #[error(
-        "The weights of the RRF function must be an array with one number for each of its {scores} score(s)."
-    )]
+    #[error("the weights must be an array with one number for each of the {scores} scores")]
     RankWeights {
         /// How many scores there are.
         scores: usize,
     },
     /// A score where none is computed.
-    #[error("The {name} function is only allowed in the ORDER BY RANK clause.")]
+    #[error("{name} outside of ORDER BY RANK")]
     MisplacedScore {
         /// The function.
         name: &'static str,
     },
     /// A path of a FROM clause with a computed step.
-    #[error("The 'member indexer' is not supported in this context.")]
+    #[error("a path of a FROM clause has a computed step")]
     MemberIndexer,
     /// The text is too long.
-    #[error("The query text of {given} bytes exceeds the limit of {} bytes.", crate::limits::TEXT_BYTES_MAX)]
+    #[error("the text has {given} bytes, {} allowed", crate::limits::TEXT_BYTES_MAX)]
     TextTooLong {
         /// Its length in bytes.
         given: usize,
     },
     /// Too much of something.
-    #[error("The query exceeds the maximum {}. The allowed limit is {}.", limit.words(), limit.value())]
+    #[error("the {limit} is more than {}", limit.most())]
     Limit {
         /// Of what.
         limit: Limit,
@@ -215,19 +204,19 @@ pub enum CountClause {
     Offset,
 }
 
-impl CountClause {
-    fn word(self) -> &'static str {
-        match self {
+impl fmt::Display for CountClause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             CountClause::Top => "TOP",
             CountClause::Limit => "LIMIT",
             CountClause::Offset => "OFFSET",
-        }
+        })
     }
 }
 
 /// What keeps a query from being ordered by rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // `words` says what each is
+#[allow(missing_docs)] // `Display` says what each is
 pub enum RankBar {
     ElementSource,
     Join,
@@ -237,22 +226,22 @@ pub enum RankBar {
     Subquery,
 }
 
-impl RankBar {
-    fn words(self) -> &'static str {
-        match self {
+impl fmt::Display for RankBar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             RankBar::ElementSource => "with an IN source in the FROM clause",
             RankBar::Join => "with a JOIN",
             RankBar::SubquerySource => "with a subquery in the FROM clause",
             RankBar::Grouping => "with aggregates or a GROUP BY clause",
             RankBar::Distinct => "with DISTINCT",
             RankBar::Subquery => "in subqueries",
-        }
+        })
     }
 }
 
 /// Bounds that a query can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // `words` says what each is
+#[allow(missing_docs)] // `Display` says what each is
 pub enum Limit {
     Joins,
     Chain,
@@ -264,9 +253,9 @@ pub enum Limit {
     Aggregates,
 }
 
-impl Limit {
-    fn words(self) -> &'static str {
-        match self {
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Limit::Joins => "number of JOINs",
             Limit::Chain => "number of operands of AND, OR or ||",
             Limit::InValues => "number of values of an IN list",
@@ -275,10 +264,13 @@ impl Limit {
             Limit::Subqueries => "depth of nested subqueries",
             Limit::GroupKeys => "number of GROUP BY expressions",
             Limit::Aggregates => "number of aggregates",
-        }
+        })
     }
+}
 
-    fn value(self) -> usize {
+impl Limit {
+    /// The most that is allowed.
+    pub fn most(self) -> usize {
         match self {
             Limit::Joins => crate::limits::JOINS_MAX,
             Limit::Chain => crate::limits::CHAIN_MEMBERS_MAX,
@@ -292,79 +284,13 @@ impl Limit {
     }
 }
 
-impl FaultKind {
-    /// The service's code, or ours where it has none that is known.
-    pub fn code(&self) -> &'static str {
-        match self {
-            FaultKind::Syntax { .. } | FaultKind::UnexpectedEnd => "SC1001",
-            FaultKind::InvalidString { .. } => "SC1010",
-            FaultKind::InvalidNumber { .. } => "SC1012",
-            FaultKind::UnknownIdentifier { .. } => "SC2001",
-            FaultKind::MissingParameter { .. } => "SC2003",
-            FaultKind::UnknownFunction { .. } => "SC2005",
-            FaultKind::DuplicateAlias { .. } => "SC2011",
-            FaultKind::StarWithoutFrom => "SC2039",
-            FaultKind::StarWithManyInputs => "SC2040",
-            FaultKind::StarWithGroupBy => "SC2041",
-            FaultKind::ArgumentCount { .. } => "SC2050",
-            FaultKind::BadCount { clause: CountClause::Top, .. } => "SC2060",
-            FaultKind::BadCount { clause: CountClause::Limit, .. } => "SC2061",
-            FaultKind::BadCount { clause: CountClause::Offset, .. } => "SC2062",
-            FaultKind::NestedAggregate | FaultKind::MisplacedAggregate { .. } => "SC2101",
-            FaultKind::Ungrouped { .. } => "SC2102",
-            FaultKind::SubqueryInGroupBy => "SC2103",
-            FaultKind::OrderByWithGroupBy => "SC2104",
-            FaultKind::OrderByInSubquery => "SC2202",
-            FaultKind::TopInSubquery => "SC2203",
-            FaultKind::OffsetLimitInSubquery => "SC2204",
-            FaultKind::OrderByCorrelated => "SC2205",
-            FaultKind::OrderByExpression => "2206",
-            FaultKind::SearchListSize => "SC2213",
-            FaultKind::RankExpression => "SC2221",
-            FaultKind::RankWith { with } => match with {
-                RankBar::ElementSource => "SC2223",
-                RankBar::Join => "SC2224",
-                RankBar::SubquerySource => "SC2225",
-                RankBar::Grouping => "SC2226",
-                RankBar::Distinct => "SC2227",
-                RankBar::Subquery => "SC2228",
-            },
-            FaultKind::RankWeights { .. } => "SC2229",
-            FaultKind::MisplacedScore { .. } => "SC2240",
-            FaultKind::MemberIndexer => "SC2990",
-            FaultKind::TextTooLong { .. } => "SC3001",
-            FaultKind::Limit { limit } => match limit {
-                Limit::Joins => "SC3002",
-                Limit::Chain => "SC3003",
-                Limit::InValues => "SC3004",
-                Limit::UserCalls => "SC3005",
-                Limit::Depth => "SC3006",
-                Limit::Subqueries => "SC3007",
-                Limit::GroupKeys => "SC3008",
-                Limit::Aggregates => "SC3009",
-            },
-        }
-    }
-}
-
 impl fmt::Display for SqlFaults {
-    /// The list as the service puts it into the message of an answer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{\"errors\":[")?;
         for (index, SqlFault { kind, place }) in self.0.iter().enumerate() {
-            if index > 0 {
-                f.write_str(",")?;
-            }
-            let message = Value::String(kind.to_string()).to_json();
-            write!(
-                f,
-                "{{\"severity\":\"Error\",\"location\":{{\"start\":{},\"end\":{}}},\"code\":\"{}\",\"message\":{message}}}",
-                place.start,
-                place.end,
-                kind.code(),
-            )?;
+            let separator = if index > 0 { "; " } else { "" };
+            write!(f, "{separator}{kind} (at {} to {})", place.start, place.end)?;
         }
-        f.write_str("]}")
+        Ok(())
     }
 }
 
@@ -376,25 +302,22 @@ impl From<SqlFault> for SqlFaults {
     }
 }
 
-struct Suggestion<'a>(&'a Option<&'static str>);
-
-impl fmt::Display for Suggestion<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(name) => write!(f, " Did you mean '{name}'?"),
-            None => Ok(()),
-        }
-    }
+/// How many arguments a function takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentRange {
+    /// Fewest.
+    pub min: usize,
+    /// Most; `None` for any number.
+    pub max: Option<usize>,
 }
 
-struct ArgumentCount(usize, Option<usize>);
-
-impl fmt::Display for ArgumentCount {
+impl fmt::Display for ArgumentRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            ArgumentCount(min, Some(max)) if min == max => write!(f, "{min}"),
-            ArgumentCount(min, Some(max)) => write!(f, "{min} to {max}"),
-            ArgumentCount(min, None) => write!(f, "at least {min}"),
+        let ArgumentRange { min, max } = self;
+        match max {
+            Some(max) if min == max => write!(f, "{min}"),
+            Some(max) => write!(f, "{min} to {max}"),
+            None => write!(f, "at least {min}"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The query language of the NoSQL API: text to syntax tree to [`plan::query::Query`], and the tree back to text.
 //!
-//! Pure. Knows nothing of documents, indexes, partitions or the protocol a query came by. No input makes it panic or
+//! Pure. Trees are public, so that an API can rewrite them. Knows nothing of documents, indexes, partitions or the protocol a query came by. No input makes it panic or
 //! overflow the stack: every nesting is bounded before anything recurses.
 //!
 //! | file | holds |
@@ -9,9 +9,8 @@
 //! | `ast` | the syntax tree, and constructors to build one by hand |
 //! | `parser` | text to tree, one file per clause |
 //! | `lower` | tree to plan: names, parameters, functions, the rules of grouping and ordering |
-//! | `rewrite` | a query for each range of a container, and how clients join the answers |
 //! | `print` | tree to text that reads back to the same tree |
-//! | `fault` | what can be wrong, with place, code and sentence |
+//! | `fault` | what can be wrong, with its place |
 //! | `limits` | the bounds |
 
 pub mod ast;
@@ -24,9 +23,9 @@ mod lower;
 mod parameters;
 mod parser;
 mod print;
-pub mod rewrite;
 
-pub use fault::{CountClause, FaultKind, Limit, Place, RankBar, SqlFault, SqlFaults};
+pub use fault::{ArgumentRange, CountClause, FaultKind, Limit, Place, RankBar, SqlFault, SqlFaults};
+pub use lower::{aggregate_kind, holds_aggregate, name_of_source, output_names};
 pub use parameters::Parameters;
 
 /// Reads the text of a query.
@@ -44,7 +43,7 @@ pub fn print(query: &ast::Query) -> String {
     print::print(query)
 }
 
-/// Text of an expression alone, as the query plan document lists sort and group expressions.
+/// Text of an expression alone.
 pub fn print_expression(expression: &ast::Expression) -> String {
     print::print_expression(expression)
 }

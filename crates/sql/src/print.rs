@@ -1,7 +1,7 @@
 //! Syntax tree to text that reads back to the same tree.
 //!
 //! Whatever has operators stands in brackets, strings in double quotes, and each clause of the outermost query on a line
-//! of its own, as in the service's rewritten queries. Letter case, spacing and comments of the original are gone.
+//! of its own. Letter case, spacing and comments of the original are gone.
 
 use crate::ast::{
     Collection, Count, CountValue, Expression, ExpressionKind, Number, OrderBy, Query, SelectList, Source,

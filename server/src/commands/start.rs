@@ -71,6 +71,9 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Failure> {
     let address = nosql_address(mode, &settings)?;
     tracing::info!(total = %settings.memory_total, "memory_shared");
+    for setting in &settings.without_effect {
+        tracing::warn!(setting, "setting_without_effect: this version ignores it");
+    }
     let ambient = Arc::new(SystemAmbient::new());
     let bound = Bound::at(mode, address, settings.nosql_is_default).await?;
     let store = open_store(&settings)?;
@@ -171,7 +174,7 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
     Service {
         api: NosqlApi::new(Arc::clone(engine), nosql_options),
         engine: Arc::clone(engine),
-        metrics: Metrics::new(),
+        metrics: Metrics::new(engine),
         tls,
         plain_from_everywhere: settings.plain_http == PlainHttp::Always,
         timeouts: settings.timeouts,

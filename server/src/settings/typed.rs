@@ -85,6 +85,17 @@ pub(crate) struct Settings {
     pub(crate) auth_failures: AuthFailures,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
+    /// Settings that were given and have no effect yet.
+    pub(crate) without_effect: Vec<&'static str>,
+}
+
+/// Settings of APIs and limits that are not built yet.
+const NOT_BUILT: [&str; 5] = ["table", "mongo", "gremlin", "throughput", "partition-max-bytes"];
+
+/// Those of [`NOT_BUILT`] whose value is not the default.
+fn without_effect(raw: &RawSettings) -> Vec<&'static str> {
+    let is_given = |name: &&str| raw.get(*name).is_some_and(|(_, origin)| *origin != Origin::Default);
+    NOT_BUILT.into_iter().filter(is_given).collect()
 }
 
 impl Settings {
@@ -145,6 +156,7 @@ impl Settings {
             },
             log: text(raw, "log").to_owned(),
             log_format: one_of(raw, "log-format", &[("text", LogFormat::Text), ("json", LogFormat::Json)])?,
+            without_effect: without_effect(raw),
         })
     }
 }

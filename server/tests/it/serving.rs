@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::process::{EMULATOR_KEY, Server, run, text};
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
@@ -169,4 +170,46 @@ fn development_in_memory_leaves_nothing_behind() {
     }
     server.stop();
     assert!(!data.exists());
+}
+
+/// Every metric is documented, and nothing is documented that is not there.
+#[test]
+fn metrics_are_those_of_their_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path());
+    let client = server.client();
+    assert_eq!(client.send("POST", "/dbs", &[], br#"{"id":"d"}"#).status, 201);
+    let container = br#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    assert_eq!(client.send("POST", "/dbs/d/colls", &[], container).status, 201);
+    let key = [("x-ms-documentdb-partitionkey", r#"["a"]"#)];
+    let document = br#"{"id":"1","pk":"a"}"#;
+    assert_eq!(client.send("POST", "/dbs/d/colls/c/docs", &key, document).status, 201);
+    assert_eq!(client.send("POST", "/dbs/d/colls/c/docs", &key, document).status, 409);
+    assert_eq!(client.send("GET", "/dbs/d/colls/c/docs/1", &key, b"").status, 200);
+    let query = [("x-ms-documentdb-isquery", "True"), ("x-ms-documentdb-query-enablecrosspartition", "True")];
+    let query = [&query[..], &[("content-type", "application/query+json")]].concat();
+    let text = br#"{"query":"SELECT * FROM c WHERE c.pk = 'a'"}"#;
+    assert_eq!(client.send("POST", "/dbs/d/colls/c/docs", &query, text).status, 200);
+
+    let metrics = client.unsigned("GET", "/metrics").text();
+    let shown: BTreeSet<&str> =
+        metrics.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next()).collect();
+    let document = std::fs::read_to_string("../docs/metrics.md").unwrap();
+    let documented: BTreeSet<&str> =
+        document.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(shown, documented);
+
+    let partition = r#"{database="d",container="c",partition="0"}"#;
+    let value = |name: &str| {
+        let name = format!("{name}{partition} ");
+        metrics
+            .lines()
+            .find_map(|line| line.strip_prefix(&name))
+            .unwrap_or_else(|| panic!("{name} in {metrics}"))
+    };
+    assert_eq!(value("perihelion_partition_requests_total"), "4");
+    assert_eq!(value("perihelion_partition_requests_refused_total"), "1");
+    assert_eq!(value("perihelion_partition_documents"), "1");
+    // A create, a refusal, a read, a query that reads one document.
+    assert_eq!(value("perihelion_request_units_total"), "9.63");
 }

@@ -20,8 +20,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
-    new_partition_rows,
+    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
+    Surroundings, new_partition_rows,
 };
 use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, Rename, Returned, StepFault, SystemProperties, Target,
@@ -93,6 +93,7 @@ impl Desk {
             ambient: Arc::clone(&ambient) as Arc<_>,
             durability: Durability::Sync,
             index: IndexMemory::new(options),
+            metrics: PartitionMetrics::default(),
         };
         let id = PartitionId { container: SYSTEM.container, ordinal: PartitionOrdinal(0) };
         let mut batch = Batch::default();
@@ -255,7 +256,7 @@ impl Desk {
 }
 
 /// What a write answered.
-fn told(done: Result<&Vec<(plan::Outcome, model::Charge)>, &StepFault>) -> String {
+fn told(done: Result<&Vec<(plan::Outcome, model::Work)>, &StepFault>) -> String {
     match done {
         Ok(outcomes) => format!("{outcomes:?}"),
         Err(fault) => format!("{:?}", fault.fault),

@@ -237,7 +237,7 @@ impl Simulation<'_> {
                     }
                 }
                 Ok(_) => return Err("a continuation of a dropped container was accepted".to_owned()),
-                Err(Fault::Request(RequestFault::BadContinuation { .. })) if feed.container != container => {
+                Err(Fault::Request(RequestFault::BadContinuation(_))) if feed.container != container => {
                     *place = None;
                 }
                 // A feed whose first page failed was never opened.

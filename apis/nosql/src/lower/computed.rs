@@ -1,13 +1,14 @@
 //! Computed properties of a container: their queries, lowered.
 
+use crate::faults::NosqlQueryFault;
 use engine::{ComputedProperty, Container};
-use model::{QueryFault, RequestFault};
+use model::RequestFault;
 use serde_json::Value as Json;
 use sql::Parameters;
 use std::sync::{Arc, LazyLock};
 
 /// The computed properties that queries over a container see.
-pub(crate) fn computed_properties(container: &Container) -> Result<Arc<[ComputedProperty]>, QueryFault> {
+pub(crate) fn computed_properties(container: &Container) -> Result<Arc<[ComputedProperty]>, NosqlQueryFault> {
     static NONE: LazyLock<Arc<[ComputedProperty]>> = LazyLock::new(|| Arc::new([]));
     let properties = container.definition().policies.computed.iter();
     if properties.len() == 0 {
@@ -37,7 +38,7 @@ pub fn read_computed_property(text: &str) -> Option<plan::query::Query> {
     lowered(text).ok()
 }
 
-fn lowered(text: &str) -> Result<plan::query::Query, QueryFault> {
-    let tree = sql::parse(text).map_err(super::text_fault)?;
-    sql::lower(&tree, &Parameters::none()).map_err(super::text_fault)
+fn lowered(text: &str) -> Result<plan::query::Query, NosqlQueryFault> {
+    let tree = sql::parse(text).map_err(NosqlQueryFault::Text)?;
+    sql::lower(&tree, &Parameters::none()).map_err(NosqlQueryFault::Text)
 }

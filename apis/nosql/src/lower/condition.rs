@@ -1,10 +1,10 @@
 //! The condition of a patch: the end of a query, from its FROM on.
 
-use super::{bad, text_fault};
+use super::bad;
+use crate::faults::{NosqlFault, NosqlQueryFault};
 use engine::Container;
-use model::{Fault, QueryFault, QueryTextError};
 use plan::{Filter, SystemProperties};
-use sql::Parameters;
+use sql::{Parameters, Place, SqlFaults};
 use std::sync::Arc;
 
 /// What makes a query of a condition.
@@ -15,7 +15,7 @@ const BEGINNING: &str = "SELECT VALUE 1 ";
 const CONDITION_BYTES_MAX: usize = 16 * 1024;
 
 /// What a condition asks of a document of `container`.
-pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, Fault> {
+pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, NosqlFault> {
     if text.len() > CONDITION_BYTES_MAX {
         return Err(bad(&format!("the condition of a patch has at most {CONDITION_BYTES_MAX} bytes")).into());
     }
@@ -23,23 +23,24 @@ pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, Fau
     if !first.eq_ignore_ascii_case("from") {
         return Err(bad("the condition of a patch begins with FROM").into());
     }
-    let tree = sql::parse(&format!("{BEGINNING}{text}")).map_err(|faults| placed(text_fault(faults)))?;
+    let tree = sql::parse(&format!("{BEGINNING}{text}")).map_err(placed)?;
     if !tree.group_by.is_empty() || tree.order_by.is_some() || tree.offset_limit.is_some() {
         return Err(bad("the condition of a patch has FROM, JOIN and WHERE only").into());
     }
-    let query = sql::lower(&tree, &Parameters::none()).map_err(|faults| placed(text_fault(faults)))?;
+    let query = sql::lower(&tree, &Parameters::none()).map_err(placed)?;
     let system = SystemProperties { database: container.database().number(), container: container.number() };
     Ok(Filter { query: Arc::new(query), system })
 }
 
-/// The fault with places that count from the beginning of the condition.
-fn placed(fault: QueryFault) -> QueryFault {
-    let QueryFault::Text { mut errors } = fault else {
-        return fault;
-    };
-    for QueryTextError { start, end, .. } in &mut errors {
-        *start = start.saturating_sub(BEGINNING.len());
-        *end = end.saturating_sub(BEGINNING.len());
+/// The faults with places that count from the beginning of the condition.
+fn placed(mut faults: SqlFaults) -> NosqlQueryFault {
+    for fault in &mut faults.0 {
+        let Place { start, end } = fault.place;
+        fault.place = Place { start: behind_beginning(start), end: behind_beginning(end) };
     }
-    QueryFault::Text { errors }
+    NosqlQueryFault::Text(faults)
+}
+
+fn behind_beginning(place: u32) -> u32 {
+    place.saturating_sub(u32::try_from(BEGINNING.len()).unwrap_or(u32::MAX))
 }

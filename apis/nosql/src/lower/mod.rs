@@ -13,12 +13,13 @@ pub(crate) use computed::{check_computed_properties, computed_properties};
 pub(crate) use condition::condition;
 pub(crate) use texts::TextCache;
 
+use crate::client_plan::{ResumePoint, resumed};
+use crate::faults::{NosqlFault, NosqlQueryFault, WireFault};
 use crate::wire::headers;
 use http::HeaderMap;
-use model::{Fault, QueryFault, QueryTextError, RequestFault, Rid};
+use model::Rid;
 use plan::query::Query;
-use sql::rewrite::{ResumePoint, resumed};
-use sql::{Parameters, SqlFaults};
+use sql::Parameters;
 use std::sync::Arc;
 use value::{Decoded, Document, Kind, Value, ValueRef};
 
@@ -44,13 +45,13 @@ pub(crate) struct Resumable {
 
 impl QueryText {
     /// Reads the body: an object with `query` and `parameters`, or the bare text that old clients send.
-    pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<QueryText, RequestFault> {
+    pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<QueryText, WireFault> {
         if headers::is_bare_sql(headers)? {
             let text = str::from_utf8(body).map_err(|_| bad("the text of a query is UTF-8"))?;
             return Ok(QueryText { text: text.to_owned(), parameters: Parameters::none(), resume: None });
         }
         let body =
-            Document::from_json(body).map_err(|error| RequestFault::BadJson { reason: error.to_string() })?;
+            Document::from_json(body).map_err(|error| WireFault::Json { reason: error.to_string() })?;
         let body = body.root();
         let Some(text) = body.member("query").and_then(ValueRef::as_str) else {
             return Err(bad("a query is an object with a string \"query\""));
@@ -65,7 +66,7 @@ impl QueryText {
     }
 
     /// What the query wants from the place on where it goes on.
-    pub(crate) fn lower(&self, texts: &TextCache) -> Result<Resumable, Fault> {
+    pub(crate) fn lower(&self, texts: &TextCache) -> Result<Resumable, NosqlFault> {
         let (tree, whole) = self.tree_and_query(texts)?;
         let Some(point) = &self.resume else {
             return Ok(Resumable { query: Arc::new(whole), bound_to: None });
@@ -73,7 +74,7 @@ impl QueryText {
         let resumed = resumed(&tree, point).ok_or_else(|| {
             bad("\"resumeFilter\" needs an ORDER BY with as many keys as it has values, none an array or object")
         })?;
-        let query = sql::lower(&resumed, &self.parameters).map_err(text_fault)?;
+        let query = sql::lower(&resumed, &self.parameters).map_err(NosqlQueryFault::Text)?;
         Ok(Resumable { query: Arc::new(query), bound_to: Some(Arc::new(whole)) })
     }
 
@@ -81,19 +82,19 @@ impl QueryText {
     pub(crate) fn tree_and_query(
         &self,
         texts: &TextCache,
-    ) -> Result<(Arc<sql::ast::Query>, Query), QueryFault> {
-        let tree = texts.read(&self.text).map_err(text_fault)?;
-        let query = sql::lower(&tree, &self.parameters).map_err(text_fault)?;
+    ) -> Result<(Arc<sql::ast::Query>, Query), NosqlQueryFault> {
+        let tree = texts.read(&self.text).map_err(NosqlQueryFault::Text)?;
+        let query = sql::lower(&tree, &self.parameters).map_err(NosqlQueryFault::Text)?;
         Ok((tree, query))
     }
 }
 
-fn bad(reason: &str) -> RequestFault {
-    RequestFault::BadBody { reason: reason.to_owned() }
+fn bad(reason: &str) -> WireFault {
+    WireFault::Body { reason: reason.to_owned() }
 }
 
 /// `[{"name": "@a", "value": 1}, …]`
-fn parameters(list: ValueRef<'_>) -> Result<Parameters, RequestFault> {
+fn parameters(list: ValueRef<'_>) -> Result<Parameters, WireFault> {
     let Decoded::Array(elements) = list.decode() else {
         return Err(bad("\"parameters\" is an array"));
     };
@@ -103,7 +104,7 @@ fn parameters(list: ValueRef<'_>) -> Result<Parameters, RequestFault> {
     elements.map(parameter).collect()
 }
 
-fn parameter(parameter: ValueRef<'_>) -> Result<(String, Value), RequestFault> {
+fn parameter(parameter: ValueRef<'_>) -> Result<(String, Value), WireFault> {
     let name = parameter.member("name").and_then(ValueRef::as_str);
     let name = name.filter(|name| name.len() > 1 && name.starts_with('@'));
     let name = name.ok_or_else(|| bad("a parameter has a \"name\" that begins with @"))?;
@@ -112,7 +113,7 @@ fn parameter(parameter: ValueRef<'_>) -> Result<(String, Value), RequestFault> {
 }
 
 /// `{"value": [5], "rid": "…", "exclude": true}`; a value that is undefined is an empty array.
-fn resume_point(filter: ValueRef<'_>) -> Result<ResumePoint, RequestFault> {
+fn resume_point(filter: ValueRef<'_>) -> Result<ResumePoint, WireFault> {
     let Some(Decoded::Array(values)) = filter.member("value").map(ValueRef::decode) else {
         return Err(bad("\"resumeFilter\" has an array \"value\""));
     };
@@ -129,24 +130,13 @@ fn resume_point(filter: ValueRef<'_>) -> Result<ResumePoint, RequestFault> {
     Ok(ResumePoint { values: values.collect(), number, is_excluded })
 }
 
-/// The faults of a text as the core carries them.
-pub(crate) fn text_fault(faults: SqlFaults) -> QueryFault {
-    let errors = faults.0.iter().map(|fault| QueryTextError {
-        code: fault.kind.code(),
-        start: fault.place.start as usize,
-        end: fault.place.end as usize,
-        message: fault.kind.to_string(),
-    });
-    QueryFault::Text { errors: errors.collect() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::names;
     use http::HeaderValue;
 
-    fn read(body: &str) -> Result<QueryText, RequestFault> {
+    fn read(body: &str) -> Result<QueryText, WireFault> {
         QueryText::read(&HeaderMap::new(), body.as_bytes())
     }
 
@@ -193,7 +183,8 @@ mod tests {
     #[test]
     fn faults_keep_code_and_place() {
         let fault = read(r#"{"query":"SELECT BADFUNC(1)"}"#).unwrap().lower(&TextCache::new()).unwrap_err();
-        let Fault::Query(QueryFault::Text { errors }) = fault else { panic!("{fault:?}") };
-        assert_eq!((errors[0].code, errors[0].start, errors[0].end), ("SC2005", 7, 14));
+        let NosqlFault::Query(NosqlQueryFault::Text(faults)) = fault else { panic!("{fault:?}") };
+        let sql::SqlFault { kind, place } = &faults.0[0];
+        assert_eq!((crate::faults::code(kind), place.start, place.end), ("SC2005", 7, 14));
     }
 }

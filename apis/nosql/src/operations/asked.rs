@@ -3,12 +3,12 @@
 //! A query is a POST to the list. It sees each resource as it stands in the list, system properties included.
 
 use super::{CATALOG_READ, Call, not_supported};
-use crate::faults::Refusal;
+use crate::faults::{Refusal, WireFault};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, json, names, resources};
 use engine::{Page, PageRequest, ResourceQuery};
 use http::{Method, StatusCode};
-use model::{Fault, RequestFault};
+use model::Fault;
 use plan::query::Query;
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct Asked {
 
 impl Call<'_> {
     /// Whether a POST to a list is a query and not a create.
-    pub(super) fn is_query(&self) -> Result<bool, RequestFault> {
+    pub(super) fn is_query(&self) -> Result<bool, WireFault> {
         if headers::flag(self.headers(), &names::IS_QUERY_PLAN)? {
             return Err(not_supported("a query plan for anything but items"));
         }

@@ -3,13 +3,13 @@
 use super::Call;
 use super::document::required_key;
 use super::steps::{self, StepWriter};
-use crate::faults::Refusal;
+use crate::faults::{NosqlFault, Refusal};
 use crate::route::ContainerPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
 use engine::{Action, BatchReceipt, Container, Reach};
 use http::StatusCode;
-use model::{Charge, Fault};
+use model::Charge;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
@@ -35,14 +35,14 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
             }
             Reply::json(StatusCode::OK, charge, writer.finish())
         }
-        Err(refusal) => refused(&container, steps.len(), refusal.index, &refusal.fault, charge),
+        Err(refusal) => refused(&container, steps.len(), refusal.index, &refusal.fault.into(), charge),
     };
     reply.session(&container, session);
     Ok(reply)
 }
 
 /// The step that refused the batch says why; the others say that they depend on it.
-fn refused(container: &Container, count: usize, index: usize, fault: &Fault, charge: Charge) -> Reply {
+fn refused(container: &Container, count: usize, index: usize, fault: &NosqlFault, charge: Charge) -> Reply {
     let mut writer = StepWriter::new(container);
     for step in 0..count {
         if step == index {

@@ -4,7 +4,7 @@ use super::Call;
 use super::document::{header_key, implied_key};
 use super::scope::range_id;
 use super::steps::{self, RawStep, StepWriter};
-use crate::faults::Refusal;
+use crate::faults::{NosqlFault, Refusal};
 use crate::route::ContainerPath;
 use crate::wire::headers;
 use crate::wire::names;
@@ -43,7 +43,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-fn split<T>(step: Result<T, Fault>) -> (Option<T>, Option<Fault>) {
+fn split<T>(step: Result<T, NosqlFault>) -> (Option<T>, Option<NosqlFault>) {
     match step {
         Ok(prepared) => (Some(prepared), None),
         Err(fault) => (None, Some(fault)),
@@ -55,7 +55,7 @@ fn prepare<'a>(
     container: &'a Container,
     step: &RawStep<'_>,
     shared: Option<&PartitionKey>,
-) -> Result<Prepared<'a>, Fault> {
+) -> Result<Prepared<'a>, NosqlFault> {
     let own = step.partition_key.as_deref();
     let own = own.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
     let operation = step.operation(container)?;
@@ -90,7 +90,7 @@ fn range(
 /// A key outside of the range means that the client's map is old: it must read the ranges again and send anew.
 fn check_range(
     container: &Container,
-    steps: &[Result<Prepared<'_>, Fault>],
+    steps: &[Result<Prepared<'_>, NosqlFault>],
     ordinal: PartitionOrdinal,
     range: &EffectiveRange,
 ) -> Result<(), MissingFault> {
@@ -107,7 +107,7 @@ fn answer(
     container: &Container,
     steps: &[RawStep<'_>],
     minimal: bool,
-    refused: Vec<Option<Fault>>,
+    refused: Vec<Option<NosqlFault>>,
     done: Vec<Result<StepReceipt, Fault>>,
 ) -> Reply {
     let mut writer = StepWriter::new(container);
@@ -116,7 +116,8 @@ fn answer(
     let mut status = StatusCode::OK;
     let mut bytes = 0;
     for (step, fault) in steps.iter().zip(refused) {
-        let result = fault.map_or_else(|| done.next(), |fault| Some(Err(fault)));
+        let result =
+            fault.map_or_else(|| Some(done.next()?.map_err(NosqlFault::Core)), |fault| Some(Err(fault)));
         match result {
             Some(Ok(receipt)) => {
                 charge += receipt.charge;

@@ -1,7 +1,7 @@
 //! What the operations on documents share: reading the key and the item of a request, answering with an item.
 
 use super::{Call, not_supported};
-use crate::faults::Refusal;
+use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::lower::condition;
 use crate::wire::reply::{HEADER_BYTES_USUAL, Reply};
 use crate::wire::resources::ItemWriter;
@@ -9,28 +9,25 @@ use crate::wire::{headers, names};
 use engine::{Addressed, Container, WriteReceipt};
 use http::StatusCode;
 use model::limits::ITEM_BYTES_MAX;
-use model::{Charge, Fault, LimitFault, PartitionKey, RequestFault, Rid};
+use model::{Charge, LimitFault, PartitionKey, RequestFault, Rid};
 use plan::{Filter, Item, Outcome, SYSTEM_PROPERTIES, StoredDocument, Target};
 use std::sync::Arc;
 use value::{BINARY_JSON_MARK, Document, JsonError, PATCH_OPERATIONS_MAX, PatchOperation, Value};
 
 /// The partition key of the header; `None` when it is absent.
-pub(super) fn header_key(
-    call: &Call<'_>,
-    container: &Container,
-) -> Result<Option<PartitionKey>, RequestFault> {
+pub(super) fn header_key(call: &Call<'_>, container: &Container) -> Result<Option<PartitionKey>, NosqlFault> {
     let text = headers::text(call.headers(), &names::PARTITION_KEY)?;
-    text.map(|text| container.definition().partition_key.parse_header(text)).transpose()
+    Ok(text.map(|text| container.definition().partition_key.parse_header(text)).transpose()?)
 }
 
 /// The partition key of the header, without which no stored document is found.
 ///
 /// Containers of old clients have no key of their own, and those clients send none.
-pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<PartitionKey, RequestFault> {
+pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<PartitionKey, NosqlFault> {
     let key = header_key(call, container)?;
     match key {
         Some(key) => Ok(key),
-        None => implied_key(container)?.ok_or(RequestFault::PartitionKeyRequired),
+        None => Ok(implied_key(container)?.ok_or(RequestFault::PartitionKeyRequired)?),
     }
 }
 
@@ -42,7 +39,7 @@ pub(super) fn implied_key(container: &Container) -> Result<Option<PartitionKey>,
 
 /// The item in `text`, which may be JSON in the service's binary form. Clients send back the system properties they
 /// have read: those are dropped.
-pub(super) fn item(text: &[u8]) -> Result<Item, Fault> {
+pub(super) fn item(text: &[u8]) -> Result<Item, NosqlFault> {
     if text.len() > ITEM_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
     }
@@ -59,8 +56,8 @@ pub(super) fn item(text: &[u8]) -> Result<Item, Fault> {
     Ok(Item::new(document)?)
 }
 
-fn bad_json(error: JsonError) -> RequestFault {
-    RequestFault::BadJson { reason: error.to_string() }
+fn bad_json(error: JsonError) -> WireFault {
+    WireFault::Json { reason: error.to_string() }
 }
 
 /// Which document the last segment of a path names: below a container named by RID it is a RID, else an id.
@@ -82,14 +79,14 @@ pub(super) struct Patch {
 }
 
 /// Reads a patch body: an object with `operations` and perhaps a `condition`, or the bare array of operations.
-pub(super) fn patch(container: &Container, text: &[u8]) -> Result<Patch, Fault> {
+pub(super) fn patch(container: &Container, text: &[u8]) -> Result<Patch, NosqlFault> {
     let body = Value::from_json(text).map_err(bad_json)?;
     let body = body.as_ref();
     let list = match body.member("operations") {
         Some(list) => list,
         None => body,
     };
-    let bad = |reason: String| RequestFault::BadBody { reason };
+    let bad = |reason: String| WireFault::Body { reason };
     let filter = match body.member("condition").filter(|condition| !condition.is_null()) {
         None => None,
         Some(text) => {
@@ -110,7 +107,7 @@ pub(super) fn patch(container: &Container, text: &[u8]) -> Result<Patch, Fault> 
 }
 
 /// Refuses what would have to run beside a write and cannot.
-pub(super) fn refuse_triggers(call: &Call<'_>) -> Result<(), RequestFault> {
+pub(super) fn refuse_triggers(call: &Call<'_>) -> Result<(), WireFault> {
     for name in [&names::PRE_TRIGGERS, &names::POST_TRIGGERS] {
         if headers::text(call.headers(), name)?.is_some() {
             return Err(not_supported("a trigger"));

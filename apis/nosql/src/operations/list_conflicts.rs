@@ -6,7 +6,7 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use engine::{Action, Page, Place, Reach};
-use model::RequestFault;
+use model::{ContinuationFault, RequestFault};
 use serde_json::Value as Json;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
@@ -14,7 +14,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.owner(path, Action::ReadConflicts)?.resource;
     call.read_catalog(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
     if asked.page().continuation.is_some() {
-        return Err(RequestFault::BadContinuation { reason: "this list never had a second page" }.into());
+        return Err(RequestFault::BadContinuation(ContinuationFault::OnePage).into());
     }
     let page: Page<Json> = Page { items: Vec::new(), continuation: None };
     let rid = container.rid().text();

@@ -63,7 +63,7 @@ mod steps;
 
 pub(crate) use sender::check_sender;
 
-use crate::faults::Refusal;
+use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::lower::{QueryText, Resumable, TextCache};
 use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, NosqlOptions};
@@ -76,7 +76,7 @@ use engine::{
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use model::{AccessFault, Charge, Etag, Fault, MissingFault, RequestFault};
+use model::{AccessFault, Charge, Etag, Fault, MissingFault};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -162,8 +162,8 @@ async fn perform_any(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply,
 }
 
 /// The refusal of what is part of the protocol and not built.
-fn not_supported(feature: &str) -> RequestFault {
-    RequestFault::NotSupported { feature: feature.to_owned() }
+fn not_supported(feature: &str) -> WireFault {
+    WireFault::NotSupported { feature: feature.to_owned() }
 }
 
 impl Call<'_> {
@@ -207,7 +207,7 @@ impl Call<'_> {
     }
 
     /// The query in the body. A long text is read apart from other requests.
-    async fn query(&self) -> Result<Resumable, Fault> {
+    async fn query(&self) -> Result<Resumable, NosqlFault> {
         if self.body.len() <= LARGE_TEXT_BYTES {
             return QueryText::read(self.headers(), &self.body)?.lower(self.texts);
         }
@@ -219,23 +219,22 @@ impl Call<'_> {
     /// long.
     async fn compute<T: Send + 'static>(
         &self,
-        compute: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.engine.compute(&self.principal, self.body.len(), compute).await
+        compute: impl FnOnce() -> Result<T, NosqlFault> + Send + 'static,
+    ) -> Result<T, NosqlFault> {
+        self.engine.compute(&self.principal, self.body.len(), move || Ok(compute())).await?
     }
 
     /// The body as small JSON: definitions only. Items have a parser of their own.
-    fn json_body(&self) -> Result<Json, RequestFault> {
-        serde_json::from_slice(&self.body)
-            .map_err(|error| RequestFault::BadJson { reason: error.to_string() })
+    fn json_body(&self) -> Result<Json, WireFault> {
+        serde_json::from_slice(&self.body).map_err(|error| WireFault::Json { reason: error.to_string() })
     }
 
     /// The name in a body that need not have more.
-    fn name_in_body(&self) -> Result<String, RequestFault> {
+    fn name_in_body(&self) -> Result<String, NosqlFault> {
         let body = self.json_body()?;
         let members = body.as_object();
-        let bad = || RequestFault::BadBody { reason: "a definition is a JSON object".to_owned() };
-        model::name_of(members.ok_or_else(bad)?)
+        let bad = || WireFault::Body { reason: "a definition is a JSON object".to_owned() };
+        Ok(model::name_of(members.ok_or_else(bad)?)?)
     }
 
     /// The database that the request is about, for a caller who may know of it.
@@ -267,13 +266,13 @@ impl Call<'_> {
         let intended = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)?;
         if let Some(intended) = intended.filter(|intended| intended.as_bytes() != found.resource.rid_text()) {
             let (intended, actual) = (intended.to_owned(), found.resource.rid().to_string());
-            return Err(RequestFault::ContainerChanged { intended, actual }.into());
+            return Err(WireFault::ContainerChanged { intended, actual }.into());
         }
         Ok(found)
     }
 
     /// What a create is to do with what is there.
-    fn creation(&self) -> Result<Creation, RequestFault> {
+    fn creation(&self) -> Result<Creation, WireFault> {
         Ok(match headers::flag(self.headers(), &names::IS_UPSERT)? {
             true => Creation::OrReplace(headers::write_condition(self.headers())?),
             false => Creation::OnlyNew,
@@ -281,7 +280,7 @@ impl Call<'_> {
     }
 
     /// How much of a feed is wanted and from where.
-    fn page_request(&self) -> Result<PageRequest, RequestFault> {
+    fn page_request(&self) -> Result<PageRequest, WireFault> {
         let continuation = headers::text(self.headers(), &names::CONTINUATION)?.map(str::to_owned);
         Ok(PageRequest { items_max: headers::page_items(self.headers())?, continuation })
     }
@@ -291,13 +290,7 @@ impl Call<'_> {
 fn owner_fault(fault: Fault) -> Fault {
     match fault {
         Fault::Missing(MissingFault::Resource) => MissingFault::Owner.into(),
-        Fault::Missing(
-            MissingFault::Route { .. }
-            | MissingFault::Verb { .. }
-            | MissingFault::Owner
-            | MissingFault::Range { .. }
-            | MissingFault::Session,
-        )
+        Fault::Missing(MissingFault::Owner | MissingFault::Range { .. } | MissingFault::Session)
         | Fault::Request(_)
         | Fault::Access(_)
         | Fault::Conflict(_)

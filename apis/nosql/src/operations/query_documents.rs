@@ -4,7 +4,7 @@
 //! rows. Clients that join by themselves ask range after range, in the forms of `query_plan`.
 
 use super::{Call, scope};
-use crate::faults::Refusal;
+use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
 use crate::lower::{Resumable, advice, computed_properties};
 use crate::route::ContainerPath;
 use crate::wire::index_metrics::IndexMetricsForm;
@@ -13,7 +13,7 @@ use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, json, names};
 use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope, pinned_keys};
 use http::{HeaderValue, StatusCode};
-use model::{Charge, Fault, QueryFault};
+use model::Charge;
 use plan::query::Query;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +76,11 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
 }
 
 /// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.
-async fn scope_of(call: &Call<'_>, container: &Arc<Container>, query: &Arc<Query>) -> Result<Scope, Fault> {
+async fn scope_of(
+    call: &Call<'_>,
+    container: &Arc<Container>,
+    query: &Arc<Query>,
+) -> Result<Scope, NosqlFault> {
     if let Some(scope) = scope::of_headers(call, container)? {
         return Ok(scope);
     }
@@ -91,7 +95,7 @@ async fn scope_of(call: &Call<'_>, container: &Arc<Container>, query: &Arc<Query
     let is_everywhere = headers::flag(call.headers(), &names::ENABLE_CROSS_PARTITION)?;
     // Containers of old clients have one key, and those clients know of no other.
     if !is_everywhere && !definition.is_system_key() {
-        return Err(QueryFault::CrossPartitionDisabled.into());
+        return Err(NosqlQueryFault::CrossPartitionDisabled.into());
     }
     Ok(Scope::Container)
 }

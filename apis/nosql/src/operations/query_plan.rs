@@ -4,17 +4,17 @@
 //! of it is refused.
 
 use super::{Call, scope};
-use crate::faults::Refusal;
-use crate::lower::{QueryText, text_fault};
+use crate::client_plan::{Extent, Unmergeable, client_plan, hybrid_plan};
+use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
+use crate::lower::QueryText;
 use crate::route::ContainerPath;
 use crate::wire::plan_document::{self, PlanRange};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use engine::{Action, Container, Scope, pinned_keys};
 use http::StatusCode;
-use model::{Charge, EffectiveKey, EffectiveRange, Fault, PartitionKey, QueryFault};
+use model::{Charge, EffectiveKey, EffectiveRange, PartitionKey, QueryFault};
 use plan::query::{Order, Query, SortKey};
-use sql::rewrite::{Extent, Unmergeable, client_plan, hybrid_plan};
 use std::sync::Arc;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
@@ -26,7 +26,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let (texts, sought) = (Arc::clone(call.texts), Arc::clone(&container));
     let plan = move || {
         let (tree, query) = QueryText::read(&headers, &body)?.tree_and_query(&texts)?;
-        Ok(document(&sought, &scope, &tree, &query)?)
+        document(&sought, &scope, &tree, &query)
     };
     let (document, needed) = call.compute(plan).await?;
     refuse_missing_features(&needed, features)?;
@@ -41,7 +41,7 @@ pub(super) fn document(
     scope: &Scope,
     tree: &sql::ast::Query,
     query: &Query,
-) -> Result<(String, Vec<&'static str>), QueryFault> {
+) -> Result<(String, Vec<&'static str>), NosqlFault> {
     let keys = match scope {
         Scope::Key(key) => Some(vec![key.clone()]),
         Scope::Container | Scope::Range(..) | Scope::Hashes(_) => {
@@ -78,23 +78,23 @@ fn backwards_keys(container: &Container, query: &Query) -> Vec<bool> {
     }
 }
 
-fn unmergeable(fault: Unmergeable) -> QueryFault {
+fn unmergeable(fault: Unmergeable) -> NosqlFault {
     match fault {
-        Unmergeable::Count(faults) => text_fault(faults),
+        Unmergeable::Count(faults) => NosqlQueryFault::Text(faults).into(),
         Unmergeable::Composition
         | Unmergeable::DistinctGroups
         | Unmergeable::FoldedSource
-        | Unmergeable::Rank => QueryFault::Evaluation { reason: fault.to_string() },
+        | Unmergeable::Rank => QueryFault::Evaluation { reason: fault.to_string() }.into(),
     }
 }
 
-fn refuse_missing_features(needed: &[&'static str], features: &str) -> Result<(), Fault> {
+fn refuse_missing_features(needed: &[&'static str], features: &str) -> Result<(), NosqlQueryFault> {
     let has = |wanted: &str| features.split(',').any(|feature| feature.trim().eq_ignore_ascii_case(wanted));
     let missing: Vec<&'static str> = needed.iter().copied().filter(|feature| !has(feature)).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    Err(QueryFault::FeaturesMissing { missing }.into())
+    Err(NosqlQueryFault::FeaturesMissing { missing })
 }
 
 /// Where documents can be that the query is about: in order, and none inside another.

@@ -2,12 +2,12 @@
 
 use super::{CATALOG_READ, Call};
 use crate::faults::Refusal;
+use crate::faults::WireFault;
 use crate::wire::headers::{self, CONSISTENCY};
 use crate::wire::reply::Reply;
 use crate::wire::{names, resources};
 use engine::{Action, Place};
 use http::StatusCode;
-use model::RequestFault;
 use serde_json::json;
 
 /// What this engine's query language can do, as a text that clients parse themselves.
@@ -55,7 +55,7 @@ pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
 }
 
 /// The configured endpoint, or scheme and host as the client used them: whatever brought it here brings it again.
-fn endpoint(call: &Call<'_>) -> Result<String, RequestFault> {
+fn endpoint(call: &Call<'_>) -> Result<String, WireFault> {
     if let Some(endpoint) = &call.options.public_endpoint {
         let slash = if endpoint.ends_with('/') { "" } else { "/" };
         return Ok(format!("{endpoint}{slash}"));

@@ -2,7 +2,7 @@
 
 use super::read_offer::offer_reply;
 use super::{CATALOG_WRITE, Call};
-use crate::faults::Refusal;
+use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use engine::{Action, Offer, Place};
@@ -22,9 +22,9 @@ pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal
 }
 
 /// Clients send the offer that they have read; it must be this one.
-fn check_identity(offer: &Offer, body: &Json) -> Result<(), RequestFault> {
+fn check_identity(offer: &Offer, body: &Json) -> Result<(), NosqlFault> {
     let Json::Object(members) = body else {
-        return Err(RequestFault::BadBody { reason: "an offer is a JSON object".to_owned() });
+        return Err(WireFault::Body { reason: "an offer is a JSON object".to_owned() }.into());
     };
     let rid = offer.rid().to_string();
     let (owner, link) = (offer.owner().rid.to_string(), offer.owner().link());
@@ -33,21 +33,22 @@ fn check_identity(offer: &Offer, body: &Json) -> Result<(), RequestFault> {
         let same =
             |sent: &Json| sent.as_str().is_some_and(|sent| sent.trim_matches('/') == fixed.trim_matches('/'));
         if !sent.is_none_or(same) {
-            return Err(RequestFault::ImmutableProperty { property: name.to_owned() });
+            return Err(RequestFault::ImmutableProperty { property: name.to_owned() }.into());
         }
     }
     Ok(())
 }
 
-fn wanted(call: &Call<'_>, body: &Json) -> Result<ThroughputChange, RequestFault> {
+fn wanted(call: &Call<'_>, body: &Json) -> Result<ThroughputChange, NosqlFault> {
     let autoscale = headers::flag(call.headers(), &names::MIGRATE_TO_AUTOSCALE)?;
     let manual = headers::flag(call.headers(), &names::MIGRATE_TO_MANUAL)?;
     match (autoscale, manual) {
-        (false, false) => ThroughputChange::from_json(body),
+        (false, false) => Ok(ThroughputChange::from_json(body)?),
         (true, false) => Ok(ThroughputChange::MigrateToAutoscale),
         (false, true) => Ok(ThroughputChange::MigrateToManual),
         (true, true) => {
-            Err(headers::bad(&names::MIGRATE_TO_MANUAL, "true", "throughput is either manual or autoscale"))
+            Err(headers::bad(&names::MIGRATE_TO_MANUAL, "true", "throughput is either manual or autoscale")
+                .into())
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::Call;
 use super::document::header_key;
+use crate::faults::{NosqlFault, WireFault};
 use crate::wire::{headers, names};
 use engine::{Container, Reach, Scope};
 use http::HeaderMap;
-use model::{EffectiveKey, EffectiveRange, PartitionOrdinal, RequestFault};
+use model::{EffectiveKey, EffectiveRange, PartitionOrdinal};
 
 /// Those of the key, else of the range or a part of it; nothing if the headers leave it open.
-pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Option<Scope>, RequestFault> {
+pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Option<Scope>, NosqlFault> {
     if let Some(key) = header_key(call, container)? {
         return Ok(Some(Scope::Key(key)));
     }
@@ -29,7 +30,7 @@ pub(super) fn reach(scope: &Scope) -> Reach<'_> {
 }
 
 /// The range that the request is addressed to.
-pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, RequestFault> {
+pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, WireFault> {
     let Some(text) = headers::text(headers, &names::PARTITION_KEY_RANGE_ID)? else {
         return Ok(None);
     };
@@ -40,7 +41,7 @@ pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, 
 }
 
 /// The interval of hashes that the request is addressed to.
-fn hashes(headers: &HeaderMap) -> Result<Option<EffectiveRange>, RequestFault> {
+fn hashes(headers: &HeaderMap) -> Result<Option<EffectiveRange>, WireFault> {
     let [start, end] = [&names::START_EPK, &names::END_EPK];
     let bound = |name| {
         let Some(text) = headers::text(headers, name)? else {

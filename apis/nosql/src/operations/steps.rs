@@ -7,14 +7,14 @@
 
 use super::document::{Patch, item, patch};
 use super::not_supported;
-use crate::faults;
+use crate::faults::{self, NosqlFault, WireFault};
 use crate::wire::headers::{if_match, if_none_match};
 use crate::wire::json;
 use crate::wire::resources::{ItemWriter, push_etag};
 use engine::{Container, StepReceipt};
 use http::StatusCode;
 use model::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX};
-use model::{Charge, Fault, LimitFault, RequestFault};
+use model::{Charge, LimitFault};
 use plan::{Condition, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ pub(super) struct RawStep<'a> {
 }
 
 /// The steps of a body.
-pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, Fault> {
+pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, NosqlFault> {
     if body.len() > BATCH_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes: body.len(), limit: BATCH_BYTES_MAX }.into());
     }
@@ -46,9 +46,9 @@ pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, Fault> {
         return Err(not_supported("a batch in binary form").into());
     }
     let steps: Vec<RawStep<'_>> =
-        serde_json::from_slice(body).map_err(|error| RequestFault::BadBody { reason: error.to_string() })?;
+        serde_json::from_slice(body).map_err(|error| WireFault::Body { reason: error.to_string() })?;
     if steps.is_empty() {
-        return Err(RequestFault::BadBody { reason: "a batch has at least one operation".to_owned() }.into());
+        return Err(WireFault::Body { reason: "a batch has at least one operation".to_owned() }.into());
     }
     if steps.len() > BATCH_OPERATIONS_MAX {
         return Err(LimitFault::TooManyOperations { given: steps.len(), limit: BATCH_OPERATIONS_MAX }.into());
@@ -63,7 +63,7 @@ pub(super) fn returned(minimal: bool) -> Returned {
 
 impl RawStep<'_> {
     /// What the step asks for in `container`.
-    pub(super) fn operation(&self, container: &Container) -> Result<Operation, Fault> {
+    pub(super) fn operation(&self, container: &Container) -> Result<Operation, NosqlFault> {
         let condition = self.condition();
         let kinds = ["Create", "Upsert", "Replace", "Patch", "Delete", "Read"];
         let kind = kinds.into_iter().find(|kind| self.operation_type.eq_ignore_ascii_case(kind));
@@ -84,7 +84,7 @@ impl RawStep<'_> {
             "Read" => Operation::Read { target: self.target()?, condition },
             _ => {
                 let reason = format!("the operation type \"{}\" is unknown", self.operation_type);
-                return Err(RequestFault::BadBody { reason }.into());
+                return Err(WireFault::Body { reason }.into());
             }
         })
     }
@@ -102,14 +102,13 @@ impl RawStep<'_> {
         }
     }
 
-    fn body(&self) -> Result<&[u8], RequestFault> {
-        let missing =
-            || RequestFault::BadBody { reason: "an operation lacks its \"resourceBody\"".to_owned() };
+    fn body(&self) -> Result<&[u8], WireFault> {
+        let missing = || WireFault::Body { reason: "an operation lacks its \"resourceBody\"".to_owned() };
         self.resource_body.map(|body| body.get().as_bytes()).ok_or_else(missing)
     }
 
-    fn target(&self) -> Result<Target, RequestFault> {
-        let missing = || RequestFault::BadBody { reason: "an operation lacks its \"id\"".to_owned() };
+    fn target(&self) -> Result<Target, WireFault> {
+        let missing = || WireFault::Body { reason: "an operation lacks its \"id\"".to_owned() };
         self.id.clone().map(Target::Id).ok_or_else(missing)
     }
 }
@@ -152,12 +151,10 @@ impl StepWriter<'_> {
     }
 
     /// Adds why a step was refused.
-    pub(super) fn refused(&mut self, fault: &Fault) {
+    pub(super) fn refused(&mut self, fault: &NosqlFault) {
         let (status, substatus, _) = faults::wire(fault);
         self.start(status, substatus, Charge::MINIMUM);
-        if let Fault::Limit(limit) = fault
-            && let Some(retry_after_ms) = limit.retry_after_ms()
-        {
+        if let Some(retry_after_ms) = fault.retry_after_ms() {
             self.out.extend_from_slice(b",\"retryAfterMilliseconds\":");
             json::push_integer(retry_after_ms, &mut self.out);
         }

@@ -3,11 +3,12 @@
 //! A connection can only go on behind a body that was read to its end, so a refused request's body is drained when
 //! that is cheap, and the connection is closed when it is not.
 
+use crate::faults::{NosqlFault, WireFault};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
+use model::LimitFault;
 use model::limits::REQUEST_BYTES_MAX;
-use model::{Fault, LimitFault, RequestFault};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -40,7 +41,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
 
     /// The whole body if it is here already, as most are: a timer costs more than taking them. A client that
     /// announces too much is refused before it sends.
-    pub(crate) async fn read_at_once(&mut self) -> Result<Option<Bytes>, Fault> {
+    pub(crate) async fn read_at_once(&mut self) -> Result<Option<Bytes>, NosqlFault> {
         if self.ended {
             return Ok(Some(Bytes::new()));
         }
@@ -56,9 +57,9 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     }
 
     /// The whole body, with what has come so far.
-    pub(crate) async fn read(&mut self) -> Result<Bytes, Fault> {
+    pub(crate) async fn read(&mut self) -> Result<Bytes, NosqlFault> {
         let timeout = self.timeout;
-        let late = |_| RequestFault::BadBody { reason: "it did not arrive in time".to_owned() };
+        let late = |_| WireFault::Body { reason: "it did not arrive in time".to_owned() };
         tokio::time::timeout(timeout, self.gather()).await.map_err(late)?
     }
 
@@ -73,7 +74,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     }
 
     /// May be given up between two pieces and begun again: what has come is kept here.
-    async fn gather(&mut self) -> Result<Bytes, Fault> {
+    async fn gather(&mut self) -> Result<Bytes, NosqlFault> {
         while let Some(chunk) = self.bounded_chunk().await? {
             if self.received == chunk.len() {
                 self.first = chunk;
@@ -91,17 +92,17 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         Ok(std::mem::take(&mut self.joined).freeze())
     }
 
-    async fn bounded_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+    async fn bounded_chunk(&mut self) -> Result<Option<Bytes>, NosqlFault> {
         let chunk = self.chunk().await?;
         if self.received > REQUEST_BYTES_MAX { Err(too_large(self.received)) } else { Ok(chunk) }
     }
 
     /// The next piece of data; `None` at the end.
-    async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+    async fn chunk(&mut self) -> Result<Option<Bytes>, NosqlFault> {
         // A body that has all it announced is not asked for its end: to say so takes it another turn.
         while !self.body.is_end_stream() {
             let Some(frame) = self.body.frame().await else { break };
-            let broken = |_| RequestFault::BadBody { reason: "it broke off".to_owned() };
+            let broken = |_| WireFault::Body { reason: "it broke off".to_owned() };
             // Trailers carry nothing for us.
             let Ok(data) = frame.map_err(broken)?.into_data() else {
                 continue;
@@ -128,7 +129,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     }
 }
 
-fn too_large(bytes: usize) -> Fault {
+fn too_large(bytes: usize) -> NosqlFault {
     LimitFault::TooLarge { bytes, limit: REQUEST_BYTES_MAX }.into()
 }
 

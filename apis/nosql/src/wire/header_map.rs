@@ -1,55 +1,65 @@
 //! The map of an answer's headers.
 //!
 //! To put a header into a map means to hash its name, and nearly all answers have the same names: those about one
-//! item and those about a page of a query. Their maps are made once and copied, and only the values are put in their
-//! places.
+//! item and those about a page of a query over one or several partitions. Their maps are made once and copied, and only
+//! the values are put in their places.
 
 use super::names;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::LazyLock;
 
-/// How many headers such an answer has.
-const COUNT: usize = 11;
+/// The names of such answers, in the order in which they are added.
+static USUAL: [&[&HeaderName]; 3] = [&ITEM, &PAGE, &PAGE_OF_SEVERAL];
 
-/// The names of an answer with one item, and of one with a page of a query, in the order in which they are added.
-static USUAL: [[&HeaderName; COUNT]; 2] = [
-    [
-        &names::REQUEST_CHARGE,
-        &names::CONTENT_TYPE,
-        &names::ETAG,
-        &names::ITEM_LSN,
-        &names::SESSION_TOKEN,
-        &names::LSN,
-        &names::PARTITION_KEY_RANGE_ID,
-        &names::ALT_CONTENT_PATH,
-        &names::CONTENT_PATH,
-        &names::ACTIVITY_ID,
-        &names::CONTENT_LENGTH,
-    ],
-    [
-        &names::REQUEST_CHARGE,
-        &names::CONTENT_TYPE,
-        &names::ITEM_COUNT,
-        &names::QUERY_EXECUTION_INFO,
-        &names::SESSION_TOKEN,
-        &names::LSN,
-        &names::PARTITION_KEY_RANGE_ID,
-        &names::ALT_CONTENT_PATH,
-        &names::CONTENT_PATH,
-        &names::ACTIVITY_ID,
-        &names::CONTENT_LENGTH,
-    ],
+static ITEM: [&HeaderName; 11] = [
+    &names::REQUEST_CHARGE,
+    &names::CONTENT_TYPE,
+    &names::ETAG,
+    &names::ITEM_LSN,
+    &names::SESSION_TOKEN,
+    &names::LSN,
+    &names::PARTITION_KEY_RANGE_ID,
+    &names::ALT_CONTENT_PATH,
+    &names::CONTENT_PATH,
+    &names::ACTIVITY_ID,
+    &names::CONTENT_LENGTH,
+];
+
+static PAGE: [&HeaderName; 11] = [
+    &names::REQUEST_CHARGE,
+    &names::CONTENT_TYPE,
+    &names::ITEM_COUNT,
+    &names::QUERY_EXECUTION_INFO,
+    &names::SESSION_TOKEN,
+    &names::LSN,
+    &names::PARTITION_KEY_RANGE_ID,
+    &names::ALT_CONTENT_PATH,
+    &names::CONTENT_PATH,
+    &names::ACTIVITY_ID,
+    &names::CONTENT_LENGTH,
+];
+
+static PAGE_OF_SEVERAL: [&HeaderName; 9] = [
+    &names::REQUEST_CHARGE,
+    &names::CONTENT_TYPE,
+    &names::ITEM_COUNT,
+    &names::QUERY_EXECUTION_INFO,
+    &names::SESSION_TOKEN,
+    &names::ALT_CONTENT_PATH,
+    &names::CONTENT_PATH,
+    &names::ACTIVITY_ID,
+    &names::CONTENT_LENGTH,
 ];
 
 /// What every answer says: it holds data and is bound to a credential, so nobody between server and client may keep it.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("no-store");
 
 /// The maps of such answers, without their values.
-static MAPS: LazyLock<[HeaderMap; 2]> = LazyLock::new(|| {
+static MAPS: LazyLock<[HeaderMap; 3]> = LazyLock::new(|| {
     USUAL.map(|names| {
-        let mut map = HeaderMap::with_capacity(COUNT + 1);
+        let mut map = HeaderMap::with_capacity(names.len() + 1);
         for name in names {
-            map.insert(name, HeaderValue::from_static(""));
+            map.insert(*name, HeaderValue::from_static(""));
         }
         map.insert(&names::CACHE_CONTROL, CACHE_CONTROL);
         map
@@ -77,9 +87,9 @@ pub(crate) fn of<T>(headers: Vec<(&'static HeaderName, T)>, value: impl Fn(T) ->
 
 /// The map for these headers, if there is one. Names are statics, so it is enough to see where they are.
 fn usual<T>(headers: &[(&'static HeaderName, T)]) -> Option<&'static HeaderMap> {
-    let is_meant = |names: &[&HeaderName; COUNT]| {
-        let mut pairs = headers.iter().zip(names);
-        headers.len() == COUNT && pairs.all(|((name, _), wanted)| std::ptr::eq(*name, *wanted))
+    let is_meant = |names: &&[&HeaderName]| {
+        let mut pairs = headers.iter().zip(*names);
+        headers.len() == names.len() && pairs.all(|((name, _), wanted)| std::ptr::eq(*name, *wanted))
     };
     let place = USUAL.iter().position(is_meant)?;
     MAPS.get(place)
@@ -92,7 +102,7 @@ mod tests {
     #[test]
     fn a_copied_map_is_like_one_made_anew() {
         for names in USUAL {
-            let headers: Vec<_> = names.into_iter().zip(0_u64..).collect();
+            let headers: Vec<_> = names.iter().copied().zip(0_u64..).collect();
             assert!(usual(&headers).is_some());
             let mut other = headers.clone();
             other.rotate_left(1);

@@ -3,9 +3,10 @@
 //! A header that is absent or empty says nothing; a header that says something unreadable refuses the request.
 
 use super::names;
+use crate::faults::{NosqlFault, WireFault};
 use http::{HeaderMap, HeaderName};
 use model::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
-use model::{RequestFault, SessionToken, Throughput, TokenLife};
+use model::{SessionToken, Throughput, TokenLife};
 use plan::Condition;
 
 /// The account's consistency level.
@@ -15,7 +16,7 @@ pub(crate) const CONSISTENCY: &str = "Session";
 pub(crate) fn text<'a>(
     headers: &'a HeaderMap,
     name: &'static HeaderName,
-) -> Result<Option<&'a str>, RequestFault> {
+) -> Result<Option<&'a str>, WireFault> {
     let Some(value) = headers.get(name).filter(|value| !value.is_empty()) else {
         return Ok(None);
     };
@@ -43,7 +44,7 @@ static ONCE: [&HeaderName; 12] = [
 ];
 
 /// Refuses a request that repeats a header that decides about access.
-pub(crate) fn check_repeated(headers: &HeaderMap) -> Result<(), RequestFault> {
+pub(crate) fn check_repeated(headers: &HeaderMap) -> Result<(), WireFault> {
     if headers.len() == headers.keys_len() {
         return Ok(());
     }
@@ -54,12 +55,12 @@ pub(crate) fn check_repeated(headers: &HeaderMap) -> Result<(), RequestFault> {
 }
 
 /// The fault of a header that cannot be understood.
-pub(crate) fn bad(name: &'static HeaderName, value: &str, reason: &str) -> RequestFault {
-    RequestFault::BadHeader { name: name.as_str(), value: value.to_owned(), reason: reason.to_owned() }
+pub(crate) fn bad(name: &'static HeaderName, value: &str, reason: &str) -> WireFault {
+    WireFault::Header { name: name.as_str(), value: value.to_owned(), reason: reason.to_owned() }
 }
 
 /// A yes or no in any letter case; absent means no.
-pub(crate) fn flag(headers: &HeaderMap, name: &'static HeaderName) -> Result<bool, RequestFault> {
+pub(crate) fn flag(headers: &HeaderMap, name: &'static HeaderName) -> Result<bool, WireFault> {
     match text(headers, name)? {
         None => Ok(false),
         Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
@@ -69,7 +70,7 @@ pub(crate) fn flag(headers: &HeaderMap, name: &'static HeaderName) -> Result<boo
 }
 
 /// What a write asks of the stored version. `If-Match` goes before `If-None-Match` when both are sent.
-pub(crate) fn write_condition(headers: &HeaderMap) -> Result<Condition, RequestFault> {
+pub(crate) fn write_condition(headers: &HeaderMap) -> Result<Condition, WireFault> {
     if let Some(etag) = text(headers, &names::IF_MATCH)? {
         return Ok(if_match(etag));
     }
@@ -77,7 +78,7 @@ pub(crate) fn write_condition(headers: &HeaderMap) -> Result<Condition, RequestF
 }
 
 /// What a read asks of the stored version: only `If-None-Match` matters.
-pub(crate) fn read_condition(headers: &HeaderMap) -> Result<Condition, RequestFault> {
+pub(crate) fn read_condition(headers: &HeaderMap) -> Result<Condition, WireFault> {
     Ok(text(headers, &names::IF_NONE_MATCH)?.map_or(Condition::None, if_none_match))
 }
 
@@ -92,7 +93,7 @@ pub(crate) fn if_none_match(etag: &str) -> Condition {
 }
 
 /// Most items of a page: `-1` leaves it to us, and more than we give is cut without a word.
-pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, RequestFault> {
+pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, WireFault> {
     let Some(text) = text(headers, &names::MAX_ITEM_COUNT)? else {
         return Ok(PAGE_ITEMS_DEFAULT);
     };
@@ -104,7 +105,7 @@ pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, RequestFault> {
 }
 
 /// Refuses a level above the account's; a weaker one is always met.
-pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), RequestFault> {
+pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), WireFault> {
     let Some(text) = text(headers, &names::CONSISTENCY_LEVEL)? else {
         return Ok(());
     };
@@ -113,13 +114,13 @@ pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), RequestFault>
         return Ok(());
     }
     if is_any(&["Strong", "BoundedStaleness"]) {
-        return Err(RequestFault::ConsistencyTooStrong { asked: text.to_owned(), offered: CONSISTENCY });
+        return Err(WireFault::ConsistencyTooStrong { asked: text.to_owned(), offered: CONSISTENCY });
     }
     Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level"))
 }
 
 /// How long a token of the permission in the answer shall live.
-pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, RequestFault> {
+pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, WireFault> {
     let Some(text) = text(headers, &names::EXPIRY_SECONDS)? else {
         return Ok(TokenLife::DEFAULT);
     };
@@ -131,34 +132,37 @@ pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, RequestFault>
 }
 
 /// What the client has seen.
-pub(crate) fn session(headers: &HeaderMap) -> Result<Vec<SessionToken>, RequestFault> {
-    text(headers, &names::SESSION_TOKEN)?.map_or(Ok(Vec::new()), SessionToken::parse_list)
+pub(crate) fn session(headers: &HeaderMap) -> Result<Vec<SessionToken>, NosqlFault> {
+    match text(headers, &names::SESSION_TOKEN)? {
+        None => Ok(Vec::new()),
+        Some(text) => Ok(SessionToken::parse_list(text)?),
+    }
 }
 
 /// Whether the body of a write's answer may be left out.
-pub(crate) fn prefers_minimal(headers: &HeaderMap) -> Result<bool, RequestFault> {
+pub(crate) fn prefers_minimal(headers: &HeaderMap) -> Result<bool, WireFault> {
     Ok(text(headers, &names::PREFER)?.is_some_and(|text| text.eq_ignore_ascii_case("return=minimal")))
 }
 
 /// Whether the body is a query, by header or by type.
-pub(crate) fn is_query(headers: &HeaderMap) -> Result<bool, RequestFault> {
+pub(crate) fn is_query(headers: &HeaderMap) -> Result<bool, WireFault> {
     let by_kind = has_type(headers, "application/query+json")? || is_bare_sql(headers)?;
     Ok(by_kind || flag(headers, &names::IS_QUERY)?)
 }
 
 /// Whether the body is the text of a query and nothing else.
-pub(crate) fn is_bare_sql(headers: &HeaderMap) -> Result<bool, RequestFault> {
+pub(crate) fn is_bare_sql(headers: &HeaderMap) -> Result<bool, WireFault> {
     has_type(headers, "application/sql")
 }
 
 /// Whether the body is of a type, whatever its parameters.
-fn has_type(headers: &HeaderMap, wanted: &str) -> Result<bool, RequestFault> {
+fn has_type(headers: &HeaderMap, wanted: &str) -> Result<bool, WireFault> {
     let kind = text(headers, &names::CONTENT_TYPE)?.unwrap_or_default();
     Ok(kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted))
 }
 
 /// Whether a change feed is wanted; clients differ in the letter case.
-pub(crate) fn is_change_feed(headers: &HeaderMap) -> Result<bool, RequestFault> {
+pub(crate) fn is_change_feed(headers: &HeaderMap) -> Result<bool, WireFault> {
     match text(headers, &names::A_IM)? {
         None => Ok(false),
         Some(text) if text.eq_ignore_ascii_case("incremental feed") => Ok(true),
@@ -168,28 +172,29 @@ pub(crate) fn is_change_feed(headers: &HeaderMap) -> Result<bool, RequestFault> 
 }
 
 /// The throughput of a new database or container.
-pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, RequestFault> {
+pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, NosqlFault> {
     let manual = text(headers, &names::OFFER_THROUGHPUT)?;
     let autoscale = text(headers, &names::AUTOPILOT_SETTINGS)?;
     match (manual, autoscale) {
         (None, None) => Ok(None),
         (Some(text), None) => match text.parse() {
-            Ok(rate) => Throughput::manual(rate).map(Some),
-            Err(_) => Err(bad(&names::OFFER_THROUGHPUT, text, "it must be a whole number")),
+            Ok(rate) => Ok(Some(Throughput::manual(rate)?)),
+            Err(_) => Err(bad(&names::OFFER_THROUGHPUT, text, "it must be a whole number").into()),
         },
         (None, Some(text)) => {
             let settings: Option<serde_json::Value> = serde_json::from_str(text).ok();
             match settings.and_then(|settings| settings.get("maxThroughput")?.as_u64()) {
-                Some(max) => Throughput::autoscale(max).map(Some),
+                Some(max) => Ok(Some(Throughput::autoscale(max)?)),
                 None => Err(bad(
                     &names::AUTOPILOT_SETTINGS,
                     text,
                     "it must be JSON with a number \"maxThroughput\"",
-                )),
+                )
+                .into()),
             }
         }
         (Some(text), Some(_)) => {
-            Err(bad(&names::OFFER_THROUGHPUT, text, "throughput is either manual or autoscale"))
+            Err(bad(&names::OFFER_THROUGHPUT, text, "throughput is either manual or autoscale").into())
         }
     }
 }
@@ -221,9 +226,9 @@ mod tests {
     fn levels_up_to_the_account_s_are_accepted() {
         let level = |text: &str| check_consistency(&with(&names::CONSISTENCY_LEVEL, text.as_bytes()));
         assert!(level("Session").is_ok() && level("eventual").is_ok() && level("ConsistentPrefix").is_ok());
-        assert!(matches!(level("Strong"), Err(RequestFault::ConsistencyTooStrong { .. })));
-        assert!(matches!(level("boundedstaleness"), Err(RequestFault::ConsistencyTooStrong { .. })));
-        assert!(matches!(level("Perfect"), Err(RequestFault::BadHeader { .. })));
+        assert!(matches!(level("Strong"), Err(WireFault::ConsistencyTooStrong { .. })));
+        assert!(matches!(level("boundedstaleness"), Err(WireFault::ConsistencyTooStrong { .. })));
+        assert!(matches!(level("Perfect"), Err(WireFault::Header { .. })));
     }
 
     #[test]

@@ -5,11 +5,11 @@
 
 use super::headers;
 use super::names;
+use crate::faults::WireFault;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use engine::{Impact, IndexUse, Indexes, SingleIndex};
 use http::HeaderMap;
-use model::RequestFault;
 use model::policy::{CompositeIndex, IndexSegment};
 use serde_json::{Value as Json, json};
 
@@ -30,7 +30,7 @@ pub(crate) enum IndexMetricsForm {
 
 impl IndexMetricsForm {
     /// The form that a client asks for, if it does.
-    pub(crate) fn asked(headers: &HeaderMap) -> Result<Option<IndexMetricsForm>, RequestFault> {
+    pub(crate) fn asked(headers: &HeaderMap) -> Result<Option<IndexMetricsForm>, WireFault> {
         let first = headers::flag(headers, &names::POPULATE_INDEX_METRICS)?;
         Ok(if headers::flag(headers, &names::POPULATE_INDEX_METRICS_V2)? {
             Some(IndexMetricsForm::Second)

@@ -2,9 +2,9 @@
 //!
 //! Lists are never absent and names never change: clients read their lengths unchecked.
 
+use crate::client_plan::{ClientPlan, Distinct, Fold, HybridPlan};
 use model::{EffectiveKey, EffectiveRange};
 use serde_json::{Map, Value as Json, json};
-use sql::rewrite::{ClientPlan, Distinct, Fold, HybridPlan};
 
 /// A part of the hash space that the client must ask.
 #[derive(Clone, Debug, PartialEq)]

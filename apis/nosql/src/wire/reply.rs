@@ -7,7 +7,7 @@ use crate::faults::{self, Refusal};
 use bytes::Bytes;
 use engine::{Container, Reservation};
 use http::{HeaderName, HeaderValue, Response, StatusCode, Version};
-use model::{Charge, Etag, Fault, SessionToken};
+use model::{Charge, Etag, SessionToken};
 use std::ops::Range;
 
 /// Headers of a usual answer; room for them is made at once.
@@ -88,9 +88,7 @@ impl Reply {
         if substatus != 0 {
             reply.number(&names::SUBSTATUS, substatus);
         }
-        if let Fault::Limit(limit) = &refusal.fault
-            && let Some(retry_after_ms) = limit.retry_after_ms()
-        {
+        if let Some(retry_after_ms) = refusal.fault.retry_after_ms() {
             reply.number(&names::RETRY_AFTER_MS, retry_after_ms);
         }
         reply

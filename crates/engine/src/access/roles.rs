@@ -5,7 +5,7 @@
 //! changed with a key, whatever the roles say.
 
 use super::{Action, Place, Sought};
-use model::AccessFault;
+use model::{AccessFault, ScopeName};
 
 const READ_METADATA: &str = "Microsoft.DocumentDB/databaseAccounts/readMetadata";
 const READ_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/read";
@@ -174,7 +174,7 @@ impl RoleRights {
         if self.grants.iter().any(allows) {
             return Ok(());
         }
-        Err(self.missing(name, resource(place)))
+        Err(self.missing(name, scope_name(place)))
     }
 
     /// Whether the holder may know if what is sought exists: only inside the scope of some role. Outside of them the
@@ -193,16 +193,17 @@ impl RoleRights {
         if self.grants.iter().any(sees) {
             return Ok(());
         }
-        let resource = match sought.container {
-            None => format!("/dbs/{}", sought.database),
-            Some(container) => format!("/dbs/{}/colls/{container}", sought.database),
+        let database = sought.database.to_owned();
+        let scope = match sought.container {
+            None => ScopeName::Database(database),
+            Some(container) => ScopeName::Container { database, container: container.to_owned() },
         };
-        Err(self.missing(name, resource))
+        Err(self.missing(name, scope))
     }
 
-    fn missing(&self, action: &'static str, resource: String) -> AccessFault {
+    fn missing(&self, action: &'static str, scope: ScopeName) -> AccessFault {
         let is_metadata = action == READ_METADATA;
-        AccessFault::RoleMissing { principal: self.principal.clone(), action, resource, is_metadata }
+        AccessFault::RoleMissing { principal: self.principal.clone(), action, scope, is_metadata }
     }
 }
 
@@ -287,13 +288,14 @@ fn data_action(action: Action) -> Option<&'static str> {
     }
 }
 
-fn resource(place: Place<'_>) -> String {
+fn scope_name(place: Place<'_>) -> ScopeName {
     match place {
-        Place::Account => "/".to_owned(),
-        Place::Database(database) => format!("/dbs/{}", database.id()),
-        Place::Container(container, _) => {
-            format!("/dbs/{}/colls/{}", container.database().id(), container.id())
-        }
+        Place::Account => ScopeName::Account,
+        Place::Database(database) => ScopeName::Database(database.id().to_owned()),
+        Place::Container(container, _) => ScopeName::Container {
+            database: container.database().id().to_owned(),
+            container: container.id().to_owned(),
+        },
     }
 }
 

@@ -34,8 +34,8 @@ use crate::access::{AdminPass, CatalogPass};
 use crate::engine::Engine;
 use entries::ContainerParts;
 use model::{
-    ConflictFault, ContainerDefinition, Etag, Fault, LimitFault, MissingFault, PreconditionFault,
-    RequestFault, Rid, Throughput,
+    ConflictFault, ContainerDefinition, ContinuationFault, Etag, Fault, LimitFault, MissingFault,
+    PreconditionFault, RequestFault, Rid, Throughput,
 };
 use plan::Condition;
 use std::sync::Arc;
@@ -215,7 +215,7 @@ impl Engine {
             Some(text) => {
                 let position = self.continuation_key.open(context, text)?;
                 let position = position.try_into().map(u32::from_be_bytes);
-                position.map_err(|_| RequestFault::BadContinuation { reason: "it is not of this list" })?
+                position.map_err(|_| RequestFault::BadContinuation(ContinuationFault::OtherList))?
             }
         };
         let mut rest = all.into_iter().filter(|item| number(item) > last);

@@ -6,8 +6,9 @@
 use super::expiry::TRANSACTION_DOCUMENTS;
 use crate::catalog::Container;
 use crate::engine::Engine;
+use crate::router::RefusedStep;
 use model::{EffectiveKey, Fault, PartitionKey, StorageFault};
-use plan::{LogicalKey, Mutation, Operation, Returned, StepFault};
+use plan::{LogicalKey, Mutation, Operation, Returned};
 use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
 
@@ -66,7 +67,7 @@ impl Engine {
             let end = if skipped.0 < TOGETHER_SKIPPED_MAX { operations.len() } else { done + 1 };
             let some = operations[done..end].to_vec();
             let (executed, _) = self.execute_at(container, key.clone(), some, Returned::Reads).await?;
-            let Err(StepFault { index, fault, .. }) = executed else {
+            let Err(RefusedStep { index, fault, .. }) = executed else {
                 done = end;
                 continue;
             };
@@ -77,7 +78,7 @@ impl Engine {
             // Once more alone: a read may have failed that does not fail again.
             let alone = vec![operation.clone()];
             let (executed, _) = self.execute_at(container, key.clone(), alone, Returned::Reads).await?;
-            let Err(StepFault { fault, .. }) = executed else { continue };
+            let Err(RefusedStep { fault, .. }) = executed else { continue };
             if !is_poison(&fault) {
                 return Err(fault);
             }

@@ -68,17 +68,17 @@ impl Engine {
     /// executes, which is `container`'s or a newer one; a newer one has the work done again.
     async fn reschedule_at(&self, container: &Container, slot: &Arc<PartitionSlot>) -> Result<Walked, Fault> {
         let change = container.stamp().change;
-        let whole = keyspace::effective_range(container.number(), &slot.range);
+        let whole = slot.keys(container.number());
         let id = container.opening(slot).id;
         let view = self.store().view().await.map_err(read_fault)?;
         let saved = RescheduleCheckpoint::load(&view, id).await?;
         drop(view);
         let mut rest = match saved.filter(|saved| saved.change == change).map(|saved| saved.progress) {
             Some(RescheduleProgress::Done) => return Ok(Walked::All),
-            Some(RescheduleProgress::After(key)) => keyspace::after(&whole, &key),
+            Some(RescheduleProgress::After(key)) => keyspace::after(whole, &key),
             None => {
                 self.pass_writer(container, slot).await?;
-                whole
+                whole.clone()
             }
         };
         for step in 1_usize.. {

@@ -7,8 +7,8 @@ use model::{EffectiveRange, Fault, MissingFault, PartitionOrdinal, SessionToken}
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{CATALOG, META, PartitionId, SPACES, container_rows, dropped_key, head_key};
 use partition::{
-    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, Surroundings,
-    stray_containers,
+    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
+    Surroundings, stray_containers,
 };
 use plan::{Condition, Target};
 use serde_json::json;
@@ -118,6 +118,7 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
         ambient: harness.ambient.clone(),
         durability: Durability::Sync,
         index: IndexMemory::new(SMALL),
+        metrics: PartitionMetrics::default(),
     };
     let shape = Arc::new(CurrentShape::new(ContainerShape::from(container.definition())));
     let spec = PartitionSpec { id, range: EffectiveRange::full() };

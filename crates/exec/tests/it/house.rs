@@ -13,8 +13,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionSpec, PartitionView, PhysicalPartition, RecordCache, RecordScan,
-    Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PartitionView, PhysicalPartition,
+    RecordCache, RecordScan, Surroundings, new_partition_rows,
 };
 use plan::query::Query;
 use plan::{
@@ -116,6 +116,7 @@ impl House {
             ambient: clock.clone(),
             durability: Durability::Sync,
             index: IndexMemory::new(options),
+            metrics: PartitionMetrics::default(),
         };
         let shape = Arc::new(CurrentShape::new(ContainerShape::new(&definition, |text| Some(query(text)))));
         let (mut parts, mut opened_all) = (Vec::new(), Vec::new());

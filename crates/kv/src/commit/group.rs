@@ -14,6 +14,7 @@ use crate::batch::{Durability, Operation};
 use crate::fault::{Cause, CommitFault, Health};
 use crate::ingest;
 use crate::lane::{Answer, Candidate, Lane};
+use crate::metrics::StoreMetrics;
 use crate::rows::{AnyRows, RowStore};
 use crate::view::View;
 
@@ -66,6 +67,7 @@ pub(super) struct Committer {
     unsynced_lanes: HashMap<usize, Lane>,
     /// The last look at the free space, if there is a disk.
     room: Option<(Instant, Room)>,
+    metrics: StoreMetrics,
 }
 
 /// Why nothing can be committed, and when reopening is tried next.
@@ -81,6 +83,7 @@ impl Committer {
         status: Arc<Status>,
         space_count: usize,
         mode: CommitMode,
+        metrics: StoreMetrics,
     ) -> Committer {
         Committer {
             rows,
@@ -92,6 +95,7 @@ impl Committer {
             unsynced_since: None,
             unsynced_lanes: HashMap::new(),
             room: None,
+            metrics,
         }
     }
 
@@ -192,6 +196,7 @@ impl Committer {
         match reopened {
             Ok(()) => {
                 if let Some(poison) = self.poison.take() {
+                    self.metrics.reopened();
                     tracing::warn!(cause = %poison.cause, "store reopened after a failed commit");
                 }
                 self.unsynced_since = None;
@@ -227,7 +232,13 @@ impl Committer {
         let batches: Vec<_> = batches.into_iter().filter(|operations| !operations.is_empty()).collect();
         let rows = &self.rows;
         let outcome = match durability {
-            _ if !batches.is_empty() => guarded(|| block_on(rows.commit(batches, durability))),
+            _ if !batches.is_empty() => {
+                let (count, row_count) = (batches.len(), batches.iter().map(Vec::len).sum());
+                let begun = Instant::now();
+                let outcome = guarded(|| block_on(rows.commit(batches, durability)));
+                self.metrics.committed(count, row_count, durability, begun.elapsed());
+                outcome
+            }
             Durability::Sync if self.unsynced_since.is_some() => guarded(|| block_on(rows.sync())),
             Durability::Sync | Durability::Buffered => return Ok(()),
         };
@@ -239,7 +250,10 @@ impl Committer {
             (Ok(()), Durability::Buffered) => {
                 self.unsynced_since.get_or_insert_with(Instant::now);
             }
-            (Err(cause), _) => self.poison(cause.clone(), REOPEN_DELAY_FIRST),
+            (Err(cause), _) => {
+                self.metrics.failed();
+                self.poison(cause.clone(), REOPEN_DELAY_FIRST);
+            }
         }
         outcome
     }

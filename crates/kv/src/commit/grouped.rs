@@ -19,6 +19,7 @@ use crate::backend::{Backend, Room, StoreMemory};
 use crate::batch::{Batch, Durability, Space};
 use crate::fault::{Cause, CommitFault, Health, ReadFault};
 use crate::lane::{Answer, Lane, Lanes, Submission};
+use crate::metrics::StoreMetrics;
 use crate::rows::{AnyRows, RowStore};
 use crate::view::View;
 
@@ -27,6 +28,7 @@ pub(crate) struct Grouped {
     rows: Arc<AnyRows>,
     status: Arc<Status>,
     driver: Driver,
+    metrics: StoreMetrics,
 }
 
 /// Who commits.
@@ -54,7 +56,9 @@ impl Grouped {
     ) -> io::Result<Grouped> {
         let rows = Arc::new(rows);
         let status = Arc::new(Status::serving());
-        let committer = Committer::new(Arc::clone(&rows), Arc::clone(&status), space_count, mode);
+        let metrics = StoreMetrics::default();
+        let committer =
+            Committer::new(Arc::clone(&rows), Arc::clone(&status), space_count, mode, metrics.clone());
         let driver = match mode {
             CommitMode::Inline => Driver::Inline(Mutex::new(committer)),
             CommitMode::Stepped => {
@@ -62,7 +66,19 @@ impl Grouped {
             }
             CommitMode::Thread => Driver::Thread(CommitThread::start(committer, &status, work_timeout)?),
         };
-        Ok(Grouped { rows, status, driver })
+        Ok(Grouped { rows, status, driver, metrics })
+    }
+
+    pub(crate) fn metrics(&self) -> &StoreMetrics {
+        &self.metrics
+    }
+
+    /// Batches that wait to be committed.
+    pub(crate) fn queue_depth(&self) -> usize {
+        match &self.driver {
+            Driver::Thread(thread) => thread.queue.depth(),
+            Driver::Inline(_) | Driver::Stepped { .. } => 0,
+        }
     }
 
     pub(crate) fn rows(&self) -> &AnyRows {

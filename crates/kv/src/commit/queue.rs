@@ -142,6 +142,11 @@ impl Queue {
         errands.into_iter().chain(closing).for_each(|reply| drop(reply.send(Err(fault.clone()))));
     }
 
+    /// Batches that wait.
+    pub(super) fn depth(&self) -> usize {
+        self.lock().batches.len()
+    }
+
     fn unstick(&self) {
         self.lock().stuck = None;
     }

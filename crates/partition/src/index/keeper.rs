@@ -22,6 +22,7 @@ use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::Version;
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::PartitionId;
+use crate::metrics::PartitionMetrics;
 use kv::{Batch, Store};
 use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
@@ -38,6 +39,9 @@ const RETRY_PART: usize = 8;
 /// Documents of a segment whose terms are worked out without being asked for: so many are the most that a reader may
 /// have to wait for, and enough to make good use of what documents have in common.
 const DRAFTED_MAX: usize = 64;
+
+/// A segment is merged at rest with smaller ones that have at least this part of its documents together.
+const REST_PART: u64 = 4;
 
 /// The changes of one batch: each document as the batch leaves it.
 pub(crate) type Changes = BTreeMap<DocumentNumber, Option<Version>>;
@@ -71,6 +75,7 @@ pub(crate) struct Home {
     pub(crate) partition: PartitionId,
     pub(crate) memory: Arc<IndexMemory>,
     pub(crate) run_numbers: Arc<RunNumbers>,
+    pub(crate) metrics: PartitionMetrics,
 }
 
 /// See the file's head.
@@ -263,6 +268,23 @@ impl Keeper {
         self.begin_job();
     }
 
+    /// Begins to merge segments that stayed apart because there were too few of a size: every lookup asks each of
+    /// them. A large segment is merged only with others that have a good part of its documents, so a partition that
+    /// is written to now and then is not merged as a whole every time.
+    pub(crate) fn merge_at_rest(&mut self) {
+        if !self.may_begin() || self.is_flush_due() {
+            return;
+        }
+        let mut segments: Vec<&SegmentPiece> = self.segments.iter().collect();
+        segments.sort_by_key(|piece| piece.live_count());
+        let sizes: Vec<u64> = segments.iter().map(|piece| piece.live_count()).collect();
+        let count = merged_at_rest(&sizes);
+        if count > 1 {
+            let inputs = segments.into_iter().take(count).cloned().collect();
+            self.work = Work::Busy(merge_job(inputs, self.lsn));
+        }
+    }
+
     /// Works out terms that are due; called while the disk is busy with a batch.
     pub(crate) fn settle(&self) {
         let is_due = |piece: &&SegmentPiece| piece.segment.numbers().len() >= DRAFTED_MAX;
@@ -357,6 +379,11 @@ impl Keeper {
         let group = sizes.into_values().find(|group| group.len() >= fan_in)?;
         let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
         (live < u64::from(u32::MAX)).then(|| group.into_iter().cloned().collect())
+    }
+
+    /// Segments and runs.
+    pub(crate) fn piece_count(&self) -> usize {
+        self.segments.len() + self.runs.len()
     }
 
     /// Whether a job is under way that [`Keeper::event`] waits for.
@@ -467,6 +494,21 @@ impl Drop for Keeper {
     }
 }
 
+/// How many of some segments, given by the number of their documents in ascending order, become one at rest.
+fn merged_at_rest(sizes: &[u64]) -> usize {
+    let (mut count, mut documents) = (0, 0);
+    for (index, size) in sizes.iter().enumerate() {
+        if documents + size > SEGMENT_DOCUMENTS_MAX as u64 {
+            break;
+        }
+        if documents * REST_PART >= *size {
+            count = index + 1;
+        }
+        documents += size;
+    }
+    count
+}
+
 /// The live documents of segments, if no terms were worked out for any of them.
 fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
     let mut all = Vec::new();
@@ -479,4 +521,20 @@ fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
     }
     all.sort_by_key(|version| version.number);
     Some(Segment::drafted(common?, all))
+}
+
+#[test]
+fn what_is_merged_at_rest_is_worth_its_work() {
+    for (sizes, count) in [
+        (&[][..], 0),
+        (&[7], 0),
+        (&[7, 7], 2),
+        (&[1, 40, 300, 300, 2500], 5),
+        (&[1, 40, 300, 300, 2600], 4),
+        (&[1, 2, 60_000], 2),
+        (&[30_000, 40_000], 0),
+        (&[20_000, 20_000, 30_000], 2),
+    ] {
+        assert_eq!(merged_at_rest(sizes), count, "{sizes:?}");
+    }
 }

@@ -230,6 +230,7 @@ impl IndexLife {
     }
 
     fn begin_build(&self, rules: &Arc<Rules>, start: BuildStart) -> Build {
+        self.home.metrics.index_builds_started.inc();
         self.progress.total.store(start.documents, Ordering::Relaxed);
         Build::begin(Plan {
             home: self.home.clone(),
@@ -321,6 +322,7 @@ impl IndexLife {
 
     /// A build of this policy came to nothing.
     pub(crate) fn note_failed_build(&mut self, policy: Fingerprint, now_ms: u64) {
+        self.home.metrics.index_builds_failed.inc();
         self.failed = Some(FailedBuild::new(self.failed, policy, now_ms));
     }
 

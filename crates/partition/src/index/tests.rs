@@ -11,6 +11,7 @@ use crate::index::{
     Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep, ValueTest, Verdict,
 };
 use crate::keyspace::{PartitionId, SPACES};
+use crate::metrics::PartitionMetrics;
 use bytes::Bytes;
 use kv::{CommitMode, Direction, Durability, Store};
 use model::{
@@ -240,7 +241,13 @@ impl Case {
         let store = Store::memory(&SPACES, CommitMode::Inline);
         let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(3) };
         let run_numbers = Arc::new(crate::index::RunNumbers::of_epoch(1));
-        let home = Home { store: store.clone(), partition, memory: IndexMemory::new(options), run_numbers };
+        let home = Home {
+            store: store.clone(),
+            partition,
+            memory: IndexMemory::new(options),
+            run_numbers,
+            metrics: PartitionMetrics::default(),
+        };
         let mut keeper = Keeper::new(home, rules, Lsn(0));
         keeper.complete().await;
         Case { random, policy, keeper, documents: BTreeMap::new(), number_last: 0, store }

@@ -4,7 +4,7 @@ use super::{Command, Writer};
 use crate::partition::{IdleClose, Unexecuted};
 use crate::storage::commit_fault;
 use kv::Batch;
-use model::{Charge, Fault, StorageFault};
+use model::{Fault, StorageFault, Work};
 use plan::StepFault;
 use tokio::sync::mpsc;
 
@@ -79,7 +79,7 @@ impl Command {
             | Command::Close { .. }
             | Command::CloseIdle { .. } => {
                 let fault = StorageFault::Unavailable { cause: "the partition has stopped".to_owned() };
-                StepFault { index: 0, fault: fault.into(), charge: Charge::NONE }.into()
+                StepFault { index: 0, fault: fault.into(), work: Work::Free }.into()
             }
         }
     }

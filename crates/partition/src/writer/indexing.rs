@@ -162,7 +162,14 @@ impl Writer {
     /// Lets readers see the state at `view`, which the index has reached.
     pub(super) fn publish(&self, view: View, head: &Head) -> Arc<Published> {
         let reader = self.reader(&view);
-        let published = Arc::new(Published::new(view, reader, self.policy(), head, self.lane.clone()));
+        let published = Arc::new(Published::new(
+            view,
+            reader,
+            self.policy(),
+            self.index_pieces(),
+            head,
+            self.lane.clone(),
+        ));
         self.published.store(Arc::clone(&published));
         published
     }
@@ -178,6 +185,7 @@ impl Writer {
                 view: Some(view.clone()),
                 index,
                 policy,
+                index_pieces: self.index_pieces(),
                 lsn,
                 counts,
                 lane: self.lane.clone(),
@@ -194,8 +202,14 @@ impl Writer {
         let (lsn, counts, policy) = (published.lsn, published.counts, self.policy());
         let lane = self.lane.clone();
         let has_ended = self.has_ended;
-        let resting = Published { view: None, index: None, policy, lsn, counts, lane, has_ended };
+        let index_pieces = self.index_pieces();
+        let resting =
+            Published { view: None, index: None, policy, index_pieces, lsn, counts, lane, has_ended };
         self.published.store(Arc::new(resting));
+    }
+
+    fn index_pieces(&self) -> usize {
+        self.index.keeper().map_or(0, Keeper::piece_count)
     }
 
     fn policy(&self) -> Option<Fingerprint> {

@@ -31,7 +31,7 @@ use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
-use model::{Ambient, Charge, Fault, Lsn, Ticks};
+use model::{Ambient, Fault, Lsn, Ticks, Work};
 use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -160,9 +160,9 @@ impl Writer {
         let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
-        let Surroundings { store, cache, ambient, durability, index: memory } = surroundings;
+        let Surroundings { store, cache, ambient, durability, index: memory, metrics } = surroundings;
         let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
-        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers };
+        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers, metrics };
         let index = IndexLife::new(index_home, spec.range.clone(), progress);
         let mut writer = Writer {
             lane: store.lane(),
@@ -319,7 +319,7 @@ impl Writer {
                 self.backlog.push_front(Command::Execute { transaction, reply });
                 return;
             }
-            let _ = reply.send(Err(StepFault { index: 0, fault, charge: Charge::NONE }.into()));
+            let _ = reply.send(Err(StepFault { index: 0, fault, work: Work::Free }.into()));
             return;
         }
         self.check_policy();
@@ -340,7 +340,7 @@ impl Writer {
         while let Some((transaction, reply)) = next {
             let verdict = match &full {
                 Some(fault) if !is_shrinking(&transaction) => {
-                    Err(StepFault { index: 0, fault: fault.clone(), charge: Charge::NONE })
+                    Err(StepFault { index: 0, fault: fault.clone(), work: Work::Free })
                 }
                 Some(_) | None => {
                     // For each transaction: once a replaced definition was answered, nothing is decided by the old.
@@ -429,6 +429,7 @@ impl Writer {
         self.put_head(self.state.head.encode(), &mut batch);
         let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
+        self.index.home().metrics.batch_transactions.observe(decided.len() as f64);
         // The disk is busy with the batch meanwhile.
         self.index.keeper().into_iter().for_each(Keeper::settle);
         let indexed = self.index.keeper().map(|keeper| Prepared::new(keeper.rules(), changes));
@@ -512,6 +513,9 @@ impl Writer {
     fn rest(&mut self) {
         self.state.rest();
         self.rest_published();
+        if let Some(keeper) = self.index.keeper_mut() {
+            keeper.merge_at_rest();
+        }
     }
 
     /// Makes `batch` apply only if the partition is this writer's and as it left it.

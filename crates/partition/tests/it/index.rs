@@ -9,8 +9,8 @@ use model::{ContainerDefinition, ContainerNumber, EffectiveRange, Fault, Partiti
 use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
 use partition::keyspace::{INDEX, META, PartitionId, RECORDS, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionSpec, PhysicalPartition, RecordCache, STEPS_MAX, Surroundings,
-    new_partition_rows,
+    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache, STEPS_MAX,
+    Surroundings, new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
 use serde_json::{Value as Json, json};
@@ -64,6 +64,7 @@ async fn open_with(
         ambient: Arc::clone(clock) as Arc<_>,
         durability: Durability::Sync,
         index,
+        metrics: PartitionMetrics::default(),
     };
     PhysicalPartition::open(surroundings, spec, Arc::clone(shape)).await
 }
@@ -192,6 +193,24 @@ async fn runs_and_restarts(mut house: House) {
         house.count("odd", 0).await.unwrap() + house.count("odd", 1).await.unwrap(),
         house.partition.counts().documents
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn segments_become_one_when_nothing_is_written() {
+    let house = House::in_memory().await;
+    for id in 0..6 {
+        house.put(id, 1).await.unwrap();
+    }
+    let pieces = async || house.partition.view().await.unwrap().index().unwrap().piece_count();
+    assert_eq!(pieces().await, 6, "too few of a size to be merged while writing");
+    // The writer rests after a second.
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    house.settle().await;
+    assert_eq!(pieces().await, 1);
+    house.delete(3).await.unwrap();
+    house.put(4, 2).await.unwrap();
+    house.audit().await;
+    assert_eq!(house.count("odd", 1).await.unwrap(), 2);
 }
 
 #[tokio::test]

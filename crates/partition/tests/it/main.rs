@@ -15,8 +15,8 @@ use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Fault
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{PartitionId, SPACES, document_key};
 use partition::{
-    AuditScope, ContainerShape, CurrentShape, ExpiryRule, LogKind, LogPosition, PartitionSpec,
-    PhysicalPartition, RecordCache, Surroundings, audit, new_partition_rows,
+    AuditScope, ContainerShape, CurrentShape, ExpiryRule, LogKind, LogPosition, PartitionMetrics,
+    PartitionSpec, PhysicalPartition, RecordCache, Surroundings, audit, new_partition_rows,
 };
 use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target, Transaction,
@@ -89,6 +89,7 @@ impl Fixture {
             ambient: Arc::clone(clock) as Arc<_>,
             durability,
             index: IndexMemory::new(IndexOptions::default()),
+            metrics: PartitionMetrics::default(),
         };
         let partition = PhysicalPartition::open(surroundings, spec, Arc::clone(&shape)).await?;
         let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();

@@ -4,7 +4,7 @@ use super::Lowering;
 use super::group::aggregate_kind;
 use super::scope::Clause;
 use crate::ast;
-use crate::fault::{FaultKind, Limit, Place};
+use crate::fault::{ArgumentRange, FaultKind, Limit, Place};
 use crate::limits::USER_CALLS_MAX;
 use plan::query::{AggregateKind, Expression, Function};
 use value::Value;
@@ -37,7 +37,10 @@ impl<'query> Lowering<'query> {
                 [argument] => self.aggregate(kind, argument, place),
                 _ => {
                     let name = name.to_owned();
-                    self.fault(FaultKind::ArgumentCount { name, min: 1, max: Some(1) }, place);
+                    self.fault(
+                        FaultKind::ArgumentCount { name, range: ArgumentRange { min: 1, max: Some(1) } },
+                        place,
+                    );
                     Expression::Undefined
                 }
             };
@@ -50,10 +53,10 @@ impl<'query> Lowering<'query> {
             return Expression::Undefined;
         };
         let signature = function.signature();
-        let (min, max) = (signature.arguments_min, signature.arguments_max);
-        if arguments.len() < min || max.is_some_and(|max| arguments.len() > max) {
+        let range = ArgumentRange { min: signature.arguments_min, max: signature.arguments_max };
+        if arguments.len() < range.min || range.max.is_some_and(|max| arguments.len() > max) {
             let name = signature.name.to_owned();
-            self.fault(FaultKind::ArgumentCount { name, min, max }, place);
+            self.fault(FaultKind::ArgumentCount { name, range }, place);
             return Expression::Undefined;
         }
         self.refuse_misplaced_score(function, place);

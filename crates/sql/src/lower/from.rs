@@ -56,7 +56,7 @@ impl<'query> Lowering<'query> {
 }
 
 /// The name by which a source is known: its alias, or the last name of its path.
-pub(crate) fn name_of(source: &ast::Source) -> Option<&str> {
+pub fn name_of(source: &ast::Source) -> Option<&str> {
     if let Some(alias) = &source.alias {
         return Some(alias);
     }

@@ -8,7 +8,7 @@ use crate::limits::AGGREGATES_MAX;
 use plan::query::{Aggregate, AggregateKind, Expression};
 
 /// The aggregate of a name in the documented spelling.
-pub(crate) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
+pub fn aggregate_kind(name: &str) -> Option<AggregateKind> {
     AggregateKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
@@ -85,7 +85,7 @@ pub(super) fn selects_aggregate(query: &ast::Query) -> bool {
 }
 
 /// Whether an expression is an aggregate or has one in it, outside of subqueries.
-pub(crate) fn holds_aggregate(expression: &ast::Expression) -> bool {
+pub fn holds_aggregate(expression: &ast::Expression) -> bool {
     holds(expression, &|kind| matches!(kind, ExpressionKind::Call(name, _) if aggregate_kind(name).is_some()))
 }
 

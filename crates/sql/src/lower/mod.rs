@@ -23,9 +23,9 @@ mod scope;
 mod select;
 
 pub(crate) use call::canonical_function_name;
-pub(crate) use from::name_of as name_of_source;
-pub(crate) use group::{aggregate_kind, holds_aggregate};
-pub(crate) use select::output_names;
+pub use from::name_of as name_of_source;
+pub use group::{aggregate_kind, holds_aggregate};
+pub use select::output_names;
 
 use crate::ast;
 use crate::fault::{FaultKind, Place, SqlFault, SqlFaults};

@@ -87,7 +87,7 @@ fn whole_count(value: &Value) -> Option<u64> {
 }
 
 /// The names of the members that a select list makes.
-pub(crate) fn output_names(items: &[ast::SelectItem]) -> Vec<String> {
+pub fn output_names(items: &[ast::SelectItem]) -> Vec<String> {
     let mut unnamed = 0;
     items.iter().map(|item| output_name(item, &mut unnamed)).collect()
 }

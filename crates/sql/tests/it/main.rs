@@ -3,6 +3,5 @@
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
 mod limits;
-mod plans;
 mod round_trip;
 mod suites;

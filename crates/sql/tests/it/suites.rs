@@ -77,9 +77,8 @@ fn parameter(line: &str) -> (String, Value) {
 }
 
 fn fault_lines(faults: &SqlFaults) -> String {
-    let lines = faults.0.iter().map(|fault| {
-        format!("{} {}..{} {}", fault.kind.code(), fault.place.start, fault.place.end, fault.kind)
-    });
+    let lines =
+        faults.0.iter().map(|fault| format!("{}..{} {}", fault.place.start, fault.place.end, fault.kind));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -4,7 +4,7 @@ use super::{ClientPlan, Distinct, Fold};
 
 impl ClientPlan {
     /// The features that a client needs for this plan.
-    pub fn features(&self) -> Vec<&'static str> {
+    pub(crate) fn features(&self) -> Vec<&'static str> {
         let folds =
             || self.aggregates.iter().copied().chain(self.columns.iter().filter_map(|(_, fold)| *fold));
         let is_grouped = !self.group_keys.is_empty();

@@ -1,8 +1,8 @@
 //! TOP, OFFSET and LIMIT: a range gives as many rows as could be needed of it, the client counts.
 
 use super::{ClientPlan, Unmergeable};
-use crate::ast::{Count, OffsetLimit, Query};
-use crate::fault::{CountClause, FaultKind};
+use sql::ast::{Count, OffsetLimit, Query};
+use sql::{CountClause, FaultKind};
 
 /// Largest count that clients can hold.
 const CLIENT_COUNT_MAX: u64 = i32::MAX as u64;

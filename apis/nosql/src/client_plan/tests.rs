@@ -5,9 +5,10 @@
 //! from a plan that joins nothing. Lines that begin with `#` are comments. To write the expected texts anew, for review
 //! as a difference, run the test with `UPDATE_EXPECTED=1`.
 
+use super::{ClientPlan, Distinct, Extent, Fold, Unmergeable, client_plan, hybrid_plan};
+use crate::faults::text_errors;
 use plan::query::{Expression, Order, Query};
 use sql::Parameters;
-use sql::rewrite::{ClientPlan, Distinct, Extent, client_plan, hybrid_plan};
 use std::path::Path;
 use value::Value;
 
@@ -61,11 +62,11 @@ fn shown(input: &str) -> String {
     let parameters: Parameters = parameters.into_iter().collect();
     let tree = match sql::parse(&query.join("\n")) {
         Ok(tree) => tree,
-        Err(faults) => return faults.to_string(),
+        Err(faults) => return text_errors(&faults),
     };
     let lowered = match sql::lower(&tree, &parameters) {
         Ok(lowered) => lowered,
-        Err(faults) => return faults.to_string(),
+        Err(faults) => return text_errors(&faults),
     };
     if let Some(plan) = hybrid_plan(&tree, &lowered) {
         let mut shown = vec![format!("skip {:?} take {:?} weights {:?}", plan.skip, plan.take, plan.weights)];
@@ -82,6 +83,7 @@ fn shown(input: &str) -> String {
             check_text(&plan, &parameters);
             lines(&plan).join("\n")
         }
+        Err(Unmergeable::Count(faults)) => format!("refused: {}", text_errors(&faults)),
         Err(fault) => format!("refused: {fault}"),
     }
 }
@@ -129,7 +131,7 @@ fn lines(plan: &ClientPlan) -> Vec<String> {
     lines.extend(plan.group_keys.iter().map(|key| format!("group {key}")));
     lines.extend(plan.aggregates.iter().map(|fold| format!("aggregate {}", fold.name())));
     for (name, fold) in &plan.columns {
-        lines.push(format!("column {name}: {}", fold.map_or("first", sql::rewrite::Fold::name)));
+        lines.push(format!("column {name}: {}", fold.map_or("first", Fold::name)));
     }
     if plan.selects_value {
         lines.push("value".to_owned());

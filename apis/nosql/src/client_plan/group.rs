@@ -7,8 +7,8 @@
 //! ```
 
 use super::{ClientPlan, Unmergeable, aggregate, count};
-use crate::ast::{Expression, Query, SelectItem, SelectList};
-use crate::lower::output_names;
+use sql::ast::{Expression, Query, SelectItem, SelectList};
+use sql::output_names;
 
 pub(super) fn plan(query: &Query, counts: &count::Counts) -> Result<ClientPlan, Unmergeable> {
     let is_grouped = !query.group_by.is_empty();
@@ -16,7 +16,7 @@ pub(super) fn plan(query: &Query, counts: &count::Counts) -> Result<ClientPlan, 
         return Err(Unmergeable::DistinctGroups);
     }
     let mut plan = ClientPlan {
-        group_keys: query.group_by.iter().map(crate::print_expression).collect(),
+        group_keys: query.group_by.iter().map(sql::print_expression).collect(),
         ..ClientPlan::default()
     };
     counts.tell(&mut plan);

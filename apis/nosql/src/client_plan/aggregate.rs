@@ -4,9 +4,9 @@
 //! told from one whose least value is undefined.
 
 use super::{Fold, Unmergeable};
-use crate::ast::{Expression, ExpressionKind};
-use crate::lower::{aggregate_kind, holds_aggregate};
 use plan::query::AggregateKind;
+use sql::ast::{Expression, ExpressionKind};
+use sql::{aggregate_kind, holds_aggregate};
 
 /// How an expression of the select list is folded; nothing if it has no aggregate in it.
 pub(super) fn fold(expression: &Expression) -> Result<Option<(Fold, Expression)>, Unmergeable> {

@@ -5,26 +5,26 @@
 
 use super::literal::literal;
 use super::root_name;
-use crate::ast::{Expression, ExpressionKind, OrderBy, Query, SortKey};
 use plan::query::{BinaryOperator, UnaryOperator};
+use sql::ast::{Expression, ExpressionKind, OrderBy, Query, SortKey};
 use value::{Kind, Value};
 
 /// A place in an order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ResumePoint {
+pub(crate) struct ResumePoint {
     /// The sort values; nothing for undefined.
-    pub values: Vec<Option<Value>>,
+    pub(crate) values: Vec<Option<Value>>,
     /// The number of the document among those with equal sort values; nothing for all of them.
-    pub number: Option<u64>,
+    pub(crate) number: Option<u64>,
     /// Whether what is at the place itself is left out.
-    pub is_excluded: bool,
+    pub(crate) is_excluded: bool,
 }
 
 /// The functions that tell kinds of values, in the order of the kinds; undefined comes before all of them.
 const KINDS: [&str; 6] = ["IS_NULL", "IS_BOOL", "IS_NUMBER", "IS_STRING", "IS_ARRAY", "IS_OBJECT"];
 
 /// The query from a place on; nothing if it has no order that the place could be in.
-pub fn resumed(query: &Query, point: &ResumePoint) -> Option<Query> {
+pub(crate) fn resumed(query: &Query, point: &ResumePoint) -> Option<Query> {
     let Some(OrderBy::Keys(keys)) = &query.order_by else {
         return None;
     };
@@ -151,9 +151,9 @@ mod tests {
         let Value::Array(values) = Value::from_json(values.as_bytes()).unwrap() else { panic!("{values}") };
         let values = values.into_iter().map(|value| (value != Value::Array(Vec::new())).then_some(value));
         let point = ResumePoint { values: values.collect(), number, is_excluded };
-        let resumed = resumed(&crate::parse(query).unwrap(), &point);
-        let text = resumed
-            .map_or_else(|| "none".to_owned(), |query| crate::print_expression(&query.filter.unwrap()));
+        let resumed = resumed(&sql::parse(query).unwrap(), &point);
+        let text =
+            resumed.map_or_else(|| "none".to_owned(), |query| sql::print_expression(&query.filter.unwrap()));
         assert_eq!(text, expected);
     }
 

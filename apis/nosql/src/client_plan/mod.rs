@@ -26,48 +26,50 @@ mod hybrid;
 mod literal;
 mod order;
 mod resume;
+#[cfg(test)]
+mod tests;
 
-pub use hybrid::{HybridPlan, hybrid_plan};
-pub use resume::{ResumePoint, resumed};
+pub(crate) use hybrid::{HybridPlan, hybrid_plan};
+pub(crate) use resume::{ResumePoint, resumed};
 
-use crate::ast::Query;
-use crate::lower::name_of_source;
-use crate::{FaultKind, SqlFault, SqlFaults};
 use plan::query::Source;
+use sql::ast::Query;
+use sql::name_of_source;
+use sql::{FaultKind, SqlFault, SqlFaults};
 use thiserror::Error;
 
 /// What a client does with the rows of all ranges.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ClientPlan {
+pub(crate) struct ClientPlan {
     /// The query for each range; nothing if the query can be sent as it is.
-    pub rewritten: Option<Query>,
+    pub(crate) rewritten: Option<Query>,
     /// How equal rows become one.
-    pub distinct: Distinct,
+    pub(crate) distinct: Distinct,
     /// Most rows.
-    pub top: Option<u64>,
+    pub(crate) top: Option<u64>,
     /// Rows that are left out at the beginning.
-    pub offset: Option<u64>,
+    pub(crate) offset: Option<u64>,
     /// Most rows behind those.
-    pub limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
     /// How rows are merged.
-    pub order: Vec<OrderKey>,
+    pub(crate) order: Vec<OrderKey>,
     /// Whether rows of a range come in no useful order: the client must read all of them.
-    pub is_order_unstable: bool,
+    pub(crate) is_order_unstable: bool,
     /// What rows are grouped by, as text.
-    pub group_keys: Vec<String>,
+    pub(crate) group_keys: Vec<String>,
     /// The aggregate that is the whole result, if it is one.
-    pub aggregates: Vec<Fold>,
+    pub(crate) aggregates: Vec<Fold>,
     /// The members of a folded row and how each is folded; nothing keeps the first.
-    pub columns: Vec<(String, Option<Fold>)>,
+    pub(crate) columns: Vec<(String, Option<Fold>)>,
     /// Whether a row is a value and no object of named columns.
-    pub selects_value: bool,
+    pub(crate) selects_value: bool,
     /// Whether the rows are only counted, and the name of the count; empty if the count is the whole result.
-    pub distinct_count: Option<String>,
+    pub(crate) distinct_count: Option<String>,
 }
 
 /// How equal rows become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Distinct {
+pub(crate) enum Distinct {
     /// They stay.
     #[default]
     None,
@@ -79,17 +81,17 @@ pub enum Distinct {
 
 /// A key by which a client merges.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OrderKey {
+pub(crate) struct OrderKey {
     /// The key as text.
-    pub expression: String,
+    pub(crate) expression: String,
     /// Whether the largest comes first.
-    pub descending: bool,
+    pub(crate) descending: bool,
 }
 
 /// How partial results become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // named after what they compute
-pub enum Fold {
+pub(crate) enum Fold {
     Average,
     Count,
     CountIf,
@@ -102,7 +104,7 @@ pub enum Fold {
 
 impl Fold {
     /// The name that clients know.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Fold::Average => "Average",
             Fold::Count => "Count",
@@ -118,7 +120,7 @@ impl Fold {
 
 /// How far a query reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// One logical partition, which lives in one range.
     OneKey,
     /// Any number of ranges.
@@ -127,7 +129,7 @@ pub enum Extent {
 
 /// A query whose partial results no client can join.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum Unmergeable {
+pub(crate) enum Unmergeable {
     /// An aggregate that is a part of a larger expression.
     #[error("Compositions of aggregates and other expressions are not allowed.")]
     Composition,
@@ -148,7 +150,7 @@ pub enum Unmergeable {
 }
 
 impl Unmergeable {
-    fn count(fault: FaultKind, place: crate::Place) -> Unmergeable {
+    fn count(fault: FaultKind, place: sql::Place) -> Unmergeable {
         Unmergeable::Count(SqlFaults::from(SqlFault { kind: fault, place }))
     }
 }
@@ -156,7 +158,7 @@ impl Unmergeable {
 /// What a client must know of a query and its plan.
 ///
 /// `is_similarity` tells for a sort key that is a call of `VectorDistance`, by its position, whether larger is nearer.
-pub fn client_plan(
+pub(crate) fn client_plan(
     query: &Query,
     lowered: &plan::query::Query,
     extent: Extent,
@@ -219,8 +221,8 @@ fn plain(query: &Query, counts: &count::Counts) -> ClientPlan {
 
 fn selects_value(query: &Query) -> bool {
     match query.select.list {
-        crate::ast::SelectList::Value(_) => true,
-        crate::ast::SelectList::Star(_) | crate::ast::SelectList::Items(_) => false,
+        sql::ast::SelectList::Value(_) => true,
+        sql::ast::SelectList::Star(_) | sql::ast::SelectList::Items(_) => false,
     }
 }
 

@@ -4,8 +4,8 @@
 //! client counts what is left of them.
 
 use super::{ClientPlan, Distinct, count, selects_value};
-use crate::ast::{Collection, Expression, ExpressionKind, Query, SelectList};
-use crate::lower::output_names;
+use sql::ast::{Collection, Expression, ExpressionKind, Query, SelectList};
+use sql::output_names;
 
 pub(super) fn plan(query: &Query, counts: &count::Counts) -> Option<ClientPlan> {
     let source = match query.from.as_ref()?.sources.as_slice() {

@@ -1,7 +1,7 @@
 //! Whether equal rows of an ordered query come one behind the other.
 
 use super::Distinct;
-use crate::ast::{Expression, Query, SelectList, SortKey};
+use sql::ast::{Expression, Query, SelectList, SortKey};
 
 /// They do if the order is by exactly what is selected; else the client must remember all rows.
 pub(super) fn kind(query: &Query, keys: &[SortKey]) -> Distinct {

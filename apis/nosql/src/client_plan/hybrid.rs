@@ -13,11 +13,11 @@
 
 use super::literal::literal;
 use super::{ClientPlan, OrderKey, count, order, root_name, selects_value};
-use crate::ast::{
+use plan::query::{Function, Order};
+use sql::ast::{
     Count, CountValue, Expression, ExpressionKind, Number, OffsetLimit, OrderBy, Query, SelectItem,
     SelectList, SortKey,
 };
-use plan::query::{Function, Order};
 use value::Value;
 
 /// Fewest rows that are asked of a range for each score: ranks are only fair if enough rows are ranked.
@@ -31,22 +31,22 @@ const NO_SCORE: i64 = -1;
 
 /// What a client does with a query that is ordered by rank.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HybridPlan {
+pub(crate) struct HybridPlan {
     /// Counts documents, words and hits of a range; nothing if no score needs them.
-    pub statistics: Option<Query>,
+    pub(crate) statistics: Option<Query>,
     /// A query for each score.
-    pub components: Vec<ClientPlan>,
+    pub(crate) components: Vec<ClientPlan>,
     /// How much each score counts; empty if all count the same.
-    pub weights: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
     /// Rows that are left out at the beginning.
-    pub skip: Option<u64>,
+    pub(crate) skip: Option<u64>,
     /// Most rows behind those.
-    pub take: Option<u64>,
+    pub(crate) take: Option<u64>,
 }
 
 impl HybridPlan {
     /// The features that a client needs for this plan.
-    pub fn features(&self) -> Vec<&'static str> {
+    pub(crate) fn features(&self) -> Vec<&'static str> {
         let mut features = vec!["HybridSearch"];
         if !self.weights.is_empty() {
             features.push("WeightedRankFusion");
@@ -56,7 +56,7 @@ impl HybridPlan {
 }
 
 /// What a client must know of a query that is ordered by rank; nothing if it is not.
-pub fn hybrid_plan(query: &Query, lowered: &plan::query::Query) -> Option<HybridPlan> {
+pub(crate) fn hybrid_plan(query: &Query, lowered: &plan::query::Query) -> Option<HybridPlan> {
     let Order::Rank(ranking) = &lowered.order else {
         return None;
     };
@@ -205,14 +205,14 @@ fn component(
         wanted.clamp(ROWS_MIN, u64::from(u32::MAX))
     });
     let mut plan = ClientPlan {
-        order: vec![OrderKey { expression: crate::print_expression(score), descending: true }],
+        order: vec![OrderKey { expression: sql::print_expression(score), descending: true }],
         is_order_unstable: true,
         selects_value: selects_value(query),
         ..ClientPlan::default()
     };
     if let Some(rows) = rows {
         let number = Number::Integer(i64::try_from(rows).unwrap_or(i64::MAX));
-        let count = Count { value: CountValue::Number(number), place: crate::Place::default() };
+        let count = Count { value: CountValue::Number(number), place: sql::Place::default() };
         if skip.is_some() {
             (plan.offset, plan.limit) = (Some(0), Some(rows));
             text.offset_limit = Some(OffsetLimit { offset: Count::of(0), limit: count });

@@ -1,7 +1,7 @@
 //! Values as they would be written in a query.
 
-use crate::ast::{Expression, ExpressionKind, Number};
 use plan::query::UnaryOperator;
+use sql::ast::{Expression, ExpressionKind, Number};
 use value::Value;
 
 /// A value as it would be written. What JSON cannot hold cannot be written.

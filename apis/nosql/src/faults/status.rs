@@ -1,46 +1,48 @@
-//! What a fault looks like on this wire: status, substatus, code text and body.
+//! Status, substatus and code text of every fault.
 //!
-//! The one place where core faults meet HTTP. SDKs branch on the pair of status and substatus, so each pair here is
-//! chosen for what they then do.
+//! The one place where faults meet HTTP. SDKs branch on the pair of status and substatus, so each pair here is chosen
+//! for what they then do.
 
-use crate::wire::activity::ActivityId;
-use crate::wire::json;
+use super::{CredentialFault, NosqlFault, NosqlQueryFault, RouteFault, WireFault};
 use http::StatusCode;
 use model::{
-    AccessFault, BearerFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault,
-    QueryFault, QueryTextError, RequestFault, StorageFault,
+    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
+    RequestFault, StorageFault,
 };
 
-/// A refused request on its way to the client.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) fault: Fault,
-    /// What finding out cost.
-    pub(crate) charge: Charge,
-}
-
-impl<F: Into<Fault>> From<F> for Refusal {
-    fn from(fault: F) -> Refusal {
-        let fault = fault.into();
-        let charge = match fault {
-            // A caller who is nobody is not charged.
-            Fault::Access(_) => Charge::NONE,
-            Fault::Request(_)
-            | Fault::Missing(_)
-            | Fault::Conflict(_)
-            | Fault::Precondition(_)
-            | Fault::Query(_)
-            | Fault::Limit(_)
-            | Fault::Storage(_)
-            | Fault::Internal(_) => Charge::MINIMUM,
-        };
-        Refusal { fault, charge }
-    }
-}
-
 /// Status, substatus (0 for none) and code text of a fault.
-pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
+pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
     let (status, substatus) = match fault {
+        NosqlFault::Core(fault) => core(fault),
+        NosqlFault::Route(RouteFault::Path { .. }) => (StatusCode::NOT_FOUND, 0),
+        NosqlFault::Route(RouteFault::Verb { .. }) => (StatusCode::METHOD_NOT_ALLOWED, 0),
+        NosqlFault::Credential(
+            CredentialFault::Missing
+            | CredentialFault::Malformed { .. }
+            | CredentialFault::SignatureMismatch { .. }
+            | CredentialFault::DateMalformed { .. },
+        ) => (StatusCode::UNAUTHORIZED, 0),
+        NosqlFault::Credential(CredentialFault::DateOutOfWindow { .. }) => (StatusCode::FORBIDDEN, 0),
+        // Makes a client read the container again and retry.
+        NosqlFault::Wire(WireFault::ContainerChanged { .. }) => (StatusCode::BAD_REQUEST, 1024),
+        NosqlFault::Wire(
+            WireFault::Json { .. }
+            | WireFault::Body { .. }
+            | WireFault::Header { .. }
+            | WireFault::ConsistencyTooStrong { .. }
+            | WireFault::NotSupported { .. },
+        )
+        | NosqlFault::Query(
+            NosqlQueryFault::Text(_)
+            | NosqlQueryFault::CrossPartitionDisabled
+            | NosqlQueryFault::FeaturesMissing { .. },
+        ) => (StatusCode::BAD_REQUEST, 0),
+    };
+    (status, substatus, code_text(status))
+}
+
+fn core(fault: &Fault) -> (StatusCode, u32) {
+    match fault {
         Fault::Request(fault) => (StatusCode::BAD_REQUEST, request_substatus(fault)),
         Fault::Access(fault) => (access_status(fault), access_substatus(fault)),
         Fault::Missing(fault) => missing(fault),
@@ -54,10 +56,7 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
             | PreconditionFault::Filter,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
         Fault::Query(
-            QueryFault::Text { .. }
-            | QueryFault::CrossPartitionDisabled
-            | QueryFault::FeaturesMissing { .. }
-            | QueryFault::Evaluation { .. }
+            QueryFault::Evaluation { .. }
             | QueryFault::MemoryExceeded { .. }
             | QueryFault::RowsExceeded { .. }
             | QueryFault::TimeExceeded { .. },
@@ -65,21 +64,19 @@ pub(crate) fn wire(fault: &Fault) -> (StatusCode, u32, &'static str) {
         Fault::Limit(fault) => limit(fault),
         Fault::Storage(fault) => (storage_status(fault), 0),
         Fault::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 0),
-    };
-    (status, substatus, code_text(status))
+    }
 }
 
-/// The two substatus numbers that make a client read the container again and retry.
+/// One substatus makes a client read the container again and retry.
 fn request_substatus(fault: &RequestFault) -> u32 {
     match fault {
         RequestFault::PartitionKeyMismatch => 1001,
-        RequestFault::ContainerChanged { .. } => 1024,
-        RequestFault::BadJson { .. }
-        | RequestFault::BadBody { .. }
+        RequestFault::BadBody { .. }
         | RequestFault::BadProperty { .. }
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
-        | RequestFault::BadHeader { .. }
+        | RequestFault::ManualThroughput { .. }
+        | RequestFault::AutoscaleThroughput { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::BadPartitionKeyHeader { .. }
         | RequestFault::PartitionKeyLength { .. }
@@ -87,23 +84,16 @@ fn request_substatus(fault: &RequestFault) -> u32 {
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }
-        | RequestFault::BadContinuation { .. }
+        | RequestFault::BadContinuation(_)
         | RequestFault::BadSessionToken { .. }
-        | RequestFault::ConsistencyTooStrong { .. }
         | RequestFault::NotSupported { .. } => 0,
     }
 }
 
 fn access_status(fault: &AccessFault) -> StatusCode {
     match fault {
-        AccessFault::CredentialMissing
-        | AccessFault::CredentialMalformed { .. }
-        | AccessFault::SignatureMismatch { .. }
-        | AccessFault::DateMalformed { .. }
-        | AccessFault::TokenInvalid
-        | AccessFault::Bearer(_) => StatusCode::UNAUTHORIZED,
-        AccessFault::DateOutOfWindow { .. }
-        | AccessFault::TokenExpired { .. }
+        AccessFault::TokenInvalid | AccessFault::Bearer(_) => StatusCode::UNAUTHORIZED,
+        AccessFault::TokenExpired { .. }
         | AccessFault::TokenEnded
         | AccessFault::RoleMissing { .. }
         | AccessFault::RoleImpossible { .. }
@@ -128,12 +118,7 @@ fn access_substatus(fault: &AccessFault) -> u32 {
         AccessFault::RoleImpossible { .. } => 5300,
         AccessFault::RoleMissing { is_metadata: true, .. } => 5301,
         AccessFault::RoleMissing { is_metadata: false, .. } => 5302,
-        AccessFault::CredentialMissing
-        | AccessFault::CredentialMalformed { .. }
-        | AccessFault::SignatureMismatch { .. }
-        | AccessFault::DateMalformed { .. }
-        | AccessFault::DateOutOfWindow { .. }
-        | AccessFault::TokenInvalid
+        AccessFault::TokenInvalid
         | AccessFault::TokenExpired { .. }
         | AccessFault::TokenEnded
         | AccessFault::NotPermitted { .. } => 0,
@@ -142,8 +127,7 @@ fn access_substatus(fault: &AccessFault) -> u32 {
 
 fn missing(fault: &MissingFault) -> (StatusCode, u32) {
     match fault {
-        MissingFault::Route { .. } | MissingFault::Resource => (StatusCode::NOT_FOUND, 0),
-        MissingFault::Verb { .. } => (StatusCode::METHOD_NOT_ALLOWED, 0),
+        MissingFault::Resource => (StatusCode::NOT_FOUND, 0),
         MissingFault::Owner => (StatusCode::NOT_FOUND, 1003),
         MissingFault::Range { .. } => (StatusCode::GONE, 1002),
         MissingFault::Session => (StatusCode::NOT_FOUND, 1002),
@@ -195,86 +179,12 @@ fn code_text(status: StatusCode) -> &'static str {
     }
 }
 
-/// Longest message in characters: what a client sent is quoted in it, and need not come back whole.
-const MESSAGE_CHARS_MAX: usize = 1024;
-/// The same for each error of a query's text; there are at most twenty.
-const TEXT_ERROR_CHARS_MAX: usize = 400;
-
-/// The body of a refusal. The details of our own bugs stay in the log, found by the activity id.
-pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
-    let fault = &refusal.fault;
-    let (_, _, code) = wire(fault);
-    let mut message = match fault {
-        Fault::Internal(_) => "the server failed; its log has the cause under the activity id".to_owned(),
-        Fault::Query(QueryFault::Text { errors }) => text_errors(errors),
-        Fault::Request(_)
-        | Fault::Access(_)
-        | Fault::Missing(_)
-        | Fault::Conflict(_)
-        | Fault::Precondition(_)
-        | Fault::Query(_)
-        | Fault::Limit(_)
-        | Fault::Storage(_) => shortened(fault.to_string(), MESSAGE_CHARS_MAX),
-    };
-    message.push_str("\r\nActivityId: ");
-    message.push_str(activity.as_str());
-    message.push_str(concat!(", perihelion/", env!("CARGO_PKG_VERSION")));
-    let mut out = Vec::with_capacity(message.len() + 64);
-    out.extend_from_slice(b"{\"code\":\"");
-    out.extend_from_slice(code.as_bytes());
-    out.extend_from_slice(b"\",\"message\":");
-    json::push_string(&message, &mut out);
-    out.push(b'}');
-    out
-}
-
-fn shortened(mut text: String, chars_max: usize) -> String {
-    if let Some((end, _)) = text.char_indices().nth(chars_max) {
-        text.truncate(end);
-        text.push('…');
-    }
-    text
-}
-
-/// What is wrong with the text of a query: JSON inside the message, as the service has it and editors read it.
-fn text_errors(errors: &[QueryTextError]) -> String {
-    let errors = errors.iter().map(|error| {
-        serde_json::json!({
-            "severity": "Error",
-            "location": { "start": error.start, "end": error.end },
-            "code": error.code,
-            "message": shortened(error.message.clone(), TEXT_ERROR_CHARS_MAX),
-        })
-    });
-    serde_json::json!({ "errors": errors.collect::<Vec<_>>() }).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Ambient;
-
-    #[derive(Debug)]
-    struct Still;
-
-    impl Ambient for Still {
-        fn now_ms(&self) -> u64 {
-            0
-        }
-
-        fn fill_random(&self, bytes: &mut [u8]) {
-            bytes.fill(0);
-        }
-    }
-
-    fn message(fault: Fault) -> String {
-        let activity = ActivityId::of(&http::HeaderMap::new(), &Still);
-        let body: serde_json::Value = serde_json::from_slice(&body(&fault.into(), &activity)).unwrap();
-        body["message"].as_str().unwrap().to_owned()
-    }
 
     #[track_caller]
-    fn check(fault: impl Into<Fault>, status: u16, substatus: u32, code: &str) {
+    fn check(fault: impl Into<NosqlFault>, status: u16, substatus: u32, code: &str) {
         let (actual_status, actual_substatus, actual_code) = wire(&fault.into());
         assert_eq!((actual_status.as_u16(), actual_substatus, actual_code), (status, substatus, code));
     }
@@ -282,6 +192,12 @@ mod tests {
     #[test]
     fn faults_have_the_codes_that_clients_branch_on() {
         check(RequestFault::PartitionKeyMismatch, 400, 1001, "BadRequest");
+        check(WireFault::NotSupported { feature: String::new() }, 400, 0, "BadRequest");
+        let changed = WireFault::ContainerChanged { intended: String::new(), actual: String::new() };
+        check(changed, 400, 1024, "BadRequest");
+        check(RouteFault::Path { path: String::new() }, 404, 0, "NotFound");
+        check(RouteFault::Verb { verb: String::new() }, 405, 0, "MethodNotAllowed");
+        check(CredentialFault::Missing, 401, 0, "Unauthorized");
         check(MissingFault::Owner, 404, 1003, "NotFound");
         check(MissingFault::Resource, 404, 0, "NotFound");
         check(MissingFault::Session, 404, 1002, "NotFound");
@@ -298,31 +214,5 @@ mod tests {
         check(StorageFault::Uncertain { cause: String::new() }, 408, 0, "RequestTimeout");
         check(StorageFault::Unavailable { cause: String::new() }, 503, 0, "ServiceUnavailable");
         check(Fault::Internal(String::new()), 500, 0, "InternalServerError");
-    }
-
-    #[test]
-    fn a_long_value_does_not_come_back_whole() {
-        let property = "é".repeat(100_000);
-        let message = message(RequestFault::ImmutableProperty { property }.into());
-        assert!(message.chars().count() < MESSAGE_CHARS_MAX + 120);
-        assert!(message.contains("…\r\nActivityId: "));
-    }
-
-    #[test]
-    fn errors_of_a_query_are_json_inside_the_message() {
-        let error =
-            |message: &str| QueryTextError { code: "SC1001", start: 7, end: 9, message: message.to_owned() };
-        let errors = vec![error("near \"x\""), error(&"é".repeat(100_000))];
-        let message = message(QueryFault::Text { errors }.into());
-        let list = message.split("\r\n").next().unwrap();
-        let list: serde_json::Value = serde_json::from_str(list).unwrap();
-        assert_eq!(list["errors"][0]["location"], serde_json::json!({ "start": 7, "end": 9 }));
-        assert_eq!(list["errors"][0]["message"], "near \"x\"");
-        assert_eq!(list["errors"][1]["message"].as_str().unwrap().chars().count(), TEXT_ERROR_CHARS_MAX + 1);
-    }
-
-    #[test]
-    fn our_own_bugs_are_not_described_to_strangers() {
-        assert!(!message(Fault::Internal("secret state".to_owned())).contains("secret"));
     }
 }

@@ -10,8 +10,8 @@
 //! The client puts `true` into the place for its filter, or where it wants to go on.
 
 use super::{ClientPlan, OrderKey, count, distinct, root_name, selects_value};
-use crate::ast::{Expression, ExpressionKind, OrderBy, Query, SelectItem, SelectList, SortKey};
-use crate::lower::output_names;
+use sql::ast::{Expression, ExpressionKind, OrderBy, Query, SelectItem, SelectList, SortKey};
+use sql::output_names;
 
 /// What clients replace by a condition.
 const FILTER: &str = "documentdb-formattableorderbyquery-filter";
@@ -36,7 +36,7 @@ pub(super) fn plan(
         .iter()
         .enumerate()
         .map(|(position, key)| OrderKey {
-            expression: crate::print_expression(&key.expression),
+            expression: sql::print_expression(&key.expression),
             descending: if is_distance(&key.expression) { is_similarity(position) } else { key.descending },
         })
         .collect();

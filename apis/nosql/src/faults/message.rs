@@ -1,0 +1,277 @@
+//! The text of a refusal: the service's own sentence where it has one that is known, else that of the fault.
+
+use super::query_text::{code, sentence};
+use super::{NosqlFault, NosqlQueryFault, Refusal, wire};
+use crate::wire::activity::ActivityId;
+use crate::wire::{headers, json, names};
+use model::{
+    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, ScopeName,
+};
+use sql::SqlFaults;
+
+/// Longest message in characters: what a client sent is quoted in it, and need not come back whole.
+const MESSAGE_CHARS_MAX: usize = 1024;
+/// The same for each error of a query's text; there are at most twenty.
+const TEXT_ERROR_CHARS_MAX: usize = 400;
+
+/// The body of a refusal. The details of our own bugs stay in the log, found by the activity id.
+pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
+    let fault = &refusal.fault;
+    let (_, _, status_text) = wire(fault);
+    let mut message = match fault {
+        // Each error is shortened for itself.
+        NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
+        NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
+        NosqlFault::Route(_) | NosqlFault::Credential(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => {
+            shortened(fault.to_string(), MESSAGE_CHARS_MAX)
+        }
+    };
+    message.push_str("\r\nActivityId: ");
+    message.push_str(activity.as_str());
+    message.push_str(concat!(", perihelion/", env!("CARGO_PKG_VERSION")));
+    let mut out = Vec::with_capacity(message.len() + 64);
+    out.extend_from_slice(b"{\"code\":\"");
+    out.extend_from_slice(status_text.as_bytes());
+    out.extend_from_slice(b"\",\"message\":");
+    json::push_string(&message, &mut out);
+    out.push(b'}');
+    out
+}
+
+fn shortened(mut text: String, chars_max: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(chars_max) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+fn core(fault: &Fault) -> String {
+    match fault {
+        Fault::Internal(_) => "the server failed; its log has the cause under the activity id".to_owned(),
+        Fault::Request(fault) => request(fault),
+        Fault::Access(fault) => access(fault),
+        Fault::Missing(missing) => match missing {
+            MissingFault::Owner => "Owner resource does not exist".to_owned(),
+            MissingFault::Resource => "Entity with the specified id does not exist in the system.".to_owned(),
+            MissingFault::Session => {
+                "The read session is not available for the input session token.".to_owned()
+            }
+            MissingFault::Range { .. } => missing.to_string(),
+        },
+        Fault::Conflict(conflict) => match conflict {
+            ConflictFault::Id => "Entity with the specified id already exists in the system.".to_owned(),
+            ConflictFault::UniqueKey { .. } => "Unique index constraint violation.".to_owned(),
+            ConflictFault::Permission { .. } => conflict.to_string(),
+        },
+        Fault::Precondition(
+            PreconditionFault::EtagMismatch { .. }
+            | PreconditionFault::Exists
+            | PreconditionFault::Absent
+            | PreconditionFault::Filter,
+        ) => "One of the specified pre-condition is not met.".to_owned(),
+        Fault::Limit(fault) => limit(fault),
+        Fault::Query(_) | Fault::Storage(_) => fault.to_string(),
+    }
+}
+
+fn request(fault: &RequestFault) -> String {
+    match fault {
+        RequestFault::PartitionKeyRequired => {
+            "PartitionKey value must be supplied for this operation.".to_owned()
+        }
+        RequestFault::PartitionKeyMismatch => {
+            "PartitionKey extracted from document doesn't match the one specified in the header".to_owned()
+        }
+        RequestFault::ManualThroughput { rate, min, max, step } => {
+            let reason = format!("it must be from {min} to {max} in steps of {step}");
+            headers::bad(&names::OFFER_THROUGHPUT, &rate.to_string(), &reason).to_string()
+        }
+        RequestFault::AutoscaleThroughput { rate, min, max, step } => {
+            let reason = format!("maxThroughput must be from {min} to {max} in steps of {step}");
+            headers::bad(&names::AUTOPILOT_SETTINGS, &rate.to_string(), &reason).to_string()
+        }
+        RequestFault::BadBody { .. }
+        | RequestFault::BadProperty { .. }
+        | RequestFault::BadName { .. }
+        | RequestFault::BadDefinition { .. }
+        | RequestFault::BadPartitionKeyValue { .. }
+        | RequestFault::BadPartitionKeyHeader { .. }
+        | RequestFault::PartitionKeyLength { .. }
+        | RequestFault::PartitionKeyTooLong { .. }
+        | RequestFault::ImmutableProperty { .. }
+        | RequestFault::BadPatch { .. }
+        | RequestFault::BadContinuation(_)
+        | RequestFault::BadSessionToken { .. }
+        | RequestFault::NotSupported { .. } => fault.to_string(),
+    }
+}
+
+fn access(fault: &AccessFault) -> String {
+    match fault {
+        AccessFault::RoleMissing { principal, action, scope, .. } => {
+            let link = match scope {
+                ScopeName::Account => "/".to_owned(),
+                ScopeName::Database(database) => format!("/dbs/{database}"),
+                ScopeName::Container { database, container } => format!("/dbs/{database}/colls/{container}"),
+            };
+            format!(
+                "Request is blocked because principal [{principal}] does not have required RBAC permissions to \
+                 perform action [{action}] on resource [{link}]"
+            )
+        }
+        AccessFault::RoleImpossible { needed } => format!(
+            "The given request cannot be authorized by a bearer token, whatever its roles: {needed} needs an \
+             account key"
+        ),
+        AccessFault::TokenInvalid
+        | AccessFault::TokenExpired { .. }
+        | AccessFault::TokenEnded
+        | AccessFault::Bearer(_)
+        | AccessFault::NotPermitted { .. } => fault.to_string(),
+    }
+}
+
+fn limit(fault: &LimitFault) -> String {
+    match fault {
+        LimitFault::TooLarge { bytes, limit } => {
+            format!("Request size is too large: {bytes} bytes, {limit} allowed")
+        }
+        LimitFault::Busy { .. } => {
+            "Request rate is large. Too much is under way for this caller, so no changes were made; try again later."
+                .to_owned()
+        }
+        LimitFault::TransactionBytes { .. }
+        | LimitFault::KeyBytes { .. }
+        | LimitFault::TransactionDocuments { .. }
+        | LimitFault::AnswerBytes { .. }
+        | LimitFault::TooManyOperations { .. }
+        | LimitFault::TooManyResources { .. }
+        | LimitFault::Exhausted { .. }
+        | LimitFault::Overloaded { .. }
+        | LimitFault::Stopping { .. } => fault.to_string(),
+    }
+}
+
+/// What is wrong with the text of a query: JSON inside the message, as the service has it and editors read it.
+pub(crate) fn text_errors(faults: &SqlFaults) -> String {
+    let errors = faults.0.iter().map(|fault| {
+        serde_json::json!({
+            "severity": "Error",
+            "location": { "start": fault.place.start, "end": fault.place.end },
+            "code": code(&fault.kind),
+            "message": shortened(sentence(&fault.kind), TEXT_ERROR_CHARS_MAX),
+        })
+    });
+    serde_json::json!({ "errors": errors.collect::<Vec<_>>() }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Ambient;
+
+    #[derive(Debug)]
+    struct Still;
+
+    impl Ambient for Still {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+
+        fn fill_random(&self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+
+    fn message(fault: impl Into<NosqlFault>) -> String {
+        let activity = ActivityId::of(&http::HeaderMap::new(), &Still);
+        let body: serde_json::Value = serde_json::from_slice(&body(&fault.into().into(), &activity)).unwrap();
+        body["message"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_long_value_does_not_come_back_whole() {
+        let property = "é".repeat(100_000);
+        let message = message(RequestFault::ImmutableProperty { property });
+        assert!(message.chars().count() < MESSAGE_CHARS_MAX + 120);
+        assert!(message.contains("…\r\nActivityId: "));
+    }
+
+    #[test]
+    fn errors_of_a_query_are_json_inside_the_message() {
+        let error = |near: &str| sql::SqlFault {
+            kind: sql::FaultKind::Syntax { near: near.to_owned() },
+            place: sql::Place { start: 7, end: 9 },
+        };
+        let faults = SqlFaults(vec![error("x"), error(&"é".repeat(100_000))]);
+        let message = message(NosqlQueryFault::Text(faults));
+        let list = message.split("\r\n").next().unwrap();
+        let list: serde_json::Value = serde_json::from_str(list).unwrap();
+        assert_eq!(list["errors"][0]["location"], serde_json::json!({ "start": 7, "end": 9 }));
+        assert_eq!(list["errors"][0]["message"], "Syntax error, incorrect syntax near 'x'.");
+        assert_eq!(list["errors"][1]["message"].as_str().unwrap().chars().count(), TEXT_ERROR_CHARS_MAX + 1);
+    }
+
+    #[test]
+    fn the_sentences_of_the_service_are_kept() {
+        let role = |scope| AccessFault::RoleMissing {
+            principal: "p".to_owned(),
+            action: "a",
+            scope,
+            is_metadata: false,
+        };
+        let container = ScopeName::Container { database: "d".to_owned(), container: "c".to_owned() };
+        for (fault, sentence) in [
+            (
+                NosqlFault::from(RequestFault::PartitionKeyRequired),
+                "PartitionKey value must be supplied for this operation.",
+            ),
+            (
+                RequestFault::PartitionKeyMismatch.into(),
+                "PartitionKey extracted from document doesn't match the one specified in the header",
+            ),
+            (MissingFault::Owner.into(), "Owner resource does not exist"),
+            (MissingFault::Resource.into(), "Entity with the specified id does not exist in the system."),
+            (MissingFault::Session.into(), "The read session is not available for the input session token."),
+            (ConflictFault::Id.into(), "Entity with the specified id already exists in the system."),
+            (ConflictFault::UniqueKey { constraint: 1 }.into(), "Unique index constraint violation."),
+            (PreconditionFault::Filter.into(), "One of the specified pre-condition is not met."),
+            (
+                LimitFault::TooLarge { bytes: 2, limit: 1 }.into(),
+                "Request size is too large: 2 bytes, 1 allowed",
+            ),
+            (
+                model::Throughput::manual(7).unwrap_err().into(),
+                "the header \"x-ms-offer-throughput\" has the invalid value \"7\": it must be from 400 to 1000000 \
+                 in steps of 100",
+            ),
+            (
+                model::Throughput::autoscale(7).unwrap_err().into(),
+                "the header \"x-ms-cosmos-offer-autopilot-settings\" has the invalid value \"7\": maxThroughput \
+                 must be from 1000 to 1000000 in steps of 1000",
+            ),
+            (
+                role(container).into(),
+                "Request is blocked because principal [p] does not have required RBAC permissions to perform action \
+                 [a] on resource [/dbs/d/colls/c]",
+            ),
+            (
+                role(ScopeName::Account).into(),
+                "Request is blocked because principal [p] does not have required RBAC permissions to perform action \
+                 [a] on resource [/]",
+            ),
+            (
+                AccessFault::RoleImpossible { needed: "x" }.into(),
+                "The given request cannot be authorized by a bearer token, whatever its roles: x needs an account key",
+            ),
+        ] {
+            assert_eq!(message(fault).split("\r\n").next(), Some(sentence));
+        }
+    }
+
+    #[test]
+    fn our_own_bugs_are_not_described_to_strangers() {
+        assert!(!message(Fault::Internal("secret state".to_owned())).contains("secret"));
+    }
+}

@@ -1,0 +1,180 @@
+//! Everything that this API can refuse: the faults of the core, and its own about paths, credentials, headers and
+//! bodies.
+//!
+//! [`status`] gives each its status and substatus, [`message`] its text; [`query_text`] has the codes and texts of faults
+//! in queries.
+
+mod message;
+mod query_text;
+mod status;
+
+pub(crate) use message::body;
+pub(crate) use status::wire;
+#[cfg(test)]
+pub(crate) use {message::text_errors, query_text::code};
+
+use engine::refusal_charge;
+use model::{
+    AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
+    RequestFault, StorageFault,
+};
+use sql::SqlFaults;
+use thiserror::Error;
+
+/// A refused or failed request.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum NosqlFault {
+    /// A fault of the core.
+    #[error(transparent)]
+    Core(#[from] Fault),
+    /// The path or the verb leads nowhere.
+    #[error(transparent)]
+    Route(#[from] RouteFault),
+    /// The `authorization` header or the date shows nobody.
+    #[error(transparent)]
+    Credential(#[from] CredentialFault),
+    /// A header or the body cannot be understood.
+    #[error(transparent)]
+    Wire(#[from] WireFault),
+    /// A query that cannot be answered as it was sent.
+    #[error(transparent)]
+    Query(#[from] NosqlQueryFault),
+}
+
+/// A path or verb that no resource has.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum RouteFault {
+    #[error("no resource has the path \"{path}\"")]
+    Path { path: String },
+    #[error("the verb {verb} is not allowed on this resource")]
+    Verb { verb: String },
+}
+
+/// A credential that is absent, cannot be read, or was not made with a key of the account.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum CredentialFault {
+    #[error("Required Header authorization is missing. Ensure a valid Authorization token is passed.")]
+    Missing,
+    #[error("the authorization header is malformed: {reason}")]
+    Malformed { reason: &'static str },
+    /// No key makes this signature. The string to sign helps its sender and reveals nothing else.
+    #[error(
+        "The input authorization token can't serve the request. Please check that the expected payload is built as \
+         per the protocol, and check the key being used. Server used the following payload to sign: '{payload}'"
+    )]
+    SignatureMismatch { payload: String },
+    #[error("the request date \"{date}\" is not an RFC 1123 date")]
+    DateMalformed { date: String },
+    #[error(
+        "the authorization token is not valid at the current time: request date '{date}', server time '{server_time}', \
+         {skew_seconds} seconds apart, {window_seconds} allowed"
+    )]
+    DateOutOfWindow { date: String, server_time: String, skew_seconds: u64, window_seconds: u64 },
+}
+
+/// A header or body of the wrong form.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum WireFault {
+    /// The body is not JSON, or not JSON that can be stored.
+    #[error("the request body is not valid JSON: {reason}")]
+    Json { reason: String },
+    /// The body is JSON of the wrong shape.
+    #[error("the request body is invalid: {reason}")]
+    Body { reason: String },
+    #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
+    Header { name: &'static str, value: String, reason: String },
+    /// The container was created again since the client looked.
+    #[error("the container's resource id is \"{actual}\", the request was meant for \"{intended}\"")]
+    ContainerChanged { intended: String, actual: String },
+    #[error("the consistency level \"{asked}\" is stronger than the account's level \"{offered}\"")]
+    ConsistencyTooStrong { asked: String, offered: &'static str },
+    /// Part of the protocol, and not built.
+    #[error("{feature} is not supported")]
+    NotSupported { feature: String },
+}
+
+/// A query whose text or form is refused before it reaches the engine.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum NosqlQueryFault {
+    #[error("the query text is invalid: {}", first(.0))]
+    Text(SqlFaults),
+    /// The query goes over all partitions and the request does not allow that.
+    #[error(
+        "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to \
+         true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
+    )]
+    CrossPartitionDisabled,
+    /// The client cannot merge what this query needs merged.
+    #[error("the query needs features that the client does not support: {}", .missing.join(", "))]
+    FeaturesMissing { missing: Vec<&'static str> },
+}
+
+fn first(faults: &SqlFaults) -> String {
+    faults.0.first().map(|fault| query_text::sentence(&fault.kind)).unwrap_or_default()
+}
+
+/// Families of core faults become faults of this API in one step, so that `?` takes them.
+macro_rules! from_families {
+    ($($family:ident),+) => {
+        $(impl From<$family> for NosqlFault {
+            fn from(fault: $family) -> NosqlFault {
+                NosqlFault::Core(fault.into())
+            }
+        })+
+    };
+}
+
+from_families!(
+    RequestFault,
+    AccessFault,
+    MissingFault,
+    ConflictFault,
+    PreconditionFault,
+    QueryFault,
+    LimitFault,
+    StorageFault
+);
+
+impl NosqlFault {
+    /// When to try again, if that may help.
+    pub(crate) fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            NosqlFault::Core(Fault::Limit(limit)) => limit.retry_after_ms(),
+            NosqlFault::Core(
+                Fault::Request(_)
+                | Fault::Access(_)
+                | Fault::Missing(_)
+                | Fault::Conflict(_)
+                | Fault::Precondition(_)
+                | Fault::Query(_)
+                | Fault::Storage(_)
+                | Fault::Internal(_),
+            )
+            | NosqlFault::Route(_)
+            | NosqlFault::Credential(_)
+            | NosqlFault::Wire(_)
+            | NosqlFault::Query(_) => None,
+        }
+    }
+}
+
+/// A refused request on its way to the client.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) fault: NosqlFault,
+    /// What finding out cost.
+    pub(crate) charge: Charge,
+}
+
+impl<F: Into<NosqlFault>> From<F> for Refusal {
+    fn from(fault: F) -> Refusal {
+        let fault = fault.into();
+        let charge = match &fault {
+            NosqlFault::Core(fault) => refusal_charge(fault),
+            // A caller who is nobody is not charged.
+            NosqlFault::Credential(_) => Charge::NONE,
+            NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => Charge::MINIMUM,
+        };
+        Refusal { fault, charge }
+    }
+}

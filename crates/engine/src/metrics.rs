@@ -1,0 +1,197 @@
+//! What an operator sees of the engine: figures that are read when somebody asks, beside those that store and
+//! partitions count by themselves.
+
+use crate::engine::Engine;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, EncodeMetric,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+impl Engine {
+    /// Registers the metrics of the engine and of everything below it.
+    pub fn register_metrics(self: &Arc<Engine>, registry: &mut Registry) {
+        if let Some(store) = self.store.metrics() {
+            store.register(registry);
+        }
+        self.partition_metrics.register(registry);
+        self.record_cache.register(registry);
+        registry.register_collector(Box::new(EngineCollector(Arc::downgrade(self))));
+    }
+}
+
+/// Reads the figures of an engine, as long as there is one.
+struct EngineCollector(Weak<Engine>);
+
+impl fmt::Debug for EngineCollector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("EngineCollector")
+    }
+}
+
+impl Collector for EngineCollector {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(engine) = self.0.upgrade() else { return Ok(()) };
+        let mut figures = Figures { encoder };
+        store(&engine, &mut figures)?;
+        memory(&engine, &mut figures)?;
+        queries(&engine, &mut figures)?;
+        partitions(&engine, &mut figures)?;
+        charges(&engine, &mut figures)?;
+        housekeeping(&engine, &mut figures)
+    }
+}
+
+fn store(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
+    let healthy = u64::from(engine.health().is_ok());
+    figures.gauge("store_healthy", "1 while the store takes writes, else 0", None, healthy)?;
+    let bytes = Some(Unit::Bytes);
+    figures.gauge("store", "Bytes of the store on its disk", bytes.clone(), engine.disk_bytes())?;
+    if let Some(room) = engine.store.room() {
+        let free = "Free bytes of the disk, less what memtables and merges still have to write";
+        figures.gauge("store_free", free, bytes.clone(), room.free_bytes)?;
+        let reserve = "Free bytes below which writes that grow the store are refused";
+        figures.gauge("store_free_reserve", reserve, bytes, room.reserve_bytes)?;
+    }
+    let depth = engine.store.queue_depth() as u64;
+    figures.gauge("store_queue_depth", "Batches that wait to be committed", None, depth)
+}
+
+fn memory(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
+    let help = "Bytes that each part of the program holds in memory";
+    let shares = engine.memory_use().named().map(|(share, bytes)| ([("share", share)], bytes));
+    figures.gauges("memory_reserved", help, Some(Unit::Bytes), shares)
+}
+
+fn queries(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
+    let (running, waiting) = engine.long_queries();
+    let help = "Queries that run on threads of their own because they take long";
+    figures.gauge("long_queries_running", help, None, running as u64)?;
+    figures.gauge("long_queries_waiting", "Long queries that wait for a thread", None, waiting as u64)
+}
+
+fn partitions(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
+    let open = engine.open_partitions() as u64;
+    figures.gauge("open_partitions", "Physical partitions that are open", None, open)?;
+    let state = engine.catalog.state();
+    let (mut queued, mut builds, mut rows) = (0, 0, Vec::new());
+    for container in state.containers() {
+        for slot in &container.map.entries {
+            let Some(partition) = slot.current() else { continue };
+            queued += partition.queue_depth() as u64;
+            builds += u64::from(partition.index_progress() < 100);
+            let labels = [
+                ("database", container.database().id().to_owned()),
+                ("container", container.id().to_owned()),
+                ("partition", slot.ordinal.to_string()),
+            ];
+            rows.push((labels, partition.index_pieces() as u64, partition.counts()));
+        }
+    }
+    let waiting = "Transactions that wait for the writers of their partitions";
+    figures.gauge("partition_queue_depth", waiting, None, queued)?;
+    figures.gauge("index_builds_running", "Partitions whose index is being built", None, builds)?;
+    let pieces = "Segments and runs of a partition's index; every lookup asks each of them";
+    let counted = rows.iter().map(|(labels, pieces, _)| (labels.clone(), *pieces));
+    figures.gauges("partition_index_pieces", pieces, None, counted)?;
+    let counted = rows.iter().map(|(labels, _, counts)| (labels.clone(), counts.documents));
+    figures.gauges("partition_documents", "Documents of a partition", None, counted)?;
+    let counted = rows.iter().map(|(labels, _, counts)| (labels.clone(), counts.bytes));
+    let help = "Encoded size of a partition's documents";
+    figures.gauges("partition_documents_size", help, Some(Unit::Bytes), counted)
+}
+
+fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
+    let state = engine.catalog.state();
+    let mut rows = Vec::new();
+    for container in state.containers() {
+        for slot in &container.map.entries {
+            let totals = slot.ledger.totals();
+            if totals.requests > 0 {
+                let labels = [
+                    ("database", container.database().id().to_owned()),
+                    ("container", container.id().to_owned()),
+                    ("partition", slot.ordinal.to_string()),
+                ];
+                rows.push((labels, totals));
+            }
+        }
+    }
+    let help = "Request units charged for requests on a partition";
+    let units =
+        rows.iter().map(|(labels, totals)| (labels.clone(), totals.charged.hundredths() as f64 / 100.0));
+    figures.counters("request_units", help, units)?;
+    let help = "Requests on a partition, the refused ones included";
+    figures.counters(
+        "partition_requests",
+        help,
+        rows.iter().map(|(labels, totals)| (labels.clone(), totals.requests)),
+    )?;
+    let help = "Requests that a partition refused";
+    figures.counters(
+        "partition_requests_refused",
+        help,
+        rows.iter().map(|(labels, totals)| (labels.clone(), totals.refused)),
+    )
+}
+
+fn housekeeping(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
+    let now = engine.ambient().now_seconds();
+    let state = engine.catalog.state();
+    // Containers that were not swept since the start are due at second 0, which is no backlog.
+    let lag = |due: u64| if due == 0 { 0 } else { now.saturating_sub(due) };
+    let backlog = state.containers().map(|container| lag(container.shape.expiry_due())).max().unwrap_or(0);
+    let help = "Seconds since the oldest expired document that is not deleted yet became due";
+    figures.gauge("expiry_backlog", help, Some(Unit::Seconds), backlog)?;
+    let help = "Documents that housekeeping left out because they could not be read";
+    let skipped = engine.skipped_documents();
+    figures.counters("housekeeping_skipped_documents", help, [(NO_LABELS, skipped)])
+}
+
+/// A figure that stands alone.
+const NO_LABELS: [(&str, &str); 0] = [];
+
+/// Writes figures that are read at the moment.
+struct Figures<'a> {
+    encoder: DescriptorEncoder<'a>,
+}
+
+impl Figures<'_> {
+    fn gauge(&mut self, name: &str, help: &str, unit: Option<Unit>, value: u64) -> fmt::Result {
+        let metric = ConstGauge::new(value);
+        metric.encode(self.encoder.encode_descriptor(name, help, unit.as_ref(), metric.metric_type())?)
+    }
+
+    fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        unit: Option<Unit>,
+        values: impl IntoIterator<Item = (L, V)>,
+    ) -> fmt::Result {
+        let mut family = self.encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
+        for (labels, value) in values {
+            family.encode_family(&labels)?.encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+
+    fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, V)>,
+    ) -> fmt::Result {
+        let mut family = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, value) in values {
+            let counter: ConstCounter<V> = ConstCounter::new(value);
+            counter.encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! Everything that can go wrong with a request, by family, with the data that names cause and culprit.
+//!
+//! Knows no wire codes: each API maps a fault to its protocol in one exhaustive match.
+
+mod access;
+mod limit;
+mod request;
+
+pub use access::{AccessFault, BearerFault, ScopeName};
+pub use limit::LimitFault;
+pub use request::{ContinuationFault, PropertyRule, RequestFault};
+
+use crate::Etag;
+use thiserror::Error;
+
+/// A refused or failed request.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Fault {
+    /// The request itself is wrong; the same request can never succeed.
+    #[error(transparent)]
+    Request(#[from] RequestFault),
+    /// The caller may not do this.
+    #[error(transparent)]
+    Access(#[from] AccessFault),
+    /// What the request names is not there.
+    #[error(transparent)]
+    Missing(#[from] MissingFault),
+    /// The request collides with what is there.
+    #[error(transparent)]
+    Conflict(#[from] ConflictFault),
+    /// A condition that the client set does not hold.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionFault),
+    /// A query that cannot be answered.
+    #[error(transparent)]
+    Query(#[from] QueryFault),
+    /// A published bound is exceeded.
+    #[error(transparent)]
+    Limit(#[from] LimitFault),
+    /// The store cannot do it now.
+    #[error(transparent)]
+    Storage(#[from] StorageFault),
+    /// Our own bug; the text is for the log and the report.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+/// A query cannot be answered.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum QueryFault {
+    /// A value that cannot be computed.
+    #[error("the query cannot be evaluated: {reason}")]
+    Evaluation {
+        /// Why not.
+        reason: String,
+    },
+    /// More memory than a query may have.
+    #[error("the query needs more than {bytes_max} bytes of memory: filter more, or ask for fewer rows")]
+    MemoryExceeded {
+        /// Bytes that were granted.
+        bytes_max: usize,
+    },
+    /// More rows looked at than a query may.
+    #[error("the query looks at more than {rows_max} rows: filter more, or join less")]
+    RowsExceeded {
+        /// Rows that were granted.
+        rows_max: u64,
+    },
+    /// More time than a page of a query may take.
+    #[error(
+        "the query did not finish a page within {milliseconds_max} ms: filter more, or read fewer partitions at once"
+    )]
+    TimeExceeded {
+        /// Milliseconds that were granted.
+        milliseconds_max: u64,
+    },
+}
+
+/// What is named is not there.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum MissingFault {
+    /// The database or container that owns the resource is absent.
+    #[error("the owner of the resource does not exist")]
+    Owner,
+    /// The resource itself is absent.
+    #[error("the resource does not exist")]
+    Resource,
+    /// The partition key range never existed.
+    #[error("the partition key range \"{id}\" does not exist")]
+    Range {
+        /// The id the client sent.
+        id: String,
+    },
+    /// The client has seen more than this store has.
+    #[error("the session token names a state that this store has not reached")]
+    Session,
+}
+
+/// The request collides with what is there.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ConflictFault {
+    /// Another resource has this id.
+    #[error("another resource has this id")]
+    Id,
+    /// The user has another permission for the same resource.
+    #[error("the user already has the permission \"{id}\" for this resource")]
+    Permission {
+        /// The other one.
+        id: String,
+    },
+    /// Another item has these values under a unique key.
+    #[error("another item has the same values for the unique key {constraint}")]
+    UniqueKey {
+        /// Which constraint of the policy, from 0.
+        constraint: usize,
+    },
+}
+
+/// A condition of the client does not hold.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum PreconditionFault {
+    /// The resource has another version.
+    #[error("the condition is not met: the version is {current}")]
+    EtagMismatch {
+        /// The version that is there.
+        current: Etag,
+    },
+    /// The resource exists and the client wanted it not to.
+    #[error("the condition is not met: the resource exists")]
+    Exists,
+    /// The resource does not exist and the client wanted it to.
+    #[error("the condition is not met: the resource does not exist")]
+    Absent,
+    /// The stored version is not what the client's filter asks for.
+    #[error("the condition is not met: the stored version does not satisfy the filter")]
+    Filter,
+}
+
+/// The store cannot do it now.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum StorageFault {
+    /// The disk is nearly full: growing writes are refused, reads and deletes go on.
+    #[error(
+        "the disk is nearly full ({free_bytes} bytes free, {reserve_bytes} kept in reserve): no changes were made"
+    )]
+    Full {
+        /// Bytes free.
+        free_bytes: u64,
+        /// Bytes that are kept free.
+        reserve_bytes: u64,
+    },
+    /// The write may or may not have happened; reading tells.
+    #[error("the outcome of the write is unknown: {cause}")]
+    Uncertain {
+        /// What the storage said.
+        cause: String,
+    },
+    /// The store does not serve at the moment; nothing was changed.
+    #[error("the store is not available: {cause}")]
+    Unavailable {
+        /// Why not.
+        cause: String,
+    },
+    /// Stored bytes are not what was written.
+    #[error("stored data is damaged: {what}")]
+    Damaged {
+        /// Which data.
+        what: String,
+    },
+}

@@ -1,0 +1,58 @@
+//! Work: what a partition did for a request, before anybody prices it.
+//!
+//! Partitions and queries report work. The engine prices it, once, and records what it cost.
+
+use crate::Charge;
+
+/// What was done for one step of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Nothing that anybody pays for: housekeeping, or a request that did not reach the data.
+    Free,
+    /// Looked for a document and returned none: it is absent, unchanged, or the step was refused.
+    Lookup,
+    /// Read a document.
+    Read {
+        /// Its encoded size.
+        bytes: usize,
+    },
+    /// Stored a new document.
+    Create {
+        /// Its encoded size.
+        bytes: usize,
+    },
+    /// Stored a new version of a document.
+    Replace {
+        /// Encoded size of the version before.
+        old_bytes: usize,
+        /// Encoded size of the new version.
+        new_bytes: usize,
+    },
+    /// Deleted a document.
+    Delete {
+        /// Its encoded size.
+        bytes: usize,
+    },
+    /// Evaluated a page of a query.
+    Query {
+        /// Documents that were read.
+        documents: u64,
+        /// Their encoded sizes together.
+        bytes: u64,
+    },
+}
+
+impl Work {
+    /// The price.
+    pub fn price(self) -> Charge {
+        match self {
+            Work::Free => Charge::NONE,
+            Work::Lookup => Charge::MINIMUM,
+            Work::Read { bytes } => Charge::read(bytes),
+            Work::Create { bytes } => Charge::create(bytes),
+            Work::Replace { old_bytes, new_bytes } => Charge::replace(old_bytes, new_bytes),
+            Work::Delete { bytes } => Charge::delete(bytes),
+            Work::Query { documents, bytes } => Charge::query(documents, bytes),
+        }
+    }
+}
