@@ -33,7 +33,7 @@ mod values;
 pub(crate) use choose::{
     Covering, Ordering, all, by_number, choose, comes_by_number, goal, in_order, is_scan_cheaper,
 };
-pub(crate) use numbers::{Named, NumberWalk};
+pub(crate) use numbers::NumberWalk;
 pub(crate) use ordered::{Codes, OrderedRequest, OrderedWalk};
 pub(crate) use path::{AccessPath, Use, Way};
 pub(crate) use records::RecordWalk;

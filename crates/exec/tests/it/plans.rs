@@ -51,8 +51,8 @@ fn document(number: usize) -> Json {
         "n": number,
         "kind": format!("k{}", number % 5),
         "level": number % 20,
-        "skew": if number % 10 == 0 { format!("s{number}") } else { "common".to_owned() },
-        "flag": number % 2 == 0,
+        "skew": if number.is_multiple_of(10) { format!("s{number}") } else { "common".to_owned() },
+        "flag": number.is_multiple_of(2),
         "name": format!("name {number:05}"),
         "tags": [format!("t{}", number % 3), format!("u{number}")],
         "nested": { "a": number % 100, "b": null },
@@ -61,7 +61,7 @@ fn document(number: usize) -> Json {
         "vector": [number % 7, number % 11, 1],
         "words": format!("alpha beta w{}", number % 50),
     });
-    if number % 100 == 0 {
+    if number.is_multiple_of(100) {
         document["rare"] = json!(number);
     }
     document
@@ -160,8 +160,8 @@ async fn every_path_is_the_expected_one() {
                 [] => written.push(block.to_owned()),
                 [first, ..] if first.starts_with("data ") => {
                     let data: Json = serde_json::from_str(&first[5..]).unwrap();
-                    let documents = data["documents"].as_u64().unwrap() as usize;
-                    let partitions = data["partitions"].as_u64().unwrap() as u32;
+                    let number = |name: &str| u32::try_from(data[name].as_u64().unwrap()).unwrap();
+                    let (documents, partitions) = (number("documents") as usize, number("partitions"));
                     let definition = data.get("definition").cloned().unwrap_or_else(|| json!({}));
                     houses = states(documents, partitions, &definition).await;
                     written.push(block.to_owned());

@@ -8,7 +8,8 @@ use crate::index::keeper::{Changes, Home, Keeper, Prepared};
 use crate::index::rules::Rules;
 use crate::index::terms::Version;
 use crate::index::{
-    Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep, ValueTest, Verdict,
+    Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep, ValueRange,
+    ValueTest, Verdict,
 };
 use crate::keyspace::{PartitionId, SPACES};
 use crate::metrics::PartitionMetrics;
@@ -514,6 +515,12 @@ impl Case {
             found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
         }
         assert!(counts.next_counted(|_, _| Detail::Count).await.unwrap().is_none());
+        if is_whole {
+            let ranges = [ValueRange::whole(path.clone())];
+            let values = reader.value_count(&ranges, within.as_ref(), u64::MAX).await.unwrap();
+            assert_eq!(values, found.len() as u64, "{steps:?}");
+            assert!(reader.value_bound(&ranges) >= values, "{steps:?}");
+        }
         if is_whole && !steps.contains(&None) {
             let mut turned: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
             for piece in 0..reader.piece_count() {
