@@ -178,3 +178,29 @@ impl IndexReader {
         ranges.iter().map(of_range).fold(0, u64::saturating_add)
     }
 }
+
+#[cfg(test)]
+impl IndexReader {
+    /// Checks the count of a lookup that finds so many documents, and the same count up to `most`.
+    pub(crate) async fn check_count(&self, lookup: &Lookup, found: u64, most: u64) {
+        let bound = self.count_bound(lookup, None, u64::MAX).await.unwrap();
+        assert!(bound >= found, "{lookup:?}");
+        if matches!(lookup, Lookup::Term { .. } | Lookup::Present(_) | Lookup::All) {
+            assert_eq!(bound, found, "a term is counted exactly: {lookup:?}");
+        }
+        assert_eq!(self.count_bound(lookup, None, most).await.unwrap(), bound.min(most), "{lookup:?}");
+    }
+
+    /// Checks the count of the values of a path, if it is known how many have a document.
+    pub(crate) async fn check_values(
+        &self,
+        path: &IndexPath,
+        within: Option<&Documents>,
+        expected: Option<usize>,
+    ) {
+        let Some(expected) = expected.map(|expected| expected as u64) else { return };
+        let ranges = [ValueRange::whole(path.clone())];
+        assert_eq!(self.value_count(&ranges, within, u64::MAX).await.unwrap(), expected, "{path}");
+        assert!(self.value_bound(&ranges) >= expected, "{path}");
+    }
+}

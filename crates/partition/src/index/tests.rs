@@ -8,8 +8,7 @@ use crate::index::keeper::{Changes, Home, Keeper, Prepared};
 use crate::index::rules::Rules;
 use crate::index::terms::Version;
 use crate::index::{
-    Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep, ValueRange,
-    ValueTest, Verdict,
+    Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep, ValueTest, Verdict,
 };
 use crate::keyspace::{PartitionId, SPACES};
 use crate::metrics::PartitionMetrics;
@@ -450,13 +449,7 @@ impl Case {
         if found.is_exact() {
             assert_eq!(set, expected, "{lookup:?}");
         }
-        let bound = reader.count_bound(&lookup, None, u64::MAX).await.unwrap();
-        assert!(bound >= found.count(), "{lookup:?}");
-        if matches!(lookup, Lookup::Term { .. } | Lookup::Present(_) | Lookup::All) {
-            assert_eq!(bound, found.count(), "a term is counted exactly: {lookup:?}");
-        }
-        let most = self.random.next() % 8;
-        assert_eq!(reader.count_bound(&lookup, None, most).await.unwrap(), bound.min(most), "{lookup:?}");
+        reader.check_count(&lookup, found.count(), self.random.next() % 8).await;
         let middle = self.random.next() % (self.number_last + 2);
         let from: Vec<u64> = found.iter_from(Some(number(middle))).map(DocumentNumber::counter).collect();
         assert_eq!(from, numbers.iter().copied().filter(|number| *number >= middle).collect::<Vec<_>>());
@@ -515,12 +508,7 @@ impl Case {
             found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
         }
         assert!(counts.next_counted(|_, _| Detail::Count).await.unwrap().is_none());
-        if is_whole {
-            let ranges = [ValueRange::whole(path.clone())];
-            let values = reader.value_count(&ranges, within.as_ref(), u64::MAX).await.unwrap();
-            assert_eq!(values, found.len() as u64, "{steps:?}");
-            assert!(reader.value_bound(&ranges) >= values, "{steps:?}");
-        }
+        reader.check_values(&path, within.as_ref(), is_whole.then_some(found.len())).await;
         if is_whole && !steps.contains(&None) {
             let mut turned: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
             for piece in 0..reader.piece_count() {
