@@ -384,7 +384,7 @@ impl Housekeeping {
         let (engine, principal) = (self.world.engine(), self.world.principal());
         let container = Arc::clone(&self.tended[number].container);
         self.world.run(async move {
-            let key = container.definition().partition_key.parse_header(r#"["a"]"#)?;
+            let key = container.definition().partition_key.key(vec!["a".into()])?;
             let keyed = Keyed::new(&container, Some(key), Operation::Write(mutation))?;
             let actions = [Action::UpsertDocument, Action::DeleteDocument];
             let pass = engine.access().write(&principal, &actions, &container, Reach::Whole)?;
@@ -511,7 +511,7 @@ async fn read_one(
     container: &Container,
     id: usize,
 ) -> Result<StoredDocument, Fault> {
-    let key = container.definition().partition_key.parse_header(r#"["a"]"#)?;
+    let key = container.definition().partition_key.key(vec!["a".into()])?;
     let pass = engine.access().read(principal, Action::ReadDocument, container, Reach::Whole)?;
     let address = DocumentAddress { key: Some(key), target: Target::Id(id.to_string()) };
     match engine.read(pass, address, &ReadOptions::default()).await?.outcome {

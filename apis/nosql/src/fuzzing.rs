@@ -3,13 +3,14 @@
 
 use crate::auth::{Signed, authenticate as judge};
 use crate::client_plan::{Extent, client_plan, hybrid_plan};
+use crate::faults::text_errors;
 use crate::lower::{QueryText, TextCache, advice};
 use crate::resource_token;
 use crate::route::Path;
-use crate::wire::names;
+use crate::wire::{key_header, names, permission_link, session};
 use engine::{Access, AccountKey, pinned_keys};
 use http::{HeaderMap, HeaderValue, Method};
-use model::PartitionKeyDefinition;
+use model::{PartitionKeyDefinition, PermissionDefinition};
 
 /// The server's time while fuzzing.
 const NOW_SECONDS: u64 = 1_700_000_000;
@@ -27,6 +28,30 @@ pub fn authenticate(authorization: &[u8], date: &[u8], path: &str) {
     let signed =
         Signed { verb: &Method::GET, path: &path, headers: &headers, authorization: authorization.as_ref() };
     assert!(judge(&access, NOW_SECONDS, &signed).is_err(), "a forged signature was accepted");
+}
+
+/// Reads session tokens and partition keys as headers bring them.
+pub fn header_texts(text: &str) {
+    if let Ok(tokens) = session::parse_list(text) {
+        let mut written = Vec::new();
+        session::push_list(&tokens, &mut written);
+        let written = String::from_utf8_lossy(&written);
+        assert_eq!(session::parse_list(&written), Ok(tokens), "{text}");
+    }
+    key_header::parse(&PartitionKeyDefinition::system(), text).ok();
+}
+
+/// Reads the link of a permission.
+pub fn permission_link(definition: &PermissionDefinition) {
+    if let Ok(segments) = permission_link::segments(definition) {
+        permission_link::wanted(definition, &segments).ok();
+    }
+}
+
+/// Writes the faults of a query's text as the message of a refusal has them.
+pub fn query_faults(faults: &sql::SqlFaults) {
+    let text = text_errors(faults);
+    serde_json::from_str::<serde_json::Value>(&text).expect("faults are written as JSON");
 }
 
 /// What clients put into a rewritten query.

@@ -264,7 +264,7 @@ impl Engine {
 fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
     match operation {
         Operation::Read { .. } => true,
-        Operation::Write(Mutation::Patch { .. }) => returned == Returned::All,
+        Operation::Write(Mutation::Patch { .. } | Mutation::Merge { .. }) => returned == Returned::All,
         Operation::Write(
             Mutation::Create { .. }
             | Mutation::Upsert { .. }
@@ -307,8 +307,11 @@ fn agreed_key(
         Operation::Write(
             Mutation::Create { item, .. } | Mutation::Upsert { item, .. } | Mutation::Replace { item, .. },
         ) => item,
+        // The members of a merge need not have the key; the partition compares the result.
+        Operation::Write(Mutation::Merge { item, .. }) if header.is_none() => item,
         Operation::Write(
-            Mutation::Patch { .. }
+            Mutation::Merge { .. }
+            | Mutation::Patch { .. }
             | Mutation::Delete { .. }
             | Mutation::Expire { .. }
             | Mutation::Reschedule { .. },

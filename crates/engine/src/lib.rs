@@ -6,6 +6,7 @@
 mod access;
 mod admission;
 mod catalog;
+mod derived;
 mod documents;
 mod engine;
 mod feed;
@@ -17,6 +18,7 @@ mod log;
 mod metrics;
 mod pinned;
 mod query;
+mod read_many;
 mod request_memory;
 mod resource_query;
 mod router;
@@ -31,8 +33,10 @@ pub use access::{
 pub use admission::AdmissionBounds;
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
-    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
+    Page, PageRequest, PartitionRange, Permission, PermissionPart, PermissionResource, RangeFeed, Script,
+    User, WantedPermission, Written,
 };
+pub use derived::Derived;
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
 };
@@ -46,6 +50,7 @@ pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
 pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
+pub use read_many::{ManyDocuments, READ_MANY_MAX};
 pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
 };

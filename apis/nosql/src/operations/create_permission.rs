@@ -4,7 +4,7 @@ use super::{CATALOG_WRITE, Call, list_permissions, owner_fault, resource_reply, 
 use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, small_resources};
+use crate::wire::{headers, permission_link, small_resources};
 use engine::{Action, Place};
 use model::PermissionDefinition;
 
@@ -17,8 +17,10 @@ pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user).map_err(owner_fault)?.resource;
     let definition = PermissionDefinition::from_json(&call.json_body()?)?;
+    let segments = permission_link::segments(&definition)?;
+    let wanted = permission_link::wanted(&definition, &segments)?;
     let creation = call.creation()?;
-    let written = call.engine.create_permission(pass, &user, definition, &creation).await?;
+    let written = call.engine.create_permission(pass, &user, wanted, &creation).await?;
     let permission = written.resource;
     let token = call.engine.permission_token(&permission, life);
     let resource = small_resources::permission(&database, &user, &permission, &token);

@@ -6,14 +6,14 @@ use engine::{
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
-use model::{Ambient, ContainerDefinition, Fault, PartitionKey, Throughput};
+use model::{Ambient, ContainerDefinition, Fault, KeyComponent, PartitionKey, Throughput};
 use partition::keyspace::SPACES;
 use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
 use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use value::Document;
+use value::{Document, Value};
 
 /// A clock that stands until the test moves it, and chance that counts.
 #[derive(Debug)]
@@ -203,7 +203,9 @@ impl Harness {
 }
 
 pub(crate) fn key(container: &Container, text: &str) -> PartitionKey {
-    container.definition().partition_key.parse_header(text).unwrap()
+    let Ok(Value::Array(elements)) = Value::from_json(text.as_bytes()) else { panic!("{text}") };
+    let components = elements.iter().map(|element| KeyComponent::from_value(element.as_ref()).unwrap());
+    container.definition().partition_key.key(components.collect()).unwrap()
 }
 
 pub(crate) fn item(json: &str) -> Item {

@@ -1,7 +1,10 @@
 //! Users, permissions, scripts and keys on the store: what survives a restart, what goes with its owner.
 
 use crate::harness::{Harness, KEY, TestAmbient};
-use engine::{AccountKey, Action, Container, Creation, KeyName, Permission, Place, Principal, Reach};
+use engine::{
+    AccountKey, Action, Container, Creation, KeyName, Permission, PermissionPart, PermissionResource, Place,
+    Principal, Reach, WantedPermission,
+};
 use kv::{CommitMode, Direction, ScanLimit, Store};
 use model::{
     AccessFault, ClientEncryptionKeyDefinition, PermissionDefinition, ScriptDefinition, ScriptKind, TokenLife,
@@ -33,8 +36,9 @@ async fn furnish(harness: &Harness) -> (Arc<Container>, Arc<Permission>) {
         "resourcePartitionKey": ["a"],
     });
     let definition = PermissionDefinition::from_json(&body).unwrap();
-    let written =
-        engine.create_permission(harness.admin(), &user, definition, &Creation::OnlyNew).await.unwrap();
+    let resource = PermissionResource { database: "d", container: "c", part: PermissionPart::Whole };
+    let wanted = WantedPermission { definition, resource, key: Some(vec!["a".into()]) };
+    let written = engine.create_permission(harness.admin(), &user, wanted, &Creation::OnlyNew).await.unwrap();
     for kind in ScriptKind::ALL {
         let body =
             json!({ "id": "s", "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All" });
@@ -142,8 +146,9 @@ async fn a_refused_change_leaves_no_trace() {
     let user = harness.engine.find_user(container.database(), "u").unwrap().resource;
     let body = json!({ "id": "q", "permissionMode": "Read", "resource": "dbs/d/colls/absent" });
     let definition = PermissionDefinition::from_json(&body).unwrap();
-    let refused =
-        harness.engine.create_permission(harness.admin(), &user, definition, &Creation::OnlyNew).await;
+    let resource = PermissionResource { database: "d", container: "absent", part: PermissionPart::Whole };
+    let wanted = WantedPermission { definition, resource, key: None };
+    let refused = harness.engine.create_permission(harness.admin(), &user, wanted, &Creation::OnlyNew).await;
     assert!(refused.is_err());
     let twice =
         harness.engine.create_user(harness.admin(), container.database(), "u", &Creation::OnlyNew).await;

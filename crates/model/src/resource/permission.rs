@@ -2,9 +2,8 @@
 
 use super::{bad, choice, members, text};
 use crate::limits::{TOKEN_SECONDS_DEFAULT, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault, name_of, percent_decoded};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault, name_of};
 use serde_json::{Map, Value as Json};
-use std::borrow::Cow;
 
 /// What a permission allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +32,9 @@ pub struct PermissionDefinition {
     pub id: String,
     /// What it allows.
     pub mode: PermissionMode,
-    /// The link of the resource, by names or RIDs, as it was sent.
+    /// The resource as the API that wrote the permission names it: kept and given back, never read here.
     pub resource: String,
-    /// The text of the partition key to which it is restricted: a JSON array.
+    /// The partition key to which it is restricted, as that API writes it: likewise.
     pub key: Option<String>,
 }
 
@@ -54,12 +53,6 @@ impl PermissionDefinition {
             resource: text(members, "resource")?.to_owned(),
             key,
         })
-    }
-
-    /// The decoded segments of the link. Clients write links as parts of a URL, with or without slashes around them.
-    pub fn resource_segments(&self) -> Result<Vec<Cow<'_, str>>, RequestFault> {
-        let segments = self.resource.trim_matches('/').split('/').map(percent_decoded);
-        segments.collect::<Option<_>>().ok_or_else(|| bad("resource", "its percent-encoding is broken"))
     }
 
     /// The wire form, without system properties and token.
@@ -145,16 +138,6 @@ mod tests {
         let body =
             json!({ "id": "p", "permissionMode": "All", "resource": "x", "resourcePartitionKey": key });
         assert_eq!(PermissionDefinition::from_json(&body).unwrap().to_json()["resourcePartitionKey"], key);
-    }
-
-    #[test]
-    fn a_link_is_a_part_of_a_url() {
-        let segments = |link: &str| {
-            let body = json!({ "id": "p", "permissionMode": "All", "resource": link });
-            PermissionDefinition::from_json(&body).unwrap().resource_segments().map(|all| all.join("|"))
-        };
-        assert_eq!(segments("/dbs/a%20b/colls/c/").unwrap(), "dbs|a b|colls|c");
-        assert!(segments("dbs/%zz").is_err());
     }
 
     #[test]
