@@ -212,6 +212,19 @@ async fn an_explanation_names_the_way() {
 }
 
 #[tokio::test]
+async fn an_explanation_knows_the_distance_function_of_the_policy() {
+    let harness = Harness::new().await;
+    let embedding =
+        json!({ "path": "/v", "dataType": "float32", "dimensions": 2, "distanceFunction": "euclidean" });
+    let policy = json!({ "vectorEmbeddingPolicy": { "vectorEmbeddings": [embedding] } });
+    let container = harness.container(policy, 400).await;
+    let sql = "SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])";
+    let request = request(sql, Scope::Container, 10, None);
+    let text = harness.engine.explain(harness.read_pass(&container), &request).await.unwrap();
+    assert!(text.contains("euclidean"), "{text}");
+}
+
+#[tokio::test]
 async fn documents_come_as_they_are_stored() {
     let harness = Harness::new().await;
     let container = harness.container(json!({}), 400).await;
