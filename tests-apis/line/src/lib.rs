@@ -139,7 +139,6 @@ impl Session {
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            computed: Arc::new([]),
             scope,
             items_max: PAGE_ITEMS_DEFAULT,
             continuation,

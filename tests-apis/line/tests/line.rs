@@ -6,8 +6,7 @@ use engine::{AccountKey, Action, Engine, EngineOptions, Place};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
 use line::Session;
-use model::{Ambient, ContainerDefinition};
-use serde_json::json;
+use model::{Ambient, ContainerDraft, PartitionKeyDefinition, PartitionKeyKind};
 use sha2::Sha256;
 use std::sync::Arc;
 
@@ -34,8 +33,8 @@ async fn check(cases: &[(&str, &str)]) {
     let admin =
         || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account).unwrap();
     let database = engine.create_database(admin(), "d", None).await.unwrap();
-    let key = json!({ "paths": ["/pk"], "kind": "Hash", "version": 2 });
-    let definition = ContainerDefinition::from_json(&json!({ "id": "c", "partitionKey": key })).unwrap();
+    let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+    let definition = ContainerDraft::new("c", key).checked().unwrap();
     engine.create_container(admin(), &database, definition, None).await.unwrap();
     let session = |container| Session::open(Arc::clone(&engine), principal.clone(), ("d", container));
     assert!(session("absent").is_err());

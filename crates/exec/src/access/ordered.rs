@@ -108,7 +108,7 @@ fn is_term(lookup: &Lookup, wanted: &IndexPath, value: &[u8]) -> bool {
 /// The codes of the sort keys of some documents; taken over from the walk, not copied.
 pub(crate) type Codes = Arc<Vec<u8>>;
 
-/// See the file's head.
+/// A walk over the documents of a part in the order of sort keys.
 pub(crate) struct OrderedWalk {
     open: Arc<OpenPart>,
     request: Arc<OrderedRequest>,

@@ -11,7 +11,7 @@ use super::numbers::Named;
 use super::ordered::OrderedRequest;
 use super::shared::Narrowing;
 
-/// See the file's head.
+/// How the documents of one part are reached for one layer.
 #[derive(Debug)]
 pub(crate) struct AccessPath<'l> {
     pub(crate) way: Way<'l>,

@@ -1,6 +1,7 @@
 //! A container of several partitions on a store in memory, with a clock that the test moves, and the measure that
 //! queries over it are compared with: the same query over all its documents at once.
 
+use crate::definition::definition;
 use eval::{Budget, Context, DocumentRow, QueryMemory};
 use exec::{
     ComputedProperty, Page, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow, Resume,
@@ -100,14 +101,7 @@ impl House {
         options: IndexOptions,
         ordinal: impl Fn(u32) -> u32,
     ) -> House {
-        let mut definition = json!({
-            "id": "c", "defaultTtl": -1,
-            "partitionKey": { "paths": ["/id"], "kind": "Hash", "version": 2 },
-        });
-        for (name, member) in further.as_object().unwrap() {
-            definition[name] = member.clone();
-        }
-        let definition = ContainerDefinition::from_json(&definition).unwrap();
+        let definition = definition(further);
         let clock = Arc::new(Clock(AtomicU64::new(1_700_000_000_000)));
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let surroundings = Surroundings {

@@ -6,6 +6,7 @@ mod bounds;
 mod composite;
 mod covered;
 mod damage;
+mod definition;
 mod house;
 mod memory;
 mod order;
