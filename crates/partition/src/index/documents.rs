@@ -37,11 +37,6 @@ impl Documents {
         }
     }
 
-    /// How many of them are also among `others`, which came from the same reader.
-    pub fn count_in(&self, others: &Documents) -> u64 {
-        self.ranks.iter().zip(&others.ranks).map(|(set, other)| set.intersection_len(other)).sum()
-    }
-
     /// Whether all documents match. If not, some may have another value than the requested one, and each must be
     /// checked.
     pub fn is_exact(&self) -> bool {

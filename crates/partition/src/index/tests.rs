@@ -21,6 +21,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use value::{Document, PropertyPath, Value, encode_key_value};
 
+/// More values than any case has at a path.
+const VALUES_MAX: usize = 100_000;
+
 /// A small seeded generator of numbers.
 struct Random(u64);
 
@@ -495,6 +498,7 @@ impl Case {
         let mut counts = reader.walk(&path, direction, from, within.as_ref()).await.unwrap();
         let mut found = Vec::new();
         while let Some(step) = walk.next().await.unwrap() {
+            assert!(found.len() < VALUES_MAX, "the walk does not end");
             assert!(step.numbers.is_sorted());
             let detail = *self.random.pick(&[Detail::Count, Detail::Ends, Detail::Numbers]);
             let counted = counts.next_counted(|_, _| detail).await.unwrap().unwrap();
@@ -543,6 +547,7 @@ impl Case {
             let mut walk = reader.walk(&path, Direction::Forward, None, None).await.unwrap();
             let mut found = Vec::new();
             while let Some(step) = walk.next().await.unwrap() {
+                assert!(found.len() < VALUES_MAX, "the walk does not end");
                 assert_eq!(step.is_cut, step.code.last() == Some(&1));
                 found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
             }

@@ -63,13 +63,13 @@ async fn the_history_goes_by_time_and_where_nobody_asks_for_it() {
     let early = fixture.run(vec![upsert("1"), upsert("2")]).await;
     clock.advance_ms(SECONDS * 1000 - 1);
     let late = fixture.run(vec![upsert("1")]).await;
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     let lsns = async |fixture: &Fixture| -> Vec<Lsn> {
         history(fixture).await.into_iter().map(|(at, _)| at.lsn).collect()
     };
     assert_eq!(lsns(&fixture).await, [early, early, late]);
     clock.advance_ms(1);
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(lsns(&fixture).await, [late]);
     fixture.audited(&store).await;
     // History before a gap is useless.
@@ -78,11 +78,11 @@ async fn the_history_goes_by_time_and_where_nobody_asks_for_it() {
     retain(&fixture, Some(SECONDS));
     let last = fixture.run(vec![delete("3")]).await;
     fixture.audited(&store).await;
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(lsns(&fixture).await, [last]);
     fixture.audited(&store).await;
     retain(&fixture, None);
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(lsns(&fixture).await, []);
     fixture.audited(&store).await;
 }

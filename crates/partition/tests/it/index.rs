@@ -135,8 +135,9 @@ impl IndexFixture {
 
     /// Waits until the index has no running work that changes its rows.
     async fn wait_until_stable(&self) {
+        const ROUNDS_MAX: usize = 10_000;
         let mut before = usize::MAX;
-        loop {
+        for _ in 0..ROUNDS_MAX {
             for _ in 0..200 {
                 tokio::task::yield_now().await;
             }
@@ -146,6 +147,7 @@ impl IndexFixture {
             }
             before = rows;
         }
+        panic!("the index does not become stable: {} %", self.partition.index_progress());
     }
 
     async fn index_rows(&self) -> Vec<(bytes::Bytes, bytes::Bytes)> {
@@ -391,7 +393,7 @@ async fn damage_to_the_old_index_does_not_restart_the_build() {
     while fixture.partition.index_progress() < 40 {
         tokio::task::yield_now().await;
         turns += 1;
-        assert!(turns < TURNS_MAX, "the build does not come on");
+        assert!(turns < TURNS_MAX, "the build makes no progress");
     }
     let mut progress = fixture.partition.index_progress();
     assert!(progress < 90, "{progress} % of the build in one turn");
@@ -587,7 +589,7 @@ async fn an_index_is_built_in_steps_of_the_common_budget() {
     while partition.index_progress() < 100 {
         tokio::task::yield_now().await;
         turns += 1;
-        assert!(turns < TURNS_MAX, "the build does not come on");
+        assert!(turns < TURNS_MAX, "the build makes no progress");
     }
     assert_eq!(partition.audit_index().await.unwrap(), []);
 }
