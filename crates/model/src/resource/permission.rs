@@ -97,6 +97,7 @@ mod tests {
 
     #[test]
     fn the_name_is_checked() {
+        assert!(PermissionDefinition::new("a", PermissionMode::All, "x", None).is_ok());
         assert!(PermissionDefinition::new("a/b", PermissionMode::All, "x", None).is_err());
     }
 
