@@ -1,14 +1,14 @@
-//! Ordered bytes: ranges and batches over a storage engine.
+//! Ordered key-value storage: key ranges and batches over a storage engine.
 //!
-//! A [`Store`] holds a fixed list of *spaces*, each an ordered map from bytes to bytes. It changes only through
-//! [`Batch`]es, atomic and judged one by one, and is read only through [`View`]s, each one consistent state.
-//! This is the only crate that names a storage engine, and no type of an engine leaves it.
+//! A [`Store`] holds a fixed list of *spaces*, each an ordered map from bytes to bytes. It changes only through atomic
+//! [`Batch`]es, each validated on its own, and is read only through [`View`]s, each a consistent snapshot. This is the
+//! only crate that names a storage engine, and it exports no type of an engine.
 //!
 //! Knows nothing of documents, partitions, LSNs or what its keys mean.
 //!
-//! Reading order: [`Store`] is the face, `backend` the border, `lane` what every backend has to do with. Behind the
-//! border stands `commit`, which judges batches and commits them in groups, over what keeps the rows (`rows`):
-//! `memory`, `embedded` (on disk) and `faulty` (a wrapper for tests). `round_trip` is a backend of its own, for tests.
+//! Reading order: [`Store`] is the public interface, `backend` the interface to engines, `lane` is shared by all
+//! backends. `commit` validates batches and commits them in groups to a row store (`rows`): `memory`, `embedded` (on
+//! disk) and `faulty` (a wrapper for tests). `round_trip` is a separate backend for tests.
 
 mod backend;
 mod batch;
@@ -27,7 +27,7 @@ mod script;
 mod store;
 mod view;
 
-pub use backend::{Room, StoreMemory};
+pub use backend::{DiskSpace, StoreMemory};
 pub use batch::{
     BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, SPACES_MAX, Space, SpaceOptions,
 };

@@ -266,7 +266,7 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
         | OpenFault::SpacesChanged { .. }
         | OpenFault::TooManySpaces { .. }
         | OpenFault::NotAStore { .. }
-        | OpenFault::NoRoom { .. }
+        | OpenFault::NoSpace { .. }
         | OpenFault::Engine { .. }
         | OpenFault::Io { .. } => describe(fault),
     };
