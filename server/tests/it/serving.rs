@@ -1,4 +1,4 @@
-//! The two modes: what each listens on, which keys it takes, and how keys are changed while it runs.
+//! The two modes: addresses, accepted keys, and how keys are changed while the server runs.
 
 use crate::client::Client;
 use crate::process::{EMULATOR_KEY, Server, run, text};
@@ -172,7 +172,7 @@ fn development_in_memory_leaves_nothing_behind() {
     assert!(!data.exists());
 }
 
-/// Every metric is documented, and nothing is documented that is not there.
+/// Every metric is documented, and every documented metric exists.
 #[test]
 fn metrics_are_those_of_their_document() {
     let folder = tempfile::tempdir().unwrap();
