@@ -27,7 +27,7 @@ pub fn query_fault(fault: EvalFault) -> Fault {
         | EvalFault::ScoreOutsideRank { .. }
         | EvalFault::RankWithoutStatistics) => QueryFault::Evaluation { reason: fault.to_string() }.into(),
         // Whoever breaks a query off begins it anew, so the second one is never told.
-        fault @ (EvalFault::OutsideGroup { .. } | EvalFault::BrokenOff) => Fault::Internal(fault.to_string()),
+        fault @ (EvalFault::OutsideGroup { .. } | EvalFault::Preempted) => Fault::Internal(fault.to_string()),
     }
 }
 

@@ -11,7 +11,7 @@ pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
 pub const BATCH_BYTES_MAX: usize = 48 << 20;
 
 /// Most spaces a store can have. The next number is the store's internal space.
-pub const SPACES_MAX: usize = u8::MAX as usize;
+pub(crate) const SPACES_MAX: usize = u8::MAX as usize;
 
 /// One ordered region of the store: an index into the list of spaces given at opening.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]

@@ -28,14 +28,9 @@ mod store;
 mod view;
 
 pub use backend::{DiskSpace, StoreMemory};
-pub use batch::{
-    BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, SPACES_MAX, Space, SpaceOptions,
-};
+pub use batch::{BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
 pub use commit::CommitMode;
-pub use embedded::{
-    CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, JournalCut,
-    MEMTABLE_BYTES_DEFAULT, OPEN_TABLES_DEFAULT, Repair, SYNC_RECORD_INTERVAL_DEFAULT, StoreCopy, repair,
-};
+pub use embedded::{EmbeddedOptions, JournalCut, Repair, StoreCopy, repair};
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 pub use lane::{LANE_BATCHES_MAX, Lane};
 pub use metrics::StoreMetrics;

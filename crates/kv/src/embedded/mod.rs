@@ -51,20 +51,20 @@ use format::JournalEntry;
 use synced::Synced;
 
 /// Default size of the block cache, in bytes.
-pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
+const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
 
 /// Default limit of memtable bytes: as many as the journals hold.
-pub const MEMTABLE_BYTES_DEFAULT: u64 = 256 << 20;
+const MEMTABLE_BYTES_DEFAULT: u64 = 256 << 20;
 
 /// Default free-space reserve that growing commits must leave: twice the bound of the journals. Bytes that memtables
 /// and merges have yet to write are counted in addition.
-pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX;
+const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX;
 
 /// Default number of tables whose files are kept open: within the usual system limit of open files.
-pub const OPEN_TABLES_DEFAULT: usize = 900;
+const OPEN_TABLES_DEFAULT: usize = 900;
 
 /// Default delay after a sync until the synced length of the journal is recorded.
-pub const SYNC_RECORD_INTERVAL_DEFAULT: Duration = Duration::from_millis(100);
+const SYNC_RECORD_INTERVAL_DEFAULT: Duration = Duration::from_millis(100);
 
 /// Lowest accepted number of open tables.
 const OPEN_TABLES_MIN: usize = 10;
