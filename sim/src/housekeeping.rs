@@ -10,17 +10,18 @@ use crate::course::{CONTAINERS, Course, DOCUMENTS, Event};
 use crate::hooks::Hooks;
 use crate::naive::DefaultTtl;
 use crate::scenario::Scenario;
-use crate::world::{Complaint, DATABASE, World, wire_ttl};
+use crate::world::{Complaint, DATABASE, World, defined_ttl, key_at_pk};
 use engine::{Action, Container, DocumentAddress, Engine, Keyed, Place, Principal, Reach, ReadOptions};
 use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space};
+use model::policy::IndexingPolicy;
 use model::{
-    Ambient, ContainerDefinition, ContainerNumber, Fault, Lsn, PartitionOrdinal, StorageFault, Throughput,
+    Ambient, ContainerDraft, ContainerNumber, Fault, Lsn, PartitionOrdinal, StorageFault, Throughput,
 };
 use partition::index::unnamed_runs;
 use partition::keyspace::{self, CONTAINER_SPACES, PartitionId, RECORDS};
 use partition::{AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
 use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use value::Document;
@@ -282,12 +283,8 @@ impl Housekeeping {
 
     fn create(&self, number: usize) -> Result<Arc<Container>, Complaint> {
         let (engine, principal) = (self.world.engine(), self.world.principal());
-        let body = json!({
-            "id": format!("kept {number}"),
-            "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-        });
         let created: Result<_, Fault> = self.world.run(async move {
-            let definition = ContainerDefinition::from_json(&body)?;
+            let definition = ContainerDraft::new(format!("kept {number}"), key_at_pk()?).checked()?;
             let throughput = Throughput::manual(400)?;
             let database = engine.find_database(DATABASE)?.resource;
             let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
@@ -304,17 +301,15 @@ impl Housekeeping {
     ) -> Result<(), Complaint> {
         let (engine, principal) = (self.world.engine(), self.world.principal());
         let container = Arc::clone(&self.tended[number].container);
-        let mut body = container.definition().to_json();
-        body.shift_remove("defaultTtl");
-        if let Some(wire) = wire_ttl(default_ttl) {
-            body.insert("defaultTtl".to_owned(), wire);
-        }
-        let excluded: Vec<Json> =
-            unindexed.iter().map(|path| json!({ "path": format!("/{path}/?") })).collect();
-        body.insert("indexingPolicy".to_owned(), json!({ "excludedPaths": excluded }));
+        let mut wanted = container.definition().draft();
+        wanted.default_ttl = defined_ttl(default_ttl);
+        let excluded: Vec<String> = unindexed.iter().map(|path| format!("/{path}/?")).collect();
+        let excluded: Vec<&str> = excluded.iter().map(String::as_str).collect();
+        wanted.policies.indexing =
+            IndexingPolicy::by_texts(&[], &excluded).map_err(|fault| fault.to_string())?;
         let replaced: Result<_, Fault> = self.world.run(async move {
             let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.replace_container(pass, &container, &Json::Object(body), &Condition::None).await
+            engine.replace_container(pass, &container, wanted.into(), &Condition::None).await
         })?;
         let now = self.now();
         let tended = &mut self.tended[number];

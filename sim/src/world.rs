@@ -21,12 +21,16 @@ use kv::{
     Batch, CommitFault, CommitMode, Direction, Durability, FaultKind, FaultScript, Health, ScanLimit,
     StorageCall, Store, Survivors,
 };
-use model::{Fault, KeyComponent, PartitionKey};
+use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType};
+use model::{
+    ContainerDraft, Fault, KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind,
+    RequestFault, UniqueKey,
+};
 use partition::index::IndexOptions;
 use partition::keyspace::{self, CATALOG, META, PartitionId, RECORDS, SPACES};
 use partition::{AuditReport, AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
 use plan::Condition;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -224,16 +228,15 @@ impl World {
     ) -> Result<Option<Result<Arc<Container>, Fault>>, Complaint> {
         let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let container = Arc::clone(&self.container);
-        let mut body = container.definition().to_json();
+        let mut wanted = container.definition().draft();
         if let Some(default_ttl) = default_ttl {
-            body.shift_remove("defaultTtl");
-            body.extend(wire_ttl(default_ttl).map(|wire| ("defaultTtl".to_owned(), wire)));
+            wanted.default_ttl = defined_ttl(default_ttl);
         }
-        body.insert("indexingPolicy".to_owned(), policy_of(policy));
-        body.insert("computedProperties".to_owned(), computed_of(policy));
+        wanted.policies.indexing = policy_of(policy).map_err(|fault| fault.to_string())?;
+        wanted.policies.computed = computed_of(policy);
         self.run(answered_within(crash_after, async move {
             let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.replace_container(pass, &container, &Json::Object(body), &Condition::None).await
+            engine.replace_container(pass, &container, wanted.into(), &Condition::None).await
         }))?
     }
 
@@ -479,27 +482,26 @@ fn open(
 }
 
 /// The indexing policy with an index below [`POLICIES`](crate::scenario::POLICIES).
-fn policy_of(policy: usize) -> Json {
-    match policy {
-        0 => json!({
-            "includedPaths": [{ "path": "/*" }, { "path": "/next/?" }],
-            "spatialIndexes": [{ "path": "/at/*" }],
-        }),
-        1 => json!({ "excludedPaths": [{ "path": "/first/?" }, { "path": "/pad/*" }] }),
-        2 => json!({ "indexingMode": "none" }),
-        _ => json!({
-            "includedPaths": [{ "path": "/last/?" }],
-            "excludedPaths": [{ "path": "/*" }],
-            "compositeIndexes": [[{ "path": "/mail" }, { "path": "/next", "order": "descending" }]],
-            "spatialIndexes": [{ "path": "/at/?", "types": ["Point"] }],
-        }),
-    }
+fn policy_of(policy: usize) -> Result<IndexingPolicy, RequestFault> {
+    Ok(match policy {
+        0 => IndexingPolicy {
+            spatial: vec![SpatialIndex::at("/at/*", &[])?],
+            ..IndexingPolicy::by_texts(&["/*", "/next/?"], &[])?
+        },
+        1 => IndexingPolicy::by_texts(&[], &["/first/?", "/pad/*"])?,
+        2 => IndexingPolicy::none(),
+        _ => IndexingPolicy {
+            composite: vec![CompositeIndex::over(&[("/mail", false), ("/next", true)])?],
+            spatial: vec![SpatialIndex::at("/at/?", &[SpatialType::Point])?],
+            ..IndexingPolicy::by_texts(&["/last/?"], &["/*"])?
+        },
+    })
 }
 
 /// And its computed property.
-fn computed_of(policy: usize) -> Json {
+fn computed_of(policy: usize) -> Vec<ComputedProperty> {
     let step = if policy < 2 { 1 } else { 2 };
-    json!([{ "name": "next", "query": format!("SELECT VALUE c.n + {step} FROM c") }])
+    vec![ComputedProperty::new("next", format!("SELECT VALUE c.n + {step} FROM c"))]
 }
 
 /// Seconds for which the history is kept; it comes and goes with the default.
@@ -517,30 +519,33 @@ async fn create_container(
 ) -> Result<Arc<Container>, Fault> {
     let unique = |paths: &Vec<&str>| {
         let paths: Vec<String> = paths.iter().map(|path| format!("/{path}")).collect();
-        json!({ "paths": paths })
+        UniqueKey::over(&paths.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    let mut body = json!({
-        "id": CONTAINER,
-        "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-        "uniqueKeyPolicy": { "uniqueKeys": scenario.unique.iter().map(unique).collect::<Vec<_>>() },
-        "indexingPolicy": policy_of(0),
-        "computedProperties": computed_of(0),
-    });
-    if let Some(wire) = wire_ttl(scenario.default_ttl) {
-        body["defaultTtl"] = wire;
-    }
-    let definition = model::ContainerDefinition::from_json(&body)?;
+    let mut draft = ContainerDraft::new(CONTAINER, key_at_pk()?);
+    draft.unique_keys.keys = scenario.unique.iter().map(unique).collect::<Result<_, _>>()?;
+    draft.policies.indexing = policy_of(0)?;
+    draft.policies.computed = computed_of(0);
+    draft.default_ttl = defined_ttl(scenario.default_ttl);
+    let definition = draft.checked()?;
     let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
     let database = engine.find_database(DATABASE)?.resource;
     let pass = engine.access().change_catalog(principal, Action::ChangeMetadata, Place::Account)?;
     engine.create_container(pass, &database, definition, Some(throughput)).await
 }
 
-pub(crate) fn wire_ttl(default_ttl: DefaultTtl) -> Option<Json> {
+/// The partition key of all containers.
+pub(crate) fn key_at_pk() -> Result<PartitionKeyDefinition, RequestFault> {
+    PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"])
+}
+
+/// A default as definitions have it.
+pub(crate) fn defined_ttl(default_ttl: DefaultTtl) -> model::DefaultTtl {
     match default_ttl {
-        DefaultTtl::Off => None,
-        DefaultTtl::OnDemand => Some((-1).into()),
-        DefaultTtl::Seconds(seconds) => Some(seconds.into()),
+        DefaultTtl::Off => model::DefaultTtl::Off,
+        DefaultTtl::OnDemand => model::DefaultTtl::OnDemand,
+        DefaultTtl::Seconds(seconds) => {
+            model::DefaultTtl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX))
+        }
     }
 }
 

@@ -7,10 +7,12 @@ use crate::faults::text_errors;
 use crate::lower::{QueryText, TextCache, advice};
 use crate::resource_token;
 use crate::route::Path;
+use crate::wire::definition::{container, encryption_key, permission, script, throughput};
 use crate::wire::{key_header, names, permission_link, session};
 use engine::{Access, AccountKey, pinned_keys};
 use http::{HeaderMap, HeaderValue, Method};
-use model::{PartitionKeyDefinition, PermissionDefinition};
+use model::{PartitionKeyDefinition, PartitionKeyKind, ScriptKind};
+use serde_json::Value as Json;
 
 /// The server's time while fuzzing.
 const NOW_SECONDS: u64 = 1_700_000_000;
@@ -41,13 +43,6 @@ pub fn header_texts(text: &str) {
     key_header::parse(&PartitionKeyDefinition::system(), text).ok();
 }
 
-/// Reads the link of a permission.
-pub fn permission_link(definition: &PermissionDefinition) {
-    if let Ok(segments) = permission_link::segments(definition) {
-        permission_link::wanted(definition, &segments).ok();
-    }
-}
-
 /// Writes the faults of a query's text as the message of a refusal has them.
 pub fn query_faults(faults: &sql::SqlFaults) {
     let text = text_errors(faults);
@@ -67,8 +62,7 @@ const FILLED: [(&str, &str); 4] = [
 pub fn query_body(body: &[u8]) {
     let Ok(text) = QueryText::read(&HeaderMap::new(), body) else { return };
     let Ok((tree, query)) = text.tree_and_query(&TextCache::new()) else { return };
-    let definition = serde_json::json!({ "paths": ["/a", "/b/c"], "kind": "MultiHash", "version": 2 });
-    if let Ok(definition) = PartitionKeyDefinition::from_json(&definition) {
+    if let Ok(definition) = PartitionKeyDefinition::new(PartitionKeyKind::MultiHash, ["/a", "/b/c"]) {
         let keys = pinned_keys(&query, &definition).unwrap_or_default();
         assert!(keys.iter().all(|key| (1..=2).contains(&key.components.len())));
     }
@@ -80,6 +74,37 @@ pub fn query_body(body: &[u8]) {
     if let Some(plan) = hybrid_plan(&tree, &query) {
         check_rewritten(plan.statistics.as_ref());
     }
+}
+
+/// Reads definitions of containers and small resources: what is taken comes back as it was and can be sent again.
+pub fn definition(text: &[u8]) {
+    let Ok(body) = serde_json::from_slice::<Json>(text) else { return };
+    if let Ok(definition) = container::read(&body) {
+        let written = container::write(&definition).into();
+        let again = container::read(&written);
+        assert_eq!(again.as_ref(), Ok(&definition), "a definition comes back from its wire form");
+        let replaced =
+            container::read_change(&definition, &written).and_then(|change| Ok(change.applied(&definition)?));
+        assert_eq!(replaced.as_ref(), Ok(&definition), "a container replaces itself");
+    }
+    if let Ok(definition) = permission::read(&body) {
+        if let Ok(segments) = permission_link::segments(&definition) {
+            permission_link::wanted(&definition, &segments).ok();
+        }
+        let again = permission::read(&permission::write(&definition).into());
+        assert_eq!(again, Ok(definition), "a permission comes back from its wire form");
+    }
+    for kind in ScriptKind::ALL {
+        if let Ok(definition) = script::read(kind, &body) {
+            let again = script::read(kind, &script::write(&definition).into());
+            assert_eq!(again, Ok(definition), "a script comes back from its wire form");
+        }
+    }
+    if let Ok(definition) = encryption_key::read(&body) {
+        let again = encryption_key::read(&encryption_key::write(&definition).into());
+        assert_eq!(again, Ok(definition), "a key comes back from its wire form");
+    }
+    throughput::read(&body).ok();
 }
 
 fn check_rewritten(rewritten: Option<&sql::ast::Query>) {

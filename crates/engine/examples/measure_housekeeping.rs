@@ -13,7 +13,7 @@
 use engine::{AccountKey, Action, Container, Engine, EngineOptions, Keyed, Place, Principal, Reach};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{EmbeddedOptions, Store};
-use model::{Ambient, ContainerDefinition, Throughput};
+use model::{Ambient, ContainerDraft, DefaultTtl, PartitionKeyDefinition, PartitionKeyKind, Throughput};
 use partition::keyspace::SPACES;
 use plan::{Condition, Item, Mutation, Operation};
 use serde_json::json;
@@ -31,7 +31,7 @@ const PARTITION_THROUGHPUT: u64 = 500;
 /// Partitions of a container.
 const PARTITIONS_PER_CONTAINER: usize = 1_000;
 /// Seconds that documents live.
-const TTL: u64 = 1_000;
+const TTL: u32 = 1_000;
 
 #[derive(Debug)]
 struct Clock(AtomicU64);
@@ -76,11 +76,9 @@ async fn container(engine: &Engine, principal: &Principal, id: &str, throughput:
         Ok(found) => found.resource,
         Err(_) => engine.create_database(pass(), "d", None).await.unwrap(),
     };
-    let body = json!({
-        "id": id, "defaultTtl": TTL,
-        "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-    });
-    let definition = ContainerDefinition::from_json(&body).unwrap();
+    let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+    let default_ttl = DefaultTtl::Seconds(TTL);
+    let definition = ContainerDraft { default_ttl, ..ContainerDraft::new(id, key) }.checked().unwrap();
     let throughput = Throughput::manual(throughput).unwrap();
     engine.create_container(pass(), &database, definition, Some(throughput)).await.unwrap()
 }
@@ -129,7 +127,7 @@ async fn sweep(documents: usize) {
         ended.unwrap();
     }
     let created = started.elapsed();
-    clock.0.fetch_add(2 * TTL * 1000, Ordering::SeqCst);
+    clock.0.fetch_add(2 * u64::from(TTL) * 1000, Ordering::SeqCst);
     let reader = || engine.access().read_catalog(&principal, Action::ReadMetadata, Place::Account).unwrap();
     let left = async || engine.container_usage(reader(), &container).await.unwrap().documents;
     while left().await == documents as u64 {

@@ -10,7 +10,8 @@ use engine::{
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{Direction, EmbeddedOptions, KeyRange, ScanLimit, Store};
-use model::{Ambient, ContainerDefinition, Throughput};
+use model::policy::CompositeIndex;
+use model::{Ambient, ContainerDraft, PartitionKeyDefinition, PartitionKeyKind, Throughput};
 use partition::keyspace::{self, RECORDS, SPACES};
 use plan::{Condition, Item, Mutation, Operation, Target};
 use serde_json::json;
@@ -86,12 +87,11 @@ impl House {
         let admin =
             || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account).unwrap();
         let database = engine.create_database(admin(), "d", None).await.unwrap();
-        let definition = ContainerDefinition::from_json(&json!({
-            "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-            "indexingPolicy": { "includedPaths": [{ "path": "/*" }], "compositeIndexes": [[
-                { "path": "/category", "order": "ascending" }, { "path": "/score", "order": "descending" },
-            ]] },
-        }));
+        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+        let mut draft = ContainerDraft::new("c", key);
+        let composite = CompositeIndex::over(&[("/category", false), ("/score", true)]).unwrap();
+        draft.policies.indexing.composite = vec![composite];
+        let definition = draft.checked();
         let throughput = Some(Throughput::manual(400).unwrap());
         let container =
             engine.create_container(admin(), &database, definition.unwrap(), throughput).await.unwrap();
@@ -122,7 +122,6 @@ impl House {
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            computed: Arc::from([]),
             scope: Scope::Container,
             items_max: 100,
             continuation: None,

@@ -28,7 +28,7 @@ pub struct DocumentAddress {
     pub target: Target,
 }
 
-/// An operation and the partition key that header and document agree on. There is no other way to write.
+/// An operation and the partition key on which the request and its document agree. There is no other way to write.
 #[derive(Clone, Debug)]
 pub struct Keyed {
     key: PartitionKey,
@@ -277,13 +277,13 @@ fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
 }
 
 impl Keyed {
-    /// Finds the key on which header and document agree; either may be silent.
+    /// Finds the key on which the request and its document agree; either may be silent.
     pub fn new(
         container: &Container,
-        header: Option<PartitionKey>,
+        given: Option<PartitionKey>,
         operation: Operation,
     ) -> Result<Keyed, RequestFault> {
-        let key = agreed_key(container, header, &operation)?;
+        let key = agreed_key(container, given, &operation)?;
         Ok(Keyed { key, operation })
     }
 
@@ -300,7 +300,7 @@ impl Keyed {
 
 fn agreed_key(
     container: &Container,
-    header: Option<PartitionKey>,
+    given: Option<PartitionKey>,
     operation: &Operation,
 ) -> Result<PartitionKey, RequestFault> {
     let item = match operation {
@@ -308,7 +308,7 @@ fn agreed_key(
             Mutation::Create { item, .. } | Mutation::Upsert { item, .. } | Mutation::Replace { item, .. },
         ) => item,
         // The members of a merge need not have the key; the partition compares the result.
-        Operation::Write(Mutation::Merge { item, .. }) if header.is_none() => item,
+        Operation::Write(Mutation::Merge { item, .. }) if given.is_none() => item,
         Operation::Write(
             Mutation::Merge { .. }
             | Mutation::Patch { .. }
@@ -316,11 +316,11 @@ fn agreed_key(
             | Mutation::Expire { .. }
             | Mutation::Reschedule { .. },
         )
-        | Operation::Read { .. } => return header.ok_or(RequestFault::PartitionKeyRequired),
+        | Operation::Read { .. } => return given.ok_or(RequestFault::PartitionKeyRequired),
     };
     let extracted = container.definition().partition_key.extract(item.document())?;
-    match header {
-        Some(header) if header != extracted => Err(RequestFault::PartitionKeyMismatch),
+    match given {
+        Some(given) if given != extracted => Err(RequestFault::PartitionKeyMismatch),
         Some(_) | None => Ok(extracted),
     }
 }

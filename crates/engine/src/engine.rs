@@ -58,8 +58,8 @@ pub struct EngineOptions {
     pub request_memory: RequestMemoryOptions,
     /// How long and how many partitions stay open.
     pub partitions: PartitionBounds,
-    /// Who reads the queries of computed properties, so that their values can be indexed: the engine knows no query
-    /// text. What is not read is not indexed.
+    /// Who reads the queries of computed properties, once for each definition: the engine knows no query text. A
+    /// container with a property that is not read cannot be queried.
     pub computed_reader: ComputedReader,
 }
 

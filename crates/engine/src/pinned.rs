@@ -109,14 +109,14 @@ fn path_index(expression: &Expression, definition: &PartitionKeyDefinition) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use model::PartitionKeyKind;
 
     fn definition(paths: &[&str]) -> PartitionKeyDefinition {
-        let kind = if paths.len() > 1 { "MultiHash" } else { "Hash" };
-        PartitionKeyDefinition::from_json(&json!({ "paths": paths, "kind": kind, "version": 2 })).unwrap()
+        let kind = if paths.len() > 1 { PartitionKeyKind::MultiHash } else { PartitionKeyKind::HashV2 };
+        PartitionKeyDefinition::new(kind, paths.iter().copied()).unwrap()
     }
 
-    /// The keys as the header would have them.
+    /// The keys as JSON.
     fn keys(paths: &[&str], filter: &str) -> String {
         let tree = sql::parse(&format!("SELECT * FROM c WHERE {filter}")).unwrap();
         let query = sql::lower(&tree, &sql::Parameters::none()).unwrap();

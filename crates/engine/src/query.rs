@@ -18,6 +18,7 @@ use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken, Work};
 use partition::keyspace;
 use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
+use std::borrow::Cow;
 use std::sync::Arc;
 use value::{PropertyPath, Value};
 
@@ -33,8 +34,6 @@ pub struct QueryRequest {
     /// What continuations are bound to, if not to the query itself: a client that goes on behind a row by a condition
     /// brings the continuation that it had without the condition.
     pub bound_to: Option<Arc<Query>>,
-    /// The computed properties of the container, lowered by the API.
-    pub computed: Arc<[ComputedProperty]>,
     /// Over which documents.
     pub scope: Scope,
     /// Most rows of the page.
@@ -67,7 +66,9 @@ impl Engine {
     pub async fn query(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
         let size = Size::of_text(request.text_bytes);
-        let Ready { query, mut program, resume, context } = self.prepared(&pass, request, size).await?;
+        let defined = Defined::of(container)?;
+        let ready = self.prepared(&pass, request, size, &defined).await?;
+        let Ready { query, mut program, resume, context } = ready;
         let mut spent = QueryMetrics::default();
         if let Order::Rank(ranking) = &query.order {
             let request = QueryRequest { query: Arc::clone(&query), ..request.clone() };
@@ -88,8 +89,7 @@ impl Engine {
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
         let seal = |resume: Resume| {
             let scope = || scope_context("query", container, &request.scope);
-            let context =
-                context.unwrap_or_else(|| bound_context(scope(), &query, request, embeddings(container)));
+            let context = context.unwrap_or_else(|| defined.bound_context(scope(), &query, request));
             self.continuation_key.seal(&context, &resume.encode())
         };
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
@@ -108,20 +108,20 @@ impl Engine {
         pass: &ReadPass<'_>,
         request: &QueryRequest,
         size: Size,
+        defined: &Defined<'_>,
     ) -> Result<Ready, Fault> {
         let container = pass.container;
-        let system = system_of(container);
         if size == Size::Ordinary {
             let scope = || scope_context("query", container, &request.scope);
-            return prepare(system, embeddings(container), request, scope, &self.continuation_key);
+            return prepare(defined, request, scope, &self.continuation_key);
         }
-        let embeddings = embeddings(container).to_vec();
+        let defined = defined.to_owned();
         let scope = scope_context("query", container, &request.scope);
         let (request, key) = (request.clone(), self.continuation_key.clone());
         let prepare = move || {
-            let mut ready = prepare(system, &embeddings, &request, || scope.clone(), &key)?;
+            let mut ready = prepare(&defined, &request, || scope.clone(), &key)?;
             if ready.context.is_none() {
-                ready.context = Some(bound_context(scope, &ready.query, &request, &embeddings));
+                ready.context = Some(defined.bound_context(scope, &ready.query, &request));
             }
             Ok(ready)
         };
@@ -204,9 +204,10 @@ impl Engine {
         let program = self.program(&pass, request).await?;
         let asked = Asked { scope: &request.scope, session: &[], size: Size::of_text(request.text_bytes) };
         let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
+        let items_max = request.items_max;
         let begin = |meter| {
             let (program, parts) = (Arc::clone(&program), Arc::clone(&parts));
-            async move { exec::explain(&program, &parts, meter).await }
+            async move { exec::explain(&program, &parts, items_max, meter).await }
         };
         self.isolation.run(pass.principal, asked.size, begin).await
     }
@@ -229,9 +230,9 @@ impl Engine {
 
     /// The program of a query.
     async fn program(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
-        let system = system_of(pass.container);
-        let query = with_vectors(&request.query, embeddings(pass.container));
-        let computed = Arc::clone(&request.computed);
+        let defined = Defined::of(pass.container)?;
+        let query = defined.with_vectors(&request.query);
+        let (system, computed) = (defined.system, Arc::clone(defined.computed()));
         let make = move || Program::new(query, &computed, system).map(Arc::new);
         self.isolation.compute(pass.principal, Size::of_text(request.text_bytes), make).await
     }
@@ -314,47 +315,71 @@ struct Ready {
 
 /// Makes a query ready. `scope` tells where it is asked.
 fn prepare(
-    system: SystemProperties,
-    embeddings: &[VectorEmbedding],
+    defined: &Defined<'_>,
     request: &QueryRequest,
     scope: impl FnOnce() -> Vec<u8>,
     key: &ContinuationKey,
 ) -> Result<Ready, Fault> {
-    let query = with_vectors(&request.query, embeddings);
-    let program = Arc::new(Program::new(Arc::clone(&query), &request.computed, system)?);
+    let query = defined.with_vectors(&request.query);
+    let program = Arc::new(Program::new(Arc::clone(&query), defined.computed(), defined.system)?);
     let (mut resume, mut context) = (None, None);
     if let Some(text) = &request.continuation {
-        let bound = bound_context(scope(), &query, request, embeddings);
+        let bound = defined.bound_context(scope(), &query, request);
         resume = Some(Resume::decode(&key.open(&bound, text)?)?);
         context = Some(bound);
     }
     Ok(Ready { query, program, resume, context })
 }
 
-fn system_of(container: &Container) -> SystemProperties {
-    SystemProperties { database: container.database().number(), container: container.number() }
+/// What the definition of a container says of queries over it.
+struct Defined<'a> {
+    system: SystemProperties,
+    embeddings: Cow<'a, [VectorEmbedding]>,
+    computed: Cow<'a, Arc<[ComputedProperty]>>,
 }
 
-/// The container's word on vectors.
-fn embeddings(container: &Container) -> &[VectorEmbedding] {
-    container.definition().policies.vectors.as_ref().map_or(&[], |policy| &policy.embeddings)
-}
+impl Defined<'_> {
+    /// Refuses a container with a computed property that could not be read: a query would see something else.
+    fn of(container: &Container) -> Result<Defined<'_>, Fault> {
+        let embeddings = container.definition().policies.vectors.as_ref();
+        let embeddings = embeddings.map_or(&[][..], |policy| &policy.embeddings);
+        Ok(Defined {
+            system: SystemProperties {
+                database: container.database().number(),
+                container: container.number(),
+            },
+            embeddings: Cow::Borrowed(embeddings),
+            computed: Cow::Borrowed(container.computed()?),
+        })
+    }
 
-/// The query with the container's word on vectors in it.
-fn with_vectors(query: &Arc<Query>, embeddings: &[VectorEmbedding]) -> Arc<Query> {
-    if embeddings.is_empty() { Arc::clone(query) } else { Arc::new(query.with_distances(embeddings)) }
-}
+    /// The same, to be taken to another thread.
+    fn to_owned(&self) -> Defined<'static> {
+        Defined {
+            system: self.system,
+            embeddings: Cow::Owned(self.embeddings.to_vec()),
+            computed: Cow::Owned(Arc::clone(&self.computed)),
+        }
+    }
 
-/// What a continuation belongs to: the query, with the word on vectors in it, and where it is asked.
-fn bound_context(
-    scope: Vec<u8>,
-    query: &Arc<Query>,
-    request: &QueryRequest,
-    embeddings: &[VectorEmbedding],
-) -> Vec<u8> {
-    let digest = match &request.bound_to {
-        None => exec::digest(query, &request.computed),
-        Some(query) => exec::digest(&with_vectors(query, embeddings), &request.computed),
-    };
-    [&scope[..], &digest].concat()
+    fn computed(&self) -> &Arc<[ComputedProperty]> {
+        &self.computed
+    }
+
+    /// The query with the container's word on vectors in it.
+    fn with_vectors(&self, query: &Arc<Query>) -> Arc<Query> {
+        match self.embeddings.is_empty() {
+            true => Arc::clone(query),
+            false => Arc::new(query.with_distances(&self.embeddings)),
+        }
+    }
+
+    /// What a continuation belongs to: the query, with the word on vectors in it, and where it is asked.
+    fn bound_context(&self, scope: Vec<u8>, query: &Arc<Query>, request: &QueryRequest) -> Vec<u8> {
+        let digest = match &request.bound_to {
+            None => exec::digest(query, &self.computed),
+            Some(query) => exec::digest(&self.with_vectors(query), &self.computed),
+        };
+        [&scope[..], &digest].concat()
+    }
 }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use model::Ambient;
-use thiserror::Error;
 use value::Value;
 
 use crate::meter::{ROW_STEPS, steps_of_bytes};
-use crate::{Budget, EvalFault, Meter, Patterns, Steps};
+use crate::{Budget, EvalFault, Meter, Patterns, Steps, UserFunctionFault};
 
 /// Texts up to this size are not charged.
 pub(crate) const FEW_BYTES: usize = 256;
@@ -116,20 +115,6 @@ impl<'a> Context<'a> {
 pub trait UserFunctions: std::fmt::Debug + Sync {
     /// Calls one. `None` is undefined, both as an argument and as a result.
     fn call(&self, name: &str, arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault>;
-}
-
-/// Why a user-defined function has no result.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum UserFunctionFault {
-    /// No function has this name.
-    #[error("not found")]
-    NotFound,
-    /// It threw, or ran for too long.
-    #[error("{message}")]
-    Failed {
-        /// Message of the function.
-        message: String,
-    },
 }
 
 /// For containers without user-defined functions.

@@ -12,14 +12,13 @@
 //! | `text_analysis` | words of a text, for the full-text functions and their index |
 //! | `aggregate` | accumulators that can be merged |
 //! | `query` | a whole query over documents in memory |
-//! | `computed`, `row`, `context`, `budget`, `meter`, `fault` | inputs and outputs |
+//! | `computed`, `row`, `context`, `budget`, `meter` | inputs and outputs |
 
 mod aggregate;
 mod budget;
 mod computed;
 mod context;
 mod expression;
-mod fault;
 mod functions;
 mod like;
 mod meter;
@@ -33,12 +32,12 @@ mod text_analysis;
 pub use aggregate::Accumulator;
 pub use budget::{Budget, Holding, QueryMemory, VALUE_WEIGHT_MAX, allocated, weigh, weigh_inside};
 pub use computed::Computed;
-pub use context::{Context, Deadline, NoUserFunctions, UserFunctionFault, UserFunctions};
+pub use context::{Context, Deadline, NoUserFunctions, UserFunctions};
 pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
-pub use fault::EvalFault;
 pub use functions::{Cap, Direction, Outline, angle_between, angle_of_metres};
 pub use like::{LikeRest, like_prefix};
 pub use meter::{Meter, Steps};
+pub use model::{EvaluationFault as EvalFault, UserFunctionFault};
 pub use patterns::Patterns;
 pub use query::{
     DocumentRow, Groups, KeptGroups, KeyHash, MatchedRow, for_each_match, for_each_row, hash_of, run,

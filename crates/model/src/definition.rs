@@ -1,15 +1,16 @@
 //! What a container is: its name, partition key, time to live, unique keys and policies.
 //!
-//! Reads and writes the wire form with the service's defaults. What each policy says is its own file's business.
+//! A draft is put together by anybody. [`ContainerDraft::checked`] makes a definition of it, the only thing that the
+//! catalog takes; a definition cannot be altered. How clients write definitions is known to their API.
 
 use crate::limits::NAME_CHARS_MAX;
 use crate::policy::{DefaultTtl, Policies, UniqueKeyPolicy};
 use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
-use serde_json::{Map, Value as Json};
+use std::ops::Deref;
 
-/// The definition of a container.
+/// What a container shall be, not checked yet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ContainerDefinition {
+pub struct ContainerDraft {
     /// Its name.
     pub id: String,
     /// Where the partition key of its documents is.
@@ -24,6 +25,12 @@ pub struct ContainerDefinition {
     pub order: ValueOrder,
 }
 
+/// The definition of a container: a draft that was checked. Its parts are read like those of the draft.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerDefinition {
+    checked: ContainerDraft,
+}
+
 /// The order of values of different kinds, in key codes and results. It is fixed when a container is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueOrder {
@@ -31,29 +38,41 @@ pub enum ValueOrder {
     NoSql,
 }
 
-/// What stays as it is when a replacement does not mention it: clients leave out what cannot be changed.
-const KEPT_WHEN_ABSENT: [&str; 4] =
-    ["uniqueKeyPolicy", "conflictResolutionPolicy", "clientEncryptionPolicy", "vectorEmbeddingPolicy"];
+impl ContainerDraft {
+    /// A container with the defaults of the service.
+    pub fn new(id: impl Into<String>, partition_key: PartitionKeyDefinition) -> ContainerDraft {
+        ContainerDraft {
+            id: id.into(),
+            partition_key,
+            default_ttl: DefaultTtl::default(),
+            unique_keys: UniqueKeyPolicy::default(),
+            policies: Policies::default(),
+            order: ValueOrder::NoSql,
+        }
+    }
+
+    /// The definition, unless something in the draft cannot be.
+    pub fn checked(self) -> Result<ContainerDefinition, RequestFault> {
+        checked_name(&self.id)?;
+        self.policies.check(&self.partition_key)?;
+        self.default_ttl.check()?;
+        self.unique_keys.check()?;
+        Ok(ContainerDefinition { checked: self })
+    }
+}
+
+impl Deref for ContainerDefinition {
+    type Target = ContainerDraft;
+
+    fn deref(&self) -> &ContainerDraft {
+        &self.checked
+    }
+}
 
 impl ContainerDefinition {
-    /// Reads the wire form of a new container. One without a partition key is of an old client and gets a key that
-    /// its documents do not have.
-    pub fn from_json(body: &Json) -> Result<ContainerDefinition, RequestFault> {
-        let members = members(body)?;
-        let id = name_of(members)?;
-        let partition_key = match members.get("partitionKey") {
-            Some(json) => PartitionKeyDefinition::from_json(json)?,
-            None => PartitionKeyDefinition::system(),
-        };
-        let policies = Policies::from_json(members, &partition_key)?;
-        Ok(ContainerDefinition {
-            id,
-            partition_key,
-            default_ttl: DefaultTtl::from_json(members.get("defaultTtl"))?,
-            unique_keys: UniqueKeyPolicy::from_json(members.get("uniqueKeyPolicy"))?,
-            policies,
-            order: ValueOrder::NoSql,
-        })
+    /// The draft of another definition that begins as this one.
+    pub fn draft(&self) -> ContainerDraft {
+        self.checked.clone()
     }
 
     /// Appends its encoding.
@@ -68,58 +87,79 @@ impl ContainerDefinition {
 
     /// Reads its encoding. What was accepted once is not judged again: rules for new definitions may change.
     pub fn decode(input: &mut Decoder<'_>) -> Result<ContainerDefinition, DecodeFault> {
-        Ok(ContainerDefinition {
+        let checked = ContainerDraft {
             order: input.choice("value order", [ValueOrder::NoSql], ValueOrder::tag)?,
             id: input.text("name of a container")?,
             partition_key: PartitionKeyDefinition::decode(input)?,
             default_ttl: DefaultTtl::decode(input)?,
             unique_keys: UniqueKeyPolicy::decode(input)?,
             policies: Policies::decode(input)?,
-        })
+        };
+        Ok(ContainerDefinition { checked })
     }
+}
 
-    /// Reads the wire form of a replacement: what cannot be changed must be absent or as before.
-    pub fn replaced_by(&self, body: &Json) -> Result<ContainerDefinition, RequestFault> {
-        let mut merged = members(body)?.clone();
-        let current = self.to_json();
-        let without_key = self.partition_key.is_system_key().then_some("partitionKey");
-        for name in KEPT_WHEN_ABSENT.into_iter().chain(without_key) {
-            let absent = merged.get(name).is_none_or(Json::is_null);
-            if let Some(json) = current.get(name).filter(|_| absent) {
-                merged.insert(name.to_owned(), json.clone());
+/// A replacement of a definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerChange {
+    /// What the container shall be.
+    pub wanted: ContainerDraft,
+    /// What stays as it is, whatever is wanted: clients leave out what cannot be changed.
+    pub kept: Vec<KeptProperty>,
+}
+
+/// A property of a container that a change can leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptProperty {
+    /// The partition key.
+    PartitionKey,
+    /// The unique keys.
+    UniqueKeys,
+    /// Which of two versions wins.
+    ConflictResolution,
+    /// What clients encrypt.
+    ClientEncryption,
+    /// Where vectors are.
+    VectorEmbeddings,
+}
+
+impl From<ContainerDraft> for ContainerChange {
+    /// A change that leaves out nothing.
+    fn from(wanted: ContainerDraft) -> ContainerChange {
+        ContainerChange { wanted, kept: Vec::new() }
+    }
+}
+
+impl ContainerChange {
+    /// What a container that is `current` becomes. What is fixed must be kept or wanted as it is.
+    pub fn applied(self, current: &ContainerDefinition) -> Result<ContainerDefinition, RequestFault> {
+        let ContainerChange { mut wanted, kept } = self;
+        wanted.order = current.order;
+        for property in kept {
+            match property {
+                KeptProperty::PartitionKey => wanted.partition_key = current.partition_key.clone(),
+                KeptProperty::UniqueKeys => wanted.unique_keys = current.unique_keys.clone(),
+                KeptProperty::ConflictResolution => {
+                    wanted.policies.conflicts = current.policies.conflicts.clone();
+                }
+                KeptProperty::ClientEncryption => {
+                    wanted.policies.encryption = current.policies.encryption.clone();
+                }
+                KeptProperty::VectorEmbeddings => wanted.policies.vectors = current.policies.vectors.clone(),
             }
         }
-        if merged.get("partitionKey").is_none_or(Json::is_null) {
-            return Err(bad("partitionKey", "it is missing"));
-        }
-        let new = ContainerDefinition {
-            order: self.order,
-            ..ContainerDefinition::from_json(&Json::Object(merged))?
-        };
+        let new = wanted.checked()?;
         for (property, same) in [
-            ("id", new.id == self.id),
-            ("partitionKey", new.partition_key == self.partition_key),
-            ("uniqueKeyPolicy", new.unique_keys == self.unique_keys),
+            ("id", new.id == current.id),
+            ("partitionKey", new.partition_key == current.partition_key),
+            ("uniqueKeyPolicy", new.unique_keys == current.unique_keys),
         ] {
             if !same {
                 return Err(RequestFault::ImmutableProperty { property: property.to_owned() });
             }
         }
-        self.policies.check_replacement(&new.policies)?;
+        current.policies.check_replacement(&new.policies)?;
         Ok(new)
-    }
-
-    /// The wire form, without system properties.
-    pub fn to_json(&self) -> Map<String, Json> {
-        let mut json = Map::new();
-        json.insert("id".to_owned(), self.id.clone().into());
-        json.insert("partitionKey".to_owned(), self.partition_key.to_json());
-        if let Some(ttl) = self.default_ttl.to_json() {
-            json.insert("defaultTtl".to_owned(), ttl);
-        }
-        json.insert("uniqueKeyPolicy".to_owned(), self.unique_keys.to_json());
-        self.policies.write(&mut json);
-        json
     }
 }
 
@@ -129,11 +169,6 @@ impl ValueOrder {
             ValueOrder::NoSql => 0,
         }
     }
-}
-
-fn members(body: &Json) -> Result<&Map<String, Json>, RequestFault> {
-    let bad = || RequestFault::BadBody { reason: "a container definition is a JSON object".to_owned() };
-    body.as_object().ok_or_else(bad)
 }
 
 /// Checks a name of a database or container against the published rules and gives it back.
@@ -156,139 +191,108 @@ pub fn checked_name(name: &str) -> Result<&str, RequestFault> {
     Ok(name)
 }
 
-/// The `id` of a definition of a database or container.
-pub fn name_of(members: &Map<String, Json>) -> Result<String, RequestFault> {
-    match members.get("id") {
-        Some(Json::String(name)) => checked_name(name).map(str::to_owned),
-        Some(_) => Err(bad("id", "it must be a string")),
-        None => Err(bad("id", "it is missing")),
-    }
-}
-
-fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
-    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::policy::{
+        ClientEncryptionPolicy, ConflictResolution, FullTextPath, FullTextPolicy, VectorEmbedding,
+        VectorEmbeddingPolicy, VectorIndex, VectorIndexKind,
+    };
+    use crate::{OpaqueMembers, PartitionKeyKind, UniqueKey};
+    use value::PropertyPath;
 
-    fn definition() -> ContainerDefinition {
-        ContainerDefinition::from_json(&json!({
-            "id": "c",
-            "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-            "defaultTtl": 60,
-            "uniqueKeyPolicy": { "uniqueKeys": [{ "paths": ["/a", "/b/c"] }] },
-        }))
-        .unwrap()
+    type Alter = fn(&mut ContainerDraft);
+
+    fn path(text: &str) -> PropertyPath {
+        PropertyPath::parse(text).unwrap()
+    }
+
+    fn key(text: &str) -> PartitionKeyDefinition {
+        PartitionKeyDefinition::new(PartitionKeyKind::HashV2, [text]).unwrap()
+    }
+
+    fn draft() -> ContainerDraft {
+        let unique_keys = UniqueKeyPolicy { keys: vec![UniqueKey::over(&["/a", "/b/c"]).unwrap()] };
+        let default_ttl = DefaultTtl::Seconds(60);
+        ContainerDraft { default_ttl, unique_keys, ..ContainerDraft::new("c", key("/pk")) }
+    }
+
+    fn vectors(text: &str, dimensions: u32) -> Option<VectorEmbeddingPolicy> {
+        let embedding = VectorEmbedding { dimensions, ..VectorEmbedding::new(path(text)) };
+        Some(VectorEmbeddingPolicy { embeddings: vec![embedding] })
     }
 
     #[test]
-    fn the_wire_form_round_trips_and_has_the_defaults() {
-        let json = Json::Object(definition().to_json());
-        assert_eq!(ContainerDefinition::from_json(&json).unwrap(), definition());
-        assert_eq!(json["indexingPolicy"]["includedPaths"][0]["path"], "/*");
-        assert_eq!(json["conflictResolutionPolicy"]["mode"], "LastWriterWins");
-    }
-
-    #[test]
-    fn immutable_parts_cannot_be_replaced() {
-        let mut json = Json::Object(definition().to_json());
-        json["partitionKey"]["paths"][0] = "/other".into();
-        let property = "partitionKey".to_owned();
-        assert_eq!(definition().replaced_by(&json), Err(RequestFault::ImmutableProperty { property }));
-    }
-
-    #[test]
-    fn a_replacement_need_not_repeat_what_cannot_be_changed() {
-        let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 } });
-        let replaced = definition().replaced_by(&body).unwrap();
-        assert_eq!(replaced.unique_keys, definition().unique_keys);
+    fn a_change_need_not_repeat_what_cannot_be_changed() {
+        let current = draft().checked().unwrap();
+        let wanted = ContainerDraft::new("c", key("/other"));
+        let kept = vec![KeptProperty::PartitionKey, KeptProperty::UniqueKeys];
+        let replaced = ContainerChange { wanted, kept }.applied(&current).unwrap();
+        assert_eq!(replaced.unique_keys, current.unique_keys);
+        assert_eq!(replaced.partition_key, current.partition_key);
         assert_eq!(replaced.default_ttl, DefaultTtl::Off);
-        let without_key = definition().replaced_by(&json!({ "id": "c" })).unwrap_err();
-        assert!(without_key.to_string().contains("partitionKey"), "{without_key}");
     }
 
     #[test]
-    fn a_replacement_that_changes_what_is_fixed_names_it() {
-        let vectors =
-            |dimensions: u32| json!({ "vectorEmbeddings": [{ "path": "/v", "dimensions": dimensions }] });
-        let mut old = Json::Object(definition().to_json());
-        old["vectorEmbeddingPolicy"] = vectors(3);
-        let old = ContainerDefinition::from_json(&old).unwrap();
-        for (property, value) in [
-            ("id", json!("d")),
-            ("uniqueKeyPolicy", json!({ "uniqueKeys": [] })),
-            ("conflictResolutionPolicy", json!({ "mode": "Custom" })),
-            ("vectorEmbeddingPolicy", vectors(4)),
-            ("clientEncryptionPolicy", json!({ "includedPaths": [], "policyFormatVersion": 1 })),
-        ] {
-            let mut body = Json::Object(old.to_json());
-            body[property] = value;
+    fn a_change_of_what_is_fixed_names_it() {
+        let mut old = draft();
+        old.policies.vectors = vectors("/v", 3);
+        let old = old.checked().unwrap();
+        let changes: [(&str, Alter); 6] = [
+            ("id", |draft| draft.id = "d".to_owned()),
+            ("partitionKey", |draft| draft.partition_key = key("/other")),
+            ("uniqueKeyPolicy", |draft| draft.unique_keys = UniqueKeyPolicy::default()),
+            ("conflictResolutionPolicy", |draft| {
+                draft.policies.conflicts = ConflictResolution::Custom(String::new());
+            }),
+            ("vectorEmbeddingPolicy", |draft| draft.policies.vectors = vectors("/v", 4)),
+            ("clientEncryptionPolicy", |draft| {
+                draft.policies.encryption = Some(ClientEncryptionPolicy { paths: Vec::new(), version: 1 });
+            }),
+        ];
+        for (property, change) in changes {
+            let mut wanted = old.draft();
+            change(&mut wanted);
             let expected = RequestFault::ImmutableProperty { property: property.to_owned() };
-            assert_eq!(old.replaced_by(&body), Err(expected));
+            assert_eq!(ContainerChange::from(wanted).applied(&old), Err(expected));
         }
-        let mut added = Json::Object(old.to_json());
-        added["vectorEmbeddingPolicy"]["vectorEmbeddings"] = json!([{ "path": "/w" }]);
-        assert!(old.replaced_by(&added).is_ok());
+        let mut added = old.draft();
+        added.policies.vectors = vectors("/w", 5);
+        assert!(ContainerChange::from(added).applied(&old).is_ok());
     }
 
     #[test]
     fn indexes_rest_on_their_policies() {
-        let mut body = Json::Object(definition().to_json());
-        body["indexingPolicy"]["vectorIndexes"] = json!([{ "path": "/v", "type": "flat" }]);
-        body["indexingPolicy"]["fullTextIndexes"] = json!([{ "path": "/t" }]);
-        let message = |body: &Json| ContainerDefinition::from_json(body).unwrap_err().to_string();
-        assert!(message(&body).contains("/v"));
-        body["vectorEmbeddingPolicy"] = json!({ "vectorEmbeddings": [{ "path": "/v", "dimensions": 506 }] });
-        assert!(message(&body).contains("505"));
-        body["vectorEmbeddingPolicy"]["vectorEmbeddings"][0]["dimensions"] = json!(505);
-        assert!(message(&body).contains("/t"));
-        body["fullTextPolicy"] = json!({ "fullTextPaths": [{ "path": "/t" }] });
-        let definition = ContainerDefinition::from_json(&body).unwrap();
-        assert_eq!(ContainerDefinition::from_json(&Json::Object(definition.to_json())).unwrap(), definition);
+        let mut draft = draft();
+        draft.policies.indexing.vectors = vec![VectorIndex::new(path("/v"), VectorIndexKind::Flat)];
+        draft.policies.indexing.full_texts = vec![path("/t")];
+        let message = |draft: &ContainerDraft| draft.clone().checked().unwrap_err().to_string();
+        assert!(message(&draft).contains("/v"));
+        draft.policies.vectors = vectors("/v", 506);
+        assert!(message(&draft).contains("505"));
+        draft.policies.vectors = vectors("/v", 505);
+        assert!(message(&draft).contains("/t"));
+        let text = FullTextPath { path: path("/t"), language: None, others: OpaqueMembers::default() };
+        draft.policies.full_text = Some(FullTextPolicy { paths: vec![text], ..FullTextPolicy::default() });
+        assert!(draft.checked().is_ok());
     }
 
     #[test]
-    fn a_container_of_an_old_client_has_a_key_of_ours() {
-        let definition = ContainerDefinition::from_json(&json!({ "id": "c" })).unwrap();
-        assert!(definition.partition_key.is_system_key());
-        let json = definition.to_json();
-        let expected = json!({ "paths": ["/_partitionKey"], "kind": "Hash", "systemKey": true });
-        assert_eq!(json["partitionKey"], expected);
-        assert!(definition.replaced_by(&json!({ "id": "c" })).is_ok());
-    }
-
-    #[test]
-    fn wrong_fields_are_named() {
-        let cases = [
-            (json!([]), "the request body is invalid"),
-            (json!({}), "\"id\""),
-            (json!({ "id": 1 }), "\"id\""),
-            (json!({ "id": "a/b" }), "a/b"),
-            (json!({ "id": "c", "partitionKey": { "paths": [] } }), "\"partitionKey\""),
-            (
-                json!({ "id": "c", "partitionKey": { "paths": ["/a", "/b"], "version": 2 } }),
-                "\"partitionKey\"",
-            ),
-            (
-                json!({ "id": "c", "partitionKey": { "paths": ["/a"], "kind": "MultiHash" } }),
-                "\"partitionKey\"",
-            ),
-            (json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "defaultTtl": 0 }), "\"defaultTtl\""),
-            (
-                json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "uniqueKeyPolicy": 7 }),
-                "\"uniqueKeyPolicy\"",
-            ),
-            (
-                json!({ "id": "c", "partitionKey": { "paths": ["/a"] }, "indexingPolicy": [] }),
-                "\"indexingPolicy\"",
-            ),
+    fn every_part_of_a_draft_is_checked() {
+        let wrong: [(&str, Alter); 5] = [
+            ("a/b", |draft| draft.id = "a/b".to_owned()),
+            ("defaultTtl", |draft| draft.default_ttl = DefaultTtl::Seconds(0)),
+            ("uniqueKeyPolicy", |draft| draft.unique_keys.keys = vec![UniqueKey { paths: Vec::new() }]),
+            ("indexingPolicy", |draft| draft.policies.indexing.mode = crate::policy::IndexingMode::None),
+            ("conflictResolutionPolicy", |draft| {
+                draft.policies.conflicts = ConflictResolution::LastWriterWins("a".to_owned());
+            }),
         ];
-        for (body, expected) in cases {
-            let message = ContainerDefinition::from_json(&body).unwrap_err().to_string();
-            assert!(message.contains(expected), "{body}: {message}");
+        for (named, change) in wrong {
+            let mut draft = draft();
+            change(&mut draft);
+            let message = draft.checked().unwrap_err().to_string();
+            assert!(message.contains(named), "{named}: {message}");
         }
     }
 

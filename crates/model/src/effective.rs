@@ -316,21 +316,20 @@ fn hex_digit(digit: u8) -> Option<u8> {
 mod tests {
     use super::*;
 
-    fn definition(kind: &str, version: u32, paths: &[&str]) -> PartitionKeyDefinition {
-        let json = serde_json::json!({ "kind": kind, "version": version, "paths": paths });
-        PartitionKeyDefinition::from_json(&json).unwrap()
+    fn definition(kind: PartitionKeyKind, paths: &[&str]) -> PartitionKeyDefinition {
+        PartitionKeyDefinition::new(kind, paths.iter().copied()).unwrap()
     }
 
     fn v1() -> PartitionKeyDefinition {
-        definition("Hash", 1, &["/pk"])
+        definition(PartitionKeyKind::HashV1, &["/pk"])
     }
 
     fn v2() -> PartitionKeyDefinition {
-        definition("Hash", 2, &["/pk"])
+        definition(PartitionKeyKind::HashV2, &["/pk"])
     }
 
     fn multi() -> PartitionKeyDefinition {
-        definition("MultiHash", 2, &["/a", "/b", "/c"])
+        definition(PartitionKeyKind::MultiHash, &["/a", "/b", "/c"])
     }
 
     fn string(text: &str) -> KeyComponent {

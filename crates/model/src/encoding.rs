@@ -9,17 +9,13 @@
 //! text, bytes number of bytes · the bytes; text is UTF-8
 //! option      tag 0, or tag 1 · the value
 //! list        number of items · the items
-//! JSON        tag 0 null, 1 false, 2 true, 3 i64, 4 u64, 5 f64, 6 text, 7 array, 8 object (text · JSON each)
+//! opaque      tag 0 null, 1 false, 2 true, 3 i64, 4 u64, 5 f64, 6 text, 7 list, 8 members (text · opaque each)
 //! ```
 //!
 //! The decoder accepts any bytes: it returns a fault and never panics. Versions belong to the rows, not to this file.
 
-use serde_json::{Map, Number, Value as Json};
 use thiserror::Error;
 use value::PropertyPath;
-
-/// Most levels of arrays and objects in an opaque JSON value; the reader of requests allows fewer.
-const JSON_LEVELS_MAX: usize = 256;
 
 /// Most bytes of an encoded number.
 const NUMBER_BYTES_MAX: usize = 10;
@@ -108,49 +104,6 @@ impl Encoder {
         let segments = path.segments();
         self.length(segments.len());
         segments.for_each(|name| self.text(name));
-    }
-
-    /// A JSON value that is stored and returned without being interpreted.
-    pub fn json(&mut self, json: &Json) {
-        match json {
-            Json::Null => self.byte(0),
-            Json::Bool(flag) => self.byte(1 + u8::from(*flag)),
-            Json::Number(number) => self.json_number(number),
-            Json::String(text) => {
-                self.byte(6);
-                self.text(text);
-            }
-            Json::Array(items) => {
-                self.byte(7);
-                self.list(items, Encoder::json);
-            }
-            Json::Object(members) => {
-                self.byte(8);
-                self.json_members(members);
-            }
-        }
-    }
-
-    fn json_number(&mut self, number: &Number) {
-        if let Some(number) = number.as_i64() {
-            self.byte(3);
-            self.signed(number);
-        } else if let Some(number) = number.as_u64() {
-            self.byte(4);
-            self.number(number);
-        } else {
-            self.byte(5);
-            self.double(number.as_f64().unwrap_or_default());
-        }
-    }
-
-    /// The members of a JSON object.
-    pub fn json_members(&mut self, members: &Map<String, Json>) {
-        self.length(members.len());
-        for (name, json) in members {
-            self.text(name);
-            self.json(json);
-        }
     }
 }
 
@@ -318,14 +271,14 @@ impl<'a> Decoder<'a> {
     }
 
     /// The member of a closed set whose name is next.
-    pub(crate) fn name(
+    pub(crate) fn name<T: Copy>(
         &mut self,
         what: &'static str,
-        names: &[(&'static str, &'static str)],
-    ) -> Result<&'static str, DecodeFault> {
+        members: impl IntoIterator<Item = T>,
+        name: impl Fn(T) -> &'static str,
+    ) -> Result<T, DecodeFault> {
         let found = self.borrowed_text(what)?;
-        let known = names.iter().find(|(_, name)| *name == found).map(|(_, name)| *name);
-        known.ok_or_else(|| self.unknown(what, found))
+        members.into_iter().find(|member| name(*member) == found).ok_or_else(|| self.unknown(what, found))
     }
 
     /// A value that may be absent.
@@ -356,55 +309,11 @@ impl<'a> Decoder<'a> {
         let names = self.list(what, |input| input.borrowed_text(what))?;
         PropertyPath::from_names(names).ok_or_else(|| self.invalid(what))
     }
-
-    /// A JSON value that is stored and returned without being interpreted.
-    pub fn json(&mut self, what: &'static str) -> Result<Json, DecodeFault> {
-        self.json_within(what, JSON_LEVELS_MAX)
-    }
-
-    /// The members of a JSON object.
-    pub fn json_members(&mut self, what: &'static str) -> Result<Map<String, Json>, DecodeFault> {
-        self.json_members_within(what, JSON_LEVELS_MAX)
-    }
-
-    fn json_within(&mut self, what: &'static str, levels_left: usize) -> Result<Json, DecodeFault> {
-        match self.byte(what)? {
-            0 => Ok(Json::Null),
-            1 => Ok(Json::Bool(false)),
-            2 => Ok(Json::Bool(true)),
-            3 => self.signed(what).map(Json::from),
-            4 => self.number::<u64>(what).map(Json::from),
-            5 => {
-                let number = Number::from_f64(self.double(what)?);
-                number.map(Json::Number).ok_or_else(|| self.invalid(what))
-            }
-            6 => self.text(what).map(Json::String),
-            7 => {
-                let below = levels_left.checked_sub(1).ok_or_else(|| self.invalid(what))?;
-                self.list(what, |input| input.json_within(what, below)).map(Json::Array)
-            }
-            8 => {
-                let below = levels_left.checked_sub(1).ok_or_else(|| self.invalid(what))?;
-                self.json_members_within(what, below).map(Json::Object)
-            }
-            tag => Err(self.unknown(what, tag)),
-        }
-    }
-
-    fn json_members_within(
-        &mut self,
-        what: &'static str,
-        levels_left: usize,
-    ) -> Result<Map<String, Json>, DecodeFault> {
-        let member = |input: &mut Decoder<'a>| Ok((input.text(what)?, input.json_within(what, levels_left)?));
-        self.list(what, member).map(|members| members.into_iter().collect())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn numbers_of_all_sizes_round_trip() {
@@ -423,18 +332,6 @@ mod tests {
             Decoder::new(&[0x80, 0x02]).number::<u8>("n"),
             Err(DecodeFault::Invalid { what: "n", at: 2 })
         );
-    }
-
-    #[test]
-    fn opaque_json_round_trips_and_its_depth_is_bounded() {
-        let json =
-            json!([null, true, false, -1, u64::MAX, 0.1, "ä", [], {}, { "b": [1], "a": { "x": null } }]);
-        let mut encoder = Encoder::default();
-        encoder.json(&json);
-        let bytes = encoder.finish();
-        assert_eq!(Decoder::new(&bytes).json("").unwrap().to_string(), json.to_string());
-        let deep = [7, 1].repeat(JSON_LEVELS_MAX + 1);
-        assert!(matches!(Decoder::new(&deep).json("j"), Err(DecodeFault::Invalid { .. })));
     }
 
     #[test]

@@ -3,20 +3,20 @@
 use std::fmt;
 
 /// Number of a database in its account. Never reused, never 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatabaseNumber(pub u32);
 
 /// Number of a container in its account. Never reused, never 0; at most 31 bits, see the RID layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContainerNumber(pub u32);
 
 /// Number of an offer in its account: 24 bits, since its RID has three bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferNumber(pub u32);
 
 /// Number of a user, permission, script or client encryption key: they share one count in their account. Never
 /// reused, never 0; at most 31 bits, see the RID layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceNumber(pub u32);
 
 impl ResourceNumber {
@@ -32,7 +32,7 @@ impl ResourceNumber {
 
 /// Number of a physical partition inside its container: 20 bits, never reused. On the wire it is the id of a
 /// partition key range. Stored in 32 bits, of which 24 to 31 are kept for the region that wrote a version; they are 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionOrdinal(pub u32);
 
 impl PartitionOrdinal {

@@ -13,6 +13,7 @@ mod id_code;
 mod ids;
 pub mod limits;
 mod murmur;
+mod opaque;
 mod partition_key;
 pub mod policy;
 mod resource;
@@ -25,17 +26,21 @@ mod work;
 pub use ambient::Ambient;
 pub use charge::Charge;
 pub use continuation::ContinuationKey;
-pub use definition::{ContainerDefinition, ValueOrder, checked_name, name_of};
+pub use definition::{
+    ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, ValueOrder, checked_name,
+};
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ConflictFault, ContinuationFault, Fault, LimitFault, MissingFault,
-    PreconditionFault, PropertyRule, QueryFault, RequestFault, ScopeName, StorageFault,
+    AccessFault, BearerFault, ConflictFault, ContinuationFault, EvaluationFault, Fault, LimitFault,
+    MissingFault, PreconditionFault, PropertyRule, QueryFault, RequestFault, ScopeName, StorageFault,
+    UserFunctionFault,
 };
 pub use id_code::IdCode;
 pub use ids::{
     ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,
 };
+pub use opaque::{Opaque, OpaqueMembers};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
 pub use resource::{

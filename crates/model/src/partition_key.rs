@@ -4,7 +4,6 @@
 
 use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde::{Deserialize, Serialize};
 use value::{Document, Kind, PropertyPath, Value, ValueRef};
 
 /// How the hash of a key is computed.
@@ -27,84 +26,32 @@ pub struct PartitionKeyDefinition {
     system_key: bool,
 }
 
-/// The wire and catalog form; `version` missing means 1.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawPartitionKeyDefinition {
-    paths: Vec<String>,
-    #[serde(default = "hash_kind")]
-    kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    version: Option<RawVersion>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    system_key: Option<bool>,
-}
-
-/// A version as clients write it: most as a number, the Java SDK as the name of its constant, `"V2"`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-enum RawVersion {
-    Number(u32),
-    Name(String),
-}
-
-impl RawVersion {
-    fn number(&self) -> Option<u32> {
-        match self {
-            RawVersion::Number(number) => Some(*number),
-            RawVersion::Name(name) => name.strip_prefix(['V', 'v'])?.parse().ok(),
-        }
-    }
-}
-
-impl std::fmt::Display for RawVersion {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RawVersion::Number(number) => write!(formatter, "{number}"),
-            RawVersion::Name(name) => write!(formatter, "\"{name}\""),
-        }
-    }
-}
-
-fn hash_kind() -> String {
-    "Hash".to_owned()
-}
-
 impl PartitionKeyDefinition {
-    /// Reads the wire form of a definition.
-    pub fn from_json(json: &serde_json::Value) -> Result<PartitionKeyDefinition, RequestFault> {
+    /// A key at these paths: one, or up to three in a hierarchy.
+    pub fn new<I>(kind: PartitionKeyKind, paths: I) -> Result<PartitionKeyDefinition, RequestFault>
+    where
+        I: IntoIterator<Item: Into<String>>,
+    {
         let bad = |reason: String| RequestFault::BadDefinition { field: "partitionKey".to_owned(), reason };
-        let raw: RawPartitionKeyDefinition =
-            serde_json::from_value(json.clone()).map_err(|error| bad(error.to_string()))?;
-        let version = raw.version.unwrap_or(RawVersion::Number(1));
-        let kind = match (raw.kind.as_str(), version.number()) {
-            ("Hash", Some(1)) => PartitionKeyKind::HashV1,
-            ("Hash", Some(2)) => PartitionKeyKind::HashV2,
-            ("MultiHash", Some(2)) => PartitionKeyKind::MultiHash,
-            ("MultiHash", _) => return Err(bad("kind \"MultiHash\" needs version 2".to_owned())),
-            ("Hash", _) => return Err(bad(format!("version {version} is not 1 or 2"))),
-            (other, _) => {
-                return Err(bad(format!("kind \"{other}\" is neither \"Hash\" nor \"MultiHash\"")));
-            }
-        };
+        let texts: Vec<String> = paths.into_iter().map(Into::into).collect();
         let paths_max = if kind == PartitionKeyKind::MultiHash { KEY_PATHS_MAX } else { 1 };
-        if raw.paths.is_empty() || raw.paths.len() > paths_max {
-            return Err(bad(format!("{} paths given, 1 to {paths_max} allowed", raw.paths.len())));
+        if texts.is_empty() || texts.len() > paths_max {
+            return Err(bad(format!("{} paths given, 1 to {paths_max} allowed", texts.len())));
         }
-        let mut paths = Vec::with_capacity(raw.paths.len());
-        for text in &raw.paths {
+        let mut paths = Vec::with_capacity(texts.len());
+        for text in &texts {
             let path = PropertyPath::parse(text).map_err(|error| bad(error.to_string()))?;
             if paths.contains(&path) {
                 return Err(bad(format!("path \"{text}\" is given twice")));
             }
             paths.push(path);
         }
-        Ok(PartitionKeyDefinition {
-            kind,
-            paths,
-            texts: raw.paths,
-            system_key: raw.system_key.unwrap_or(false),
-        })
+        Ok(PartitionKeyDefinition { kind, paths, texts, system_key: false })
+    }
+
+    /// The same key, marked as that of a container that has no key of its own.
+    pub fn marked_as_system(self) -> PartitionKeyDefinition {
+        PartitionKeyDefinition { system_key: true, ..self }
     }
 
     /// The key of a container of an old client: a property that no document has, so all are in one partition.
@@ -117,23 +64,6 @@ impl PartitionKeyDefinition {
         }
     }
 
-    /// The wire form.
-    pub fn to_json(&self) -> serde_json::Value {
-        let (kind, version) = match self.kind {
-            PartitionKeyKind::HashV1 => ("Hash", None),
-            PartitionKeyKind::HashV2 => ("Hash", Some(2)),
-            PartitionKeyKind::MultiHash => ("MultiHash", Some(2)),
-        };
-        let mut json = serde_json::json!({ "paths": self.texts, "kind": kind });
-        if let Some(version) = version {
-            json["version"] = version.into();
-        }
-        if self.system_key {
-            json["systemKey"] = true.into();
-        }
-        json
-    }
-
     /// How values are hashed.
     pub fn kind(&self) -> PartitionKeyKind {
         self.kind
@@ -142,6 +72,11 @@ impl PartitionKeyDefinition {
     /// The paths, one per level.
     pub fn paths(&self) -> &[PropertyPath] {
         &self.paths
+    }
+
+    /// The paths as they were written.
+    pub fn path_texts(&self) -> &[String] {
+        &self.texts
     }
 
     /// Whether this is a container of an old client that has no key of its own.
@@ -365,8 +300,7 @@ mod tests {
 
     #[test]
     fn a_key_has_one_to_as_many_components_as_paths() {
-        let json = serde_json::json!({ "paths": ["/a", "/b"], "kind": "MultiHash", "version": 2 });
-        let definition = PartitionKeyDefinition::from_json(&json).unwrap();
+        let definition = PartitionKeyDefinition::new(PartitionKeyKind::MultiHash, ["/a", "/b"]).unwrap();
         let given = |components: &[KeyComponent]| definition.key(components.to_vec());
         assert!(!definition.is_complete(&given(&["x".into()]).unwrap()));
         assert!(definition.is_complete(&given(&["x".into(), KeyComponent::Undefined]).unwrap()));
@@ -379,19 +313,12 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_a_number_or_the_name_of_one() {
-        let kind = |version: serde_json::Value| {
-            let json = serde_json::json!({ "paths": ["/a"], "kind": "Hash", "version": version });
-            PartitionKeyDefinition::from_json(&json).map(|definition| definition.kind())
-        };
-        for version in [1.into(), "V1".into(), serde_json::Value::Null] {
-            assert_eq!(kind(version), Ok(PartitionKeyKind::HashV1));
-        }
-        for version in [2.into(), "V2".into(), "v2".into()] {
-            assert_eq!(kind(version), Ok(PartitionKeyKind::HashV2));
-        }
-        for version in [3.into(), "V3".into(), "2".into(), "".into(), true.into(), 1.5.into()] {
-            assert!(kind(version).is_err());
-        }
+    fn a_key_has_one_path_or_up_to_three_different_ones() {
+        let is_good = |kind, paths: &[&str]| PartitionKeyDefinition::new(kind, paths.iter().copied()).is_ok();
+        use PartitionKeyKind::{HashV1, HashV2, MultiHash};
+        assert!(is_good(HashV1, &["/a"]) && is_good(HashV2, &["/a/b"]));
+        assert!(is_good(MultiHash, &["/a"]) && is_good(MultiHash, &["/a", "/b", "/c"]));
+        assert!(!is_good(HashV2, &[]) && !is_good(HashV2, &["/a", "/b"]) && !is_good(HashV2, &["a"]));
+        assert!(!is_good(MultiHash, &["/a", "/b", "/c", "/d"]) && !is_good(MultiHash, &["/a", "/\"a\""]));
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::limits::{AUTOSCALE_MIN, SHARED_CONTAINERS_FREE, THROUGHPUT_MAX, THROUGHPUT_MIN, THROUGHPUT_STEP};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde_json::Value as Json;
 
 /// Request units per second that were provisioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,22 +88,6 @@ impl ThroughputFloor {
 }
 
 impl ThroughputChange {
-    /// Reads the body of a replace: the wanted rate stands in `content`.
-    pub fn from_json(body: &Json) -> Result<ThroughputChange, RequestFault> {
-        let Some(Json::Object(content)) = body.get("content") else {
-            return Err(bad("content", "it must be an object"));
-        };
-        let settings = content.get("offerAutopilotSettings").filter(|settings| !settings.is_null());
-        if let Some(settings) = settings {
-            let max = settings.get("maxThroughput").and_then(Json::as_u64);
-            let max = max.ok_or_else(|| bad(AUTOSCALE_FIELD, "it must be a whole number"))?;
-            return Ok(ThroughputChange::To(Throughput::Autoscale { max }));
-        }
-        let rate = content.get("offerThroughput").and_then(Json::as_u64);
-        let rate = rate.ok_or_else(|| bad(MANUAL_FIELD, "it must be a whole number"))?;
-        Ok(ThroughputChange::To(Throughput::Manual(rate)))
-    }
-
     /// What an offer of `current` becomes; no rate goes below the floor.
     pub fn applied(self, current: Throughput, floor: ThroughputFloor) -> Result<Throughput, RequestFault> {
         use Throughput::{Autoscale, Manual};
@@ -186,7 +169,6 @@ impl Throughput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     const NEW: ThroughputFloor = ThroughputFloor { highest: 400, shared_by: 0 };
 
@@ -228,28 +210,6 @@ mod tests {
         let back = ThroughputChange::MigrateToManual.applied(Throughput::Autoscale { max: 2000 }, NEW);
         assert_eq!(back, Ok(Throughput::Manual(2000)));
         assert!(ThroughputChange::MigrateToManual.applied(Throughput::Manual(400), NEW).is_err());
-    }
-
-    #[test]
-    fn bodies_are_read_or_refused_with_the_field() {
-        let read = |content: Json| ThroughputChange::from_json(&json!({ "content": content }));
-        let manual = ThroughputChange::To(Throughput::Manual(500));
-        assert_eq!(read(json!({ "offerThroughput": 500 })), Ok(manual));
-        assert_eq!(read(json!({ "offerThroughput": 500, "offerAutopilotSettings": null })), Ok(manual));
-        let autoscale = ThroughputChange::To(Throughput::Autoscale { max: 4000 });
-        let settings = json!({ "offerThroughput": 400, "offerAutopilotSettings": { "maxThroughput": 4000 } });
-        assert_eq!(read(settings), Ok(autoscale));
-        for content in [
-            json!({}),
-            json!([]),
-            json!({ "offerThroughput": "500" }),
-            json!({ "offerThroughput": 400.5 }),
-            json!({ "offerThroughput": -1 }),
-            json!({ "offerAutopilotSettings": {} }),
-            json!({ "offerAutopilotSettings": 7 }),
-        ] {
-            assert!(read(content.clone()).is_err(), "{content}");
-        }
     }
 
     #[test]

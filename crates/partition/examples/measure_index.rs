@@ -16,7 +16,11 @@
 )]
 
 use kv::{Batch, CommitMode, Direction, Durability, EmbeddedOptions, KeyRange, ScanLimit, Store};
-use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, PartitionOrdinal};
+use model::policy::IndexingPolicy;
+use model::{
+    Ambient, ContainerDefinition, ContainerDraft, ContainerNumber, EffectiveRange, PartitionKeyDefinition,
+    PartitionKeyKind, PartitionOrdinal,
+};
 use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
 use partition::keyspace::{INDEX, PartitionId, SPACES};
 use partition::{
@@ -69,7 +73,7 @@ fn main() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
     runtime.block_on(async {
         let mut figures = Vec::new();
-        for (name, policy) in [("off", json!({ "indexingMode": "none" })), ("on", json!({}))] {
+        for (name, policy) in [("off", IndexingPolicy::none()), ("on", IndexingPolicy::default())] {
             let path = folder.as_ref().map(|folder| Path::new(folder).join(format!("index-{name}")));
             let bench = Bench::open(path.as_deref(), &policy).await;
             let (elapsed, cpu) = bench.load(documents).await;
@@ -93,7 +97,7 @@ fn main() {
 const TOGETHER: u64 = 1_000;
 
 async fn universes(documents: u64) {
-    let policy = json!({ "includedPaths": [{ "path": "/v/?" }], "excludedPaths": [{ "path": "/*" }] });
+    let policy = IndexingPolicy::by_texts(&["/v/?"], &["/*"]).unwrap();
     let bench = Bench::open(None, &policy).await;
     let upsert = |id: u64| {
         let text = format!(r#"{{"id":"{id}","pk":"a","v":{}}}"#, id % 100);
@@ -137,7 +141,7 @@ impl Bench {
         println!("  resident memory {} MB", resident_bytes() >> 20);
     }
 
-    async fn open(path: Option<&Path>, policy: &Json) -> Bench {
+    async fn open(path: Option<&Path>, policy: &IndexingPolicy) -> Bench {
         let store = match path {
             Some(path) => Store::open(EmbeddedOptions::new(path, &SPACES)).unwrap(),
             None => Store::memory(&SPACES, CommitMode::Thread),
@@ -148,9 +152,11 @@ impl Bench {
         Bench::over(store, policy).await
     }
 
-    async fn over(store: Store, policy: &Json) -> Bench {
-        let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": policy });
-        let definition = ContainerDefinition::from_json(&body).unwrap();
+    async fn over(store: Store, policy: &IndexingPolicy) -> Bench {
+        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV1, ["/pk"]).unwrap();
+        let mut draft = ContainerDraft::new("c", key);
+        draft.policies.indexing = policy.clone();
+        let definition = draft.checked().unwrap();
         let memory = IndexMemory::new(IndexOptions::default());
         let surroundings = Surroundings {
             store: store.clone(),
@@ -241,7 +247,7 @@ impl Bench {
         println!("  order, top 20 of a common value: {:.1} µs", each(started));
     }
 
-    async fn restart(self, path: Option<&Path>, policy: &Json) {
+    async fn restart(self, path: Option<&Path>, policy: &IndexingPolicy) {
         if path.is_none() {
             return;
         }

@@ -125,12 +125,12 @@ impl CurrentShape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use model::{ContainerDraft, PartitionKeyKind};
 
     #[test]
     fn an_older_definition_never_replaces_a_newer() {
-        let definition = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] } });
-        let definition = ContainerDefinition::from_json(&definition).unwrap();
+        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV1, ["/pk"]).unwrap();
+        let definition = ContainerDraft::new("c", key).checked().unwrap();
         let shape = |change, is_expiry_pending| ContainerShape {
             change,
             is_expiry_pending,

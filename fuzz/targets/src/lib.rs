@@ -4,10 +4,6 @@
 //! keeping, with any compiler and without the fuzzer.
 
 use bytes::Bytes;
-use model::{
-    ClientEncryptionKeyDefinition, ContainerDefinition, PermissionDefinition, ScriptDefinition, ScriptKind,
-    ThroughputChange,
-};
 use partition::{HistoryEntry, LogEntry, keyspace, stored_document};
 use std::cmp::Ordering;
 use value::{Document, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
@@ -158,29 +154,7 @@ pub fn auth_header(data: &[u8]) {
 
 /// Definitions of containers and small resources: what is taken comes back as it was and can be sent again.
 pub fn definition(data: &[u8]) {
-    let Ok(body) = serde_json::from_slice(data) else { return };
-    if let Ok(container) = ContainerDefinition::from_json(&body) {
-        let written = container.to_json().into();
-        let again = ContainerDefinition::from_json(&written).expect("our own definition is one");
-        assert_eq!(again, container, "a definition comes back from its wire form");
-        assert_eq!(container.replaced_by(&written).as_ref(), Ok(&container), "a container replaces itself");
-    }
-    if let Ok(permission) = PermissionDefinition::from_json(&body) {
-        nosql::fuzzing::permission_link(&permission);
-        let again = PermissionDefinition::from_json(&permission.to_json().into());
-        assert_eq!(again, Ok(permission), "a permission comes back from its wire form");
-    }
-    for kind in ScriptKind::ALL {
-        if let Ok(script) = ScriptDefinition::from_json(kind, &body) {
-            let again = ScriptDefinition::from_json(kind, &script.to_json().into());
-            assert_eq!(again, Ok(script), "a script comes back from its wire form");
-        }
-    }
-    if let Ok(key) = ClientEncryptionKeyDefinition::from_json(&body) {
-        let again = ClientEncryptionKeyDefinition::from_json(&key.to_json().into());
-        assert_eq!(again, Ok(key), "a key comes back from its wire form");
-    }
-    ThroughputChange::from_json(&body).ok();
+    nosql::fuzzing::definition(data);
 }
 
 /// Text of a query: it is refused with a place inside it, or it has a text that says the same, and a plan or faults.
@@ -224,7 +198,7 @@ fn check_faults(text: &str, faults: &sql::SqlFaults) {
         let end = usize::try_from(fault.place.end).expect("a place is an offset");
         assert!(fault.place.start <= fault.place.end && end <= text.encode_utf16().count());
     }
-    assert!(!faults.to_string().is_empty());
+    assert!(!faults.to_string().is_empty(), "faults have a text");
     nosql::fuzzing::query_faults(faults);
 }
 

@@ -1,8 +1,11 @@
 //! Containers of a seed: what they index, and their computed properties, as queries and in plain code.
 
 use crate::random::Random;
+use crate::world::key_at_pk;
+use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType};
+use model::{ContainerDraft, DefaultTtl, RequestFault};
 use plan::query::Query;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 /// Which computed properties a container has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,43 +87,51 @@ pub(crate) fn lowered(text: &str) -> Option<Query> {
 }
 
 /// The definition of a container.
-pub(super) fn definition(random: &mut Random, computed: Computed, default_ttl: Option<i64>) -> Json {
-    let properties: Json =
-        computed.queries().iter().map(|(name, query)| json!({ "name": name, "query": query })).collect();
-    json!({
-        "id": "c", "defaultTtl": default_ttl,
-        "indexingPolicy": policy(random, computed), "computedProperties": properties,
-        "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-    })
+pub(super) fn definition(
+    random: &mut Random,
+    computed: Computed,
+    default_ttl: Option<i64>,
+) -> Result<ContainerDraft, RequestFault> {
+    let mut draft = ContainerDraft::new("c", key_at_pk()?);
+    draft.default_ttl = match default_ttl.map(u32::try_from) {
+        None => DefaultTtl::Off,
+        Some(Err(_)) => DefaultTtl::OnDemand,
+        Some(Ok(seconds)) => DefaultTtl::Seconds(seconds),
+    };
+    draft.policies.indexing = policy(random, computed)?;
+    let properties = computed.queries().iter();
+    draft.policies.computed = properties.map(|(name, query)| ComputedProperty::new(*name, *query)).collect();
+    Ok(draft)
 }
 
-fn policy(random: &mut Random, computed: Computed) -> Json {
+fn policy(random: &mut Random, computed: Computed) -> Result<IndexingPolicy, RequestFault> {
     if random.chance(20) {
-        return json!({ "indexingMode": "none", "automatic": false });
+        return Ok(IndexingPolicy::none());
     }
-    let path = |path: &str| json!({ "path": path });
-    let mut included = vec![path("/*")];
+    let mut included = vec!["/*".to_owned()];
     let names = computed.queries().iter().map(|(name, _)| name);
     for name in names.filter(|_| random.chance(60)) {
-        included.push(path(&format!("/{name}/*")));
+        included.push(format!("/{name}/*"));
     }
-    let mut policy = json!({ "includedPaths": included });
-    if random.chance(30) {
-        policy["excludedPaths"] = json!([path("/a/*"), path("/tags/*")]);
-    }
+    let included: Vec<&str> = included.iter().map(String::as_str).collect();
+    let excluded: &[&str] = if random.chance(30) { &["/a/*", "/tags/*"] } else { &[] };
+    let mut policy = IndexingPolicy::by_texts(&included, excluded)?;
     if random.chance(40) {
-        let member = |path: &str, order: &str| json!({ "path": path, "order": order });
-        policy["compositeIndexes"] = json!([
-            [member("/g", "ascending"), member("/n", "ascending")],
-            [member("/g", "descending"), member("/a", "ascending")],
-            [member("/a", "ascending"), member("/s", "descending")],
-            [member("/cp_g", "ascending"), member("/n", "descending")],
-            [member("/n", "ascending"), member("/cp_o/x", "ascending")],
-        ]);
+        let orders = [
+            [("/g", false), ("/n", false)],
+            [("/g", true), ("/a", false)],
+            [("/a", false), ("/s", true)],
+            [("/cp_g", false), ("/n", true)],
+            [("/n", false), ("/cp_o/x", false)],
+        ];
+        policy.composite =
+            orders.iter().map(|order| CompositeIndex::over(order)).collect::<Result<_, _>>()?;
     }
     if random.chance(70) {
-        let types = *random.pick(&[&[][..], &["Point"], &["Polygon", "LineString"]]);
-        policy["spatialIndexes"] = json!([{ "path": "/loc/*", "types": types }]);
+        let types: [&[SpatialType]; 3] =
+            [&[], &[SpatialType::Point], &[SpatialType::Polygon, SpatialType::LineString]];
+        let types = *random.pick(&types);
+        policy.spatial = vec![SpatialIndex::at("/loc/*", types)?];
     }
-    policy
+    Ok(policy)
 }

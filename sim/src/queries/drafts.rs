@@ -84,7 +84,7 @@ impl Desk {
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let computed = Computed::draw(random);
         let default_ttl = draw::default_ttl(random);
-        let definition = ContainerDefinition::from_json(&definition(random, computed, default_ttl))?;
+        let definition = definition(random, computed, default_ttl)?.checked()?;
         let flush_documents = if random.chance(50) { FLUSH_DOCUMENTS } else { usize::MAX };
         let options = IndexOptions { flush_documents, ..IndexOptions::default() };
         let surroundings = Surroundings {

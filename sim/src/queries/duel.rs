@@ -18,7 +18,7 @@ use engine::{
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
-use model::{Ambient, ContainerDefinition, Fault, PartitionOrdinal, Throughput};
+use model::{Ambient, Fault, PartitionOrdinal, Throughput};
 use partition::keyspace::SPACES;
 use plan::{Condition, Item as NewItem, Mutation, Operation, Outcome, StoredDocument, Target};
 use serde_json::{Map, Value as Json};
@@ -119,7 +119,7 @@ impl Ring {
         let partitions = u32::try_from(random.between(1, 8)).unwrap_or(1);
         let default_ttl = draw::default_ttl(random);
         let computed = Computed::draw(random);
-        let definition = ContainerDefinition::from_json(&definition(random, computed, default_ttl))?;
+        let definition = definition(random, computed, default_ttl)?.checked()?;
         let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
         let database = engine.create_database(pass()?, "d", None).await?;
         let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
@@ -185,11 +185,12 @@ impl Ring {
             self.clear_expired().await?;
             self.default_ttl = draw::default_ttl(random);
         }
-        let body = definition(random, computed, self.default_ttl);
+        let wanted = definition(random, computed, self.default_ttl).map_err(|fault| fault.to_string())?;
         let access = self.engine.access();
         let pass = access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account);
         let pass = pass.map_err(|fault| fault.to_string())?;
-        let replaced = self.engine.replace_container(pass, &self.container, &body, &Condition::None).await;
+        let replaced =
+            self.engine.replace_container(pass, &self.container, wanted.into(), &Condition::None).await;
         self.container = replaced.map_err(|fault| format!("a definition was refused: {fault}"))?;
         self.computed = computed;
         for item in self.items.values_mut() {
@@ -251,13 +252,9 @@ impl Ring {
                 Scope::Key(key.map_err(|fault| fault.to_string())?)
             }
         };
-        let computed = self.computed.queries().iter();
-        let computed = computed.map(|(name, text)| Some(((*name).to_owned(), lowered(text)?)));
-        let computed: Option<Vec<_>> = computed.collect();
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            computed: computed.ok_or("a computed property is no query")?.into(),
             scope,
             items_max,
             continuation,

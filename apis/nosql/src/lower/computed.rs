@@ -1,21 +1,9 @@
 //! Computed properties of a container: their queries, lowered.
 
 use crate::faults::NosqlQueryFault;
-use engine::{ComputedProperty, Container};
 use model::RequestFault;
 use serde_json::Value as Json;
 use sql::Parameters;
-use std::sync::{Arc, LazyLock};
-
-/// The computed properties that queries over a container see.
-pub(crate) fn computed_properties(container: &Container) -> Result<Arc<[ComputedProperty]>, NosqlQueryFault> {
-    static NONE: LazyLock<Arc<[ComputedProperty]>> = LazyLock::new(|| Arc::new([]));
-    let properties = container.definition().policies.computed.iter();
-    if properties.len() == 0 {
-        return Ok(Arc::clone(&NONE));
-    }
-    properties.map(|property| Ok((property.name.clone(), lowered(&property.query)?))).collect()
-}
 
 /// Refuses a definition with a computed property that is no query: nobody could ask for it.
 pub(crate) fn check_computed_properties(definition: &Json) -> Result<(), RequestFault> {
@@ -33,7 +21,7 @@ pub(crate) fn check_computed_properties(definition: &Json) -> Result<(), Request
     Ok(())
 }
 
-/// The query of a computed property, for those who index its values; nothing if it is none.
+/// The query of a computed property; nothing if it is none. The engine reads each definition once by this.
 pub fn read_computed_property(text: &str) -> Option<plan::query::Query> {
     lowered(text).ok()
 }

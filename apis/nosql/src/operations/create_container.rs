@@ -4,10 +4,9 @@ use super::{CATALOG_WRITE, Call, list_containers};
 use crate::faults::Refusal;
 use crate::lower::check_computed_properties;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, resources};
+use crate::wire::{definition, headers, resources};
 use engine::{Action, Place};
 use http::StatusCode;
-use model::ContainerDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     if call.is_query()? {
@@ -17,7 +16,7 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
     let body = call.json_body()?;
     check_computed_properties(&body)?;
-    let definition = ContainerDefinition::from_json(&body)?;
+    let definition = definition::container::read(&body)?;
     let throughput = headers::throughput(call.headers())?;
     let container = call.engine.create_container(pass, &database, definition, throughput).await?;
     let body = resources::text(&resources::container(&container));

@@ -3,10 +3,9 @@
 use super::{CATALOG_WRITE, Call, list_encryption_keys, resource_reply};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
-use crate::wire::small_resources;
+use crate::wire::{definition, small_resources};
 use engine::{Action, Place};
 use http::StatusCode;
-use model::ClientEncryptionKeyDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     if call.is_query()? {
@@ -14,7 +13,7 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     }
     let database = call.owner_database(database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
-    let definition = ClientEncryptionKeyDefinition::from_json(&call.json_body()?)?;
+    let definition = definition::encryption_key::read(&call.json_body()?)?;
     let key = call.engine.create_encryption_key(pass, &database, definition).await?;
     let resource = small_resources::encryption_key(&database, &key);
     Ok(resource_reply(StatusCode::CREATED, CATALOG_WRITE, &resource, key.etag()))

@@ -4,9 +4,8 @@ use super::{CATALOG_WRITE, Call, list_permissions, owner_fault, resource_reply, 
 use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, permission_link, small_resources};
+use crate::wire::{definition, headers, permission_link, small_resources};
 use engine::{Action, Place};
-use model::PermissionDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
     if call.is_query()? {
@@ -16,7 +15,7 @@ pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply
     let database = call.owner_database(path.database, Action::ChangePermissions)?;
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user).map_err(owner_fault)?.resource;
-    let definition = PermissionDefinition::from_json(&call.json_body()?)?;
+    let definition = definition::permission::read(&call.json_body()?)?;
     let segments = permission_link::segments(&definition)?;
     let wanted = permission_link::wanted(&definition, &segments)?;
     let creation = call.creation()?;

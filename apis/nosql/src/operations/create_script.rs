@@ -4,9 +4,9 @@ use super::{CATALOG_WRITE, Call, list_scripts, resource_reply, written_status};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
-use crate::wire::small_resources;
+use crate::wire::{definition, small_resources};
 use engine::{Action, Place, Reach};
-use model::{ScriptDefinition, ScriptKind};
+use model::ScriptKind;
 
 pub(super) async fn perform(
     call: &Call<'_>,
@@ -19,7 +19,7 @@ pub(super) async fn perform(
     let container = call.owner(path, Action::ChangeMetadata)?.resource;
     let place = Place::Container(&container, Reach::Scripts(kind));
     let pass = call.change_catalog(Action::ChangeMetadata, place)?;
-    let definition = ScriptDefinition::from_json(kind, &call.json_body()?)?;
+    let definition = definition::script::read(kind, &call.json_body()?)?;
     let creation = call.creation()?;
     let written = call.engine.create_script(pass, &container, kind, definition, &creation).await?;
     let script = written.resource;

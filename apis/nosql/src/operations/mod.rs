@@ -69,7 +69,7 @@ use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, NosqlOptions};
 use crate::wire::links::ContainerLinks;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, names};
+use crate::wire::{definition, headers, names};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, LARGE_TEXT_BYTES,
@@ -235,7 +235,7 @@ impl Call<'_> {
         let body = self.json_body()?;
         let members = body.as_object();
         let bad = || WireFault::Body { reason: "a definition is a JSON object".to_owned() };
-        Ok(model::name_of(members.ok_or_else(bad)?)?)
+        Ok(definition::name_of(members.ok_or_else(bad)?)?)
     }
 
     /// The database that the request is about, for a caller who may know of it.

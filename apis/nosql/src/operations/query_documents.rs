@@ -5,7 +5,7 @@
 
 use super::{Call, scope};
 use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
-use crate::lower::{Resumable, advice, computed_properties};
+use crate::lower::{Resumable, advice};
 use crate::route::ContainerPath;
 use crate::wire::index_metrics::IndexMetricsForm;
 use crate::wire::reply::Reply;
@@ -35,7 +35,6 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let request = QueryRequest {
         query,
         bound_to,
-        computed: computed_properties(&container)?,
         scope,
         items_max: page.items_max,
         continuation: page.continuation,

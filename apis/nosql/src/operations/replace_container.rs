@@ -5,7 +5,7 @@ use crate::faults::Refusal;
 use crate::lower::check_computed_properties;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, resources};
+use crate::wire::{definition, headers, resources};
 use engine::{Action, Place, Reach};
 use http::StatusCode;
 
@@ -13,9 +13,10 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let condition = headers::write_condition(call.headers())?;
     let container = call.container(path, Action::ChangeMetadata)?.resource;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Container(&container, Reach::Whole))?;
-    let definition = call.json_body()?;
-    check_computed_properties(&definition)?;
-    let container = call.engine.replace_container(pass, &container, &definition, &condition).await?;
+    let body = call.json_body()?;
+    check_computed_properties(&body)?;
+    let change = definition::container::read_change(container.definition(), &body)?;
+    let container = call.engine.replace_container(pass, &container, change, &condition).await?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_WRITE, body);
     reply.etag(container.etag());

@@ -4,17 +4,16 @@ use super::{CATALOG_WRITE, Call, resource_reply};
 use crate::faults::Refusal;
 use crate::route::EncryptionKeyPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, small_resources};
+use crate::wire::{definition, headers, small_resources};
 use engine::{Action, Place};
 use http::StatusCode;
-use model::ClientEncryptionKeyDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, path: EncryptionKeyPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
     let database = call.owner_database(path.database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
     let key = call.engine.find_encryption_key(&database, path.key)?.resource;
-    let definition = ClientEncryptionKeyDefinition::from_json(&call.json_body()?)?;
+    let definition = definition::encryption_key::read(&call.json_body()?)?;
     let key = call.engine.replace_encryption_key(pass, &key, definition, &condition).await?;
     let resource = small_resources::encryption_key(&database, &key);
     Ok(resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, key.etag()))

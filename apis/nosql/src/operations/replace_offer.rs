@@ -4,7 +4,7 @@ use super::read_offer::offer_reply;
 use super::{CATALOG_WRITE, Call};
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::wire::reply::Reply;
-use crate::wire::{headers, links, names};
+use crate::wire::{definition, headers, links, names};
 use engine::{Action, Offer, Place};
 use model::{RequestFault, ThroughputChange};
 use serde_json::Value as Json;
@@ -43,7 +43,7 @@ fn wanted(call: &Call<'_>, body: &Json) -> Result<ThroughputChange, NosqlFault> 
     let autoscale = headers::flag(call.headers(), &names::MIGRATE_TO_AUTOSCALE)?;
     let manual = headers::flag(call.headers(), &names::MIGRATE_TO_MANUAL)?;
     match (autoscale, manual) {
-        (false, false) => Ok(ThroughputChange::from_json(body)?),
+        (false, false) => Ok(definition::throughput::read(body)?),
         (true, false) => Ok(ThroughputChange::MigrateToAutoscale),
         (false, true) => Ok(ThroughputChange::MigrateToManual),
         (true, true) => {

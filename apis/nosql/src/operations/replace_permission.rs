@@ -4,10 +4,9 @@ use super::{CATALOG_WRITE, Call, owner_fault, resource_reply};
 use crate::faults::Refusal;
 use crate::route::PermissionPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, permission_link, small_resources};
+use crate::wire::{definition, headers, permission_link, small_resources};
 use engine::{Action, Place};
 use http::StatusCode;
-use model::PermissionDefinition;
 
 pub(super) async fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
@@ -16,7 +15,7 @@ pub(super) async fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result
     let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
     let user = call.engine.find_user(&database, path.user.user).map_err(owner_fault)?.resource;
     let permission = call.engine.find_permission(&user, path.permission)?.resource;
-    let definition = PermissionDefinition::from_json(&call.json_body()?)?;
+    let definition = definition::permission::read(&call.json_body()?)?;
     let segments = permission_link::segments(&definition)?;
     let wanted = permission_link::wanted(&definition, &segments)?;
     let permission = call.engine.replace_permission(pass, &user, &permission, wanted, &condition).await?;

@@ -60,11 +60,11 @@ fn only_string(header: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::PartitionKeyKind;
 
     #[test]
     fn the_usual_header_is_read_as_any_other() {
-        let json = serde_json::json!({ "paths": ["/a"], "kind": "Hash", "version": 2 });
-        let definition = PartitionKeyDefinition::from_json(&json).unwrap();
+        let definition = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/a"]).unwrap();
         let parsed = |header: &str| parse(&definition, header);
         // A space in front takes the general way.
         for header in [
@@ -96,8 +96,7 @@ mod tests {
     fn an_empty_list_is_the_key_of_a_container_without_one() {
         let system = PartitionKeyDefinition::system();
         assert_eq!(parse(&system, "[]").unwrap(), system.implied_key().unwrap());
-        let json = serde_json::json!({ "paths": ["/a"], "kind": "Hash", "version": 2 });
-        let own = PartitionKeyDefinition::from_json(&json).unwrap();
+        let own = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/a"]).unwrap();
         assert!(own.implied_key().is_none());
         assert!(parse(&own, "[]").is_err());
         let undefined = own.key(vec![KeyComponent::Undefined]).unwrap();

@@ -4,6 +4,7 @@ pub(crate) mod activity;
 pub(crate) mod answer_body;
 pub(crate) mod body;
 pub(crate) mod date;
+pub(crate) mod definition;
 pub(crate) mod header_map;
 pub(crate) mod headers;
 pub(crate) mod index_metrics;

@@ -1,7 +1,7 @@
 //! Resources as JSON, with the properties that the server adds to each.
 
-use super::json;
 use super::links::{self, ContainerLinks};
+use super::{definition, json};
 use engine::{Container, Database, Offer, PartitionRange};
 use model::limits::THROUGHPUT_MIN;
 use model::{Etag, Rid, Throughput};
@@ -24,7 +24,7 @@ pub(crate) fn database(database: &Database) -> Json {
 
 /// A container: its definition and what the server adds.
 pub(crate) fn container(container: &Container) -> Json {
-    let mut members = container.definition().to_json();
+    let mut members = definition::container::write(container.definition());
     members.insert("_rid".to_owned(), container.rid().to_string().into());
     members.insert("_ts".to_owned(), container.ts().into());
     members.insert("_self".to_owned(), ContainerLinks::of(container).rid_path.as_str().into());

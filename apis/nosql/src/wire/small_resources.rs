@@ -1,6 +1,6 @@
 //! Users, permissions, scripts and client encryption keys as JSON.
 
-use super::links;
+use super::{definition, links};
 use engine::{ClientEncryptionKey, Container, Database, Entry, Permission, Script, User};
 use model::ScriptKind;
 use serde_json::{Map, Value as Json};
@@ -20,7 +20,7 @@ fn user_link(database: &Database, user: &User) -> String {
 
 /// A permission with a token for it.
 pub(crate) fn permission(database: &Database, user: &User, permission: &Permission, token: &str) -> Json {
-    let mut members = permission.definition().definition.to_json();
+    let mut members = definition::permission::write(&permission.definition().definition);
     let link = format!("{}permissions/{}/", user_link(database, user), permission.rid());
     add_system(&mut members, permission, &link);
     members.insert("_token".to_owned(), format!("type=resource&ver=1&sig={token}").into());
@@ -29,7 +29,7 @@ pub(crate) fn permission(database: &Database, user: &User, permission: &Permissi
 
 /// A script.
 pub(crate) fn script(container: &Container, kind: ScriptKind, script: &Script) -> Json {
-    let mut members = script.definition().to_json();
+    let mut members = definition::script::write(script.definition());
     let (database, owner) = (container.database().rid(), container.rid());
     let link = format!("dbs/{database}/colls/{owner}/{}/{}/", links::script_segment(kind), script.rid());
     add_system(&mut members, script, &link);
@@ -38,7 +38,7 @@ pub(crate) fn script(container: &Container, kind: ScriptKind, script: &Script) -
 
 /// A client encryption key.
 pub(crate) fn encryption_key(database: &Database, key: &ClientEncryptionKey) -> Json {
-    let mut members = key.definition().to_json();
+    let mut members = definition::encryption_key::write(key.definition());
     let link = format!("dbs/{}/clientencryptionkeys/{}/", database.rid(), key.rid());
     add_system(&mut members, key, &link);
     Json::Object(members)

@@ -32,7 +32,7 @@ impl Engine {
     ) -> Result<Arc<ClientEncryptionKey>, Fault> {
         let mut change = self.catalog.begin(self).await?;
         change.state.database(database.number()).ok_or(MissingFault::Owner)?;
-        let id = definition.id.clone();
+        let id = definition.id().to_owned();
         let wanted = Wanted { parent: database.rid(), id: &id, definition };
         let rid = |number| Rid::DatabaseChild(database.number(), number);
         let creation = Creation::OnlyNew;
@@ -52,7 +52,7 @@ impl Engine {
     ) -> Result<Arc<ClientEncryptionKey>, Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.current_entry(|shelves| &mut shelves.encryption_keys, key, condition)?;
-        if definition.id != current.id() {
+        if definition.id() != current.id() {
             return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
         }
         let id = current.id();

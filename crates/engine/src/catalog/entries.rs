@@ -2,9 +2,10 @@
 
 use crate::derived::Derived;
 use crate::slot::{Opening, PartitionSlot};
+use exec::ComputedProperty;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
-    OfferNumber, PartitionKeyDefinition, PartitionOrdinal, Rid, Throughput,
+    EvaluationFault, OfferNumber, PartitionKeyDefinition, PartitionOrdinal, QueryFault, Rid, Throughput,
 };
 use partition::index::ComputedReader;
 use partition::keyspace::PartitionId;
@@ -116,6 +117,16 @@ impl ContainerParts {
         shape.is_expiry_pending = is_expiry_pending;
         shape
     }
+
+    /// The computed properties that queries see.
+    fn computed(&self) -> Result<Arc<[ComputedProperty]>, String> {
+        let read = |property: &model::policy::ComputedProperty| match (self.computed_reader)(&property.query)
+        {
+            Some(query) => Ok((property.name.clone(), query)),
+            None => Err(property.name.clone()),
+        };
+        self.definition.policies.computed.iter().map(read).collect()
+    }
 }
 
 /// A container. A replaced definition is a new value of this type that shares the partitions.
@@ -126,6 +137,8 @@ pub struct Container {
     pub(crate) expiry_pending: bool,
     pub(crate) shape: Arc<CurrentShape>,
     pub(crate) map: Arc<PartitionMap>,
+    /// The computed properties with their queries, read once; or the name of one that could not be read.
+    computed: Result<Arc<[ComputedProperty]>, String>,
     rid: Rid,
     derived: Derived,
 }
@@ -159,7 +172,8 @@ impl Container {
         map: Arc<PartitionMap>,
     ) -> Container {
         let rid = Rid::Container(parts.database.number, parts.number);
-        Container { parts, expiry_pending, shape, map, rid, derived: Derived::default() }
+        let computed = parts.computed();
+        Container { parts, expiry_pending, shape, map, computed, rid, derived: Derived::default() }
     }
 
     /// This container, read from the store again, with the partitions that are in use.
@@ -234,6 +248,13 @@ impl Container {
     /// Its definition.
     pub fn definition(&self) -> &ContainerDefinition {
         &self.parts.definition
+    }
+
+    /// The computed properties that queries over it see.
+    pub(crate) fn computed(&self) -> Result<&Arc<[ComputedProperty]>, QueryFault> {
+        self.computed
+            .as_ref()
+            .map_err(|name| QueryFault::Evaluation(EvaluationFault::ComputedUnread { name: name.clone() }))
     }
 
     /// Its version.

@@ -34,8 +34,8 @@ use crate::access::{AdminPass, CatalogPass};
 use crate::engine::Engine;
 use entries::ContainerParts;
 use model::{
-    ConflictFault, ContainerDefinition, ContinuationFault, Etag, Fault, LimitFault, MissingFault,
-    PreconditionFault, RequestFault, Rid, Throughput,
+    ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, Etag, Fault, LimitFault,
+    MissingFault, PreconditionFault, RequestFault, Rid, Throughput,
 };
 use plan::Condition;
 use std::sync::Arc;
@@ -152,13 +152,13 @@ impl Engine {
         &self,
         _pass: AdminPass,
         container: &Container,
-        body: &serde_json::Value,
+        wanted: ContainerChange,
         condition: &Condition,
     ) -> Result<Arc<Container>, Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
-        let definition = current.definition().replaced_by(body)?;
+        let definition = wanted.applied(current.definition())?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
         let replaced = Arc::new(current.replaced(definition, change.stamp(), expiry_changed));
         change.put_container(&replaced);

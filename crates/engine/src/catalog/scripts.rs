@@ -37,7 +37,7 @@ impl Engine {
         let mut change = self.catalog.begin(self).await?;
         change.state.container(container.number()).ok_or(MissingFault::Owner)?;
         let parent = container.rid();
-        let id = definition.id.clone();
+        let id = definition.id().to_owned();
         let wanted = Wanted { parent, id: &id, definition };
         let (database, number) = (container.database().number(), container.number());
         let rid = |script| Rid::Script(database, number, kind, script);
@@ -61,7 +61,7 @@ impl Engine {
     ) -> Result<Arc<Script>, Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.current_entry(script_shelf(kind), script, condition)?;
-        if definition.id != current.id() {
+        if definition.id() != current.id() {
             return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
         }
         let replaced = change.replace_entry(script_shelf(kind), &current, current.id(), definition);

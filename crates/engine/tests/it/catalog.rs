@@ -3,10 +3,13 @@
 use crate::harness::{Harness, TestAmbient};
 use engine::{Engine, EngineOptions, PageRequest};
 use kv::{Batch, CommitMode, Durability, Store};
-use model::{ConflictFault, ContainerNumber, DatabaseNumber, Fault, MissingFault, OfferNumber, StorageFault};
+use model::policy::{CompositeIndex, ComputedProperty};
+use model::{
+    ConflictFault, ContainerDraft, ContainerNumber, DatabaseNumber, DefaultTtl, Fault, MissingFault,
+    OfferNumber, StorageFault,
+};
 use partition::keyspace::{self, CATALOG, CONTAINER_SPACES, SPACES, container_rows};
 use plan::Condition;
-use serde_json::json;
 use std::sync::Arc;
 
 #[tokio::test]
@@ -53,7 +56,7 @@ async fn lists_are_paged_and_foreign_continuations_refused() {
 #[tokio::test]
 async fn a_container_has_as_many_partitions_as_its_throughput_asks_for() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 25_000).await;
+    let container = harness.container(|_| {}, 25_000).await;
     let pass = harness.reader();
     let feed = harness.engine.ranges(pass, &container);
     assert_eq!(feed.ranges.len(), 3);
@@ -69,7 +72,7 @@ async fn everything_is_there_after_a_restart() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let ambient = TestAmbient::new();
     let harness = Harness::on(store.clone(), ambient.clone()).await;
-    let container = harness.container(json!({ "defaultTtl": 60 }), 20_000).await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::Seconds(60), 20_000).await;
     let created = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     drop(harness);
     let harness = Harness::on(store, ambient).await;
@@ -85,7 +88,7 @@ async fn everything_is_there_after_a_restart() {
 #[tokio::test(start_paused = true)]
 async fn the_rows_of_a_dropped_container_go() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({ "defaultTtl": 60 }), 400).await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::Seconds(60), 400).await;
     for number in 0..20 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
@@ -111,7 +114,7 @@ async fn the_rows_of_a_dropped_container_go() {
 #[tokio::test(start_paused = true)]
 async fn a_late_write_to_a_dropped_container_is_refused() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let pass = harness.admin();
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.engine.delete_container(pass, &container, &Condition::None).await.unwrap();
@@ -129,12 +132,13 @@ async fn a_late_write_to_a_dropped_container_is_refused() {
 async fn definitions_survive_a_restart() {
     let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());
     let harness = Harness::on(store.clone(), Arc::clone(&ambient)).await;
-    let policy = json!({
-        "defaultTtl": 9,
-        "indexingPolicy": { "compositeIndexes": [[{ "path": "/a" }, { "path": "/b", "order": "descending" }]] },
-        "computedProperties": [{ "name": "p", "query": "SELECT VALUE c.a FROM c" }],
-    });
-    let before = harness.container(policy, 25_000).await;
+    let definition = |draft: &mut ContainerDraft| {
+        draft.default_ttl = DefaultTtl::Seconds(9);
+        let composite = CompositeIndex::over(&[("/a", false), ("/b", true)]).unwrap();
+        draft.policies.indexing.composite = vec![composite];
+        draft.policies.computed = vec![ComputedProperty::new("p", "SELECT VALUE c.a FROM c")];
+    };
+    let before = harness.container(definition, 25_000).await;
     let again = Harness::on(store, ambient).await;
     let after = again.engine.find_container(before.database().id(), before.id()).unwrap().resource;
     assert_eq!(after.definition(), before.definition());
@@ -162,7 +166,7 @@ async fn a_row_that_is_not_known_is_damage_with_its_name() {
             ("offer 1", keyspace::offer_key(OfferNumber(1))),
         ] {
             let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());
-            Harness::on(store.clone(), Arc::clone(&ambient)).await.container(json!({}), 400).await;
+            Harness::on(store.clone(), Arc::clone(&ambient)).await.container(|_| {}, 400).await;
             let row = store.view().await.unwrap().get(CATALOG, &key).await.unwrap().unwrap();
             let mut row = row.to_vec();
             damage(&mut row);

@@ -1,15 +1,16 @@
 //! Single documents and batches.
 
-use crate::harness::{Harness, item, key, stored, text};
+use crate::harness::{Harness, item, key, stored, text, unique_mail};
 use engine::{Action, Reach};
-use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault};
+use model::{
+    ConflictFault, ContainerDraft, DefaultTtl, Fault, MissingFault, PreconditionFault, RequestFault,
+};
 use plan::{Condition, Mutation, Operation, Outcome, Rename, Returned, Target};
-use serde_json::json;
 
 #[tokio::test]
 async fn what_is_created_can_be_read_until_it_is_deleted() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let created = harness.create(&container, r#"{"id":"1","pk":"a","n":1}"#).await.unwrap();
     let read = harness.read(&container, r#"["a"]"#, "1").await.unwrap();
     assert_eq!(text(&read), r#"{"id":"1","pk":"a","n":1}"#);
@@ -25,7 +26,7 @@ async fn what_is_created_can_be_read_until_it_is_deleted() {
 #[tokio::test]
 async fn a_document_is_found_by_its_number_in_its_own_partition_only() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let created = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     let read = |key_text: &'static str| {
         let pass = harness.read_pass(&container);
@@ -41,7 +42,7 @@ async fn a_document_is_found_by_its_number_in_its_own_partition_only() {
 #[tokio::test]
 async fn replace_checks_version_and_id() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let first = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     let replace = |id: &str, json: &str, condition: Condition| Mutation::Replace {
         target: Target::Id(id.to_owned()),
@@ -67,8 +68,11 @@ async fn replace_checks_version_and_id() {
 #[tokio::test]
 async fn replace_may_change_the_id() {
     let harness = Harness::new().await;
-    let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
-    let container = harness.container(json!({ "defaultTtl": -1, "uniqueKeyPolicy": unique }), 400).await;
+    let expiring = |draft: &mut ContainerDraft| {
+        draft.default_ttl = DefaultTtl::OnDemand;
+        draft.unique_keys = unique_mail();
+    };
+    let container = harness.container(expiring, 400).await;
     let replace = |id: &str, json: &str, condition: Condition| Mutation::Replace {
         target: Target::Id(id.to_owned()),
         item: item(json),
@@ -105,7 +109,7 @@ async fn replace_may_change_the_id() {
 #[tokio::test]
 async fn upsert_creates_and_replaces() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let upsert = |json: &str, condition| Mutation::Upsert { item: item(json), condition };
     let body = r#"{"id":"1","pk":"a"}"#;
     let absent = harness.write(&container, upsert(body, Condition::IfExists)).await;
@@ -122,7 +126,7 @@ async fn upsert_creates_and_replaces() {
 #[tokio::test]
 async fn a_patch_changes_all_or_nothing_and_never_the_key() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a","n":1}"#).await.unwrap();
     let patch = |operations: &str| {
         let list = value::Value::from_json(operations.as_bytes()).unwrap();
@@ -157,7 +161,7 @@ async fn a_patch_changes_all_or_nothing_and_never_the_key() {
 #[tokio::test]
 async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let create =
         |json: &str| Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
     let read = |id: &str| Operation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
@@ -181,8 +185,7 @@ async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
 #[tokio::test]
 async fn unique_keys_hold_inside_a_logical_partition() {
     let harness = Harness::new().await;
-    let unique = json!({ "uniqueKeyPolicy": { "uniqueKeys": [{ "paths": ["/mail"] }] } });
-    let container = harness.container(unique, 400).await;
+    let container = harness.container(|draft| draft.unique_keys = unique_mail(), 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
     let twice = harness.create(&container, r#"{"id":"2","pk":"a","mail":"x"}"#).await;
     assert_eq!(twice.unwrap_err(), Fault::Conflict(ConflictFault::UniqueKey { constraint: 0 }));
@@ -207,7 +210,7 @@ async fn unique_keys_hold_inside_a_logical_partition() {
 #[tokio::test]
 async fn deleting_a_logical_partition_leaves_the_others() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     for number in 0..250 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
@@ -221,7 +224,7 @@ async fn deleting_a_logical_partition_leaves_the_others() {
 #[tokio::test]
 async fn nobody_gets_leave_to_do_nothing_in_particular() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let access = harness.engine.access();
     assert!(access.write(&harness.principal, &[], &container, Reach::Whole).is_err());
     assert!(access.write(&harness.principal, &[Action::CreateDocument], &container, Reach::Whole).is_ok());

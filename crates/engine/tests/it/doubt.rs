@@ -3,10 +3,9 @@
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{Container, EngineOptions};
 use kv::{CommitMode, Durability, FaultKind, FaultScript, StorageCall, Store};
-use model::{ConflictFault, Fault, MissingFault, StorageFault};
+use model::{ConflictFault, ContainerDraft, DefaultTtl, Fault, MissingFault, StorageFault};
 use partition::keyspace::SPACES;
 use plan::Condition;
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ async fn create_in_doubt(harness: &Harness, script: &FaultScript, container: &Ar
 #[tokio::test(start_paused = true)]
 async fn a_write_that_came_to_light_is_seen_by_the_next() {
     let (harness, script) = scripted().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     // Opens the partition, which is a commit of its own.
     harness.read(&container, r#"["a"]"#, "1").await.unwrap_err();
     create_in_doubt(&harness, &script, &container, r#"{"id":"1","pk":"a","n":1}"#).await;
@@ -48,7 +47,7 @@ async fn a_write_that_came_to_light_is_seen_by_the_next() {
 #[tokio::test(start_paused = true)]
 async fn partitions_without_a_part_in_it_go_on_after_a_reopening() {
     let (harness, script) = scripted().await;
-    let container = harness.container(json!({}), 30_000).await;
+    let container = harness.container(|_| {}, 30_000).await;
     for number in 0..30 {
         let json = format!(r#"{{"id":"1","pk":"{number}"}}"#);
         harness.create(&container, &json).await.unwrap();
@@ -67,7 +66,7 @@ async fn partitions_without_a_part_in_it_go_on_after_a_reopening() {
 #[tokio::test(start_paused = true)]
 async fn a_drop_that_came_to_light_counts_before_the_next_write() {
     let (harness, script) = scripted().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
     let pass = harness.admin();
@@ -83,13 +82,11 @@ async fn a_drop_that_came_to_light_counts_before_the_next_write() {
 #[tokio::test(start_paused = true)]
 async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     let (harness, script) = scripted().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
-    let mut body = serde_json::Value::Object(container.definition().to_json());
-    body["defaultTtl"] = 10.into();
+    let expiring = |draft: &mut ContainerDraft| draft.default_ttl = DefaultTtl::Seconds(10);
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-    let pass = harness.admin();
-    let doubtful = harness.engine.replace_container(pass, &container, &body, &Condition::None).await;
+    let doubtful = harness.replace(&container, expiring).await;
     assert!(doubtful.is_err());
     harness.store.reopen().await.unwrap();
     harness.ambient.advance_seconds(20);
@@ -109,8 +106,8 @@ async fn what_a_reopening_has_taken_is_forgotten_by_all_writers() {
         let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
         let options = EngineOptions { durability: Durability::Buffered, ..EngineOptions::default() };
         let harness = Harness::with_options(store, TestAmbient::new(), &[KEY], options).await;
-        let failing = harness.container(json!({ "id": "failing" }), 400).await;
-        let other = harness.container(json!({ "id": "other" }), 400).await;
+        let failing = harness.container(|draft| draft.id = "failing".to_owned(), 400).await;
+        let other = harness.container(|draft| draft.id = "other".to_owned(), 400).await;
         // The first batch of a writer reserves LSNs, which must be durable; the next ones are not.
         harness.create(&other, r#"{"id":"1","pk":"a","n":1}"#).await.unwrap();
         let lost = harness.create(&other, r#"{"id":"2","pk":"a","n":2}"#).await.unwrap();

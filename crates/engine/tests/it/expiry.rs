@@ -1,12 +1,12 @@
 //! Time to live.
 
-use crate::harness::{Harness, TestAmbient, item};
+use crate::harness::{Harness, TestAmbient, item, unique_mail};
 use engine::Container;
 use kv::{CommitMode, Direction, KeyRange, ScanLimit, Store};
+use model::{ContainerDraft, DefaultTtl};
 use partition::keyspace::{EXPIRY, LOG, RECORDS, SPACES, container_rows, parse_log_key};
 use partition::{LogEntry, LogKind, LogPosition};
 use plan::{Condition, Mutation};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,20 +49,18 @@ async fn walk_begins(harness: &Harness, container: &Container) {
 }
 
 async fn replace_default(harness: &Harness, container: &Container, seconds: Option<u32>) -> Arc<Container> {
-    let mut body = container.definition().to_json();
-    body.shift_remove("defaultTtl");
-    if let Some(seconds) = seconds {
-        body.insert("defaultTtl".to_owned(), seconds.into());
-    }
-    let (pass, body) = (harness.admin(), serde_json::Value::Object(body));
-    harness.engine.replace_container(pass, container, &body, &Condition::None).await.unwrap()
+    let default_ttl = seconds.map_or(DefaultTtl::Off, DefaultTtl::Seconds);
+    harness.replace(container, |draft| draft.default_ttl = default_ttl).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_expired_document_is_absent_at_once_and_swept_later() {
     let harness = Harness::new().await;
-    let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
-    let container = harness.container(json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique }), 400).await;
+    let expiring = |draft: &mut ContainerDraft| {
+        draft.default_ttl = DefaultTtl::Seconds(10);
+        draft.unique_keys = unique_mail();
+    };
+    let container = harness.container(expiring, 400).await;
     let old = harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
     harness.create(&container, r#"{"id":"2","pk":"a","mail":"y","ttl":-1}"#).await.unwrap();
     harness.ambient.advance_seconds(9);
@@ -84,15 +82,12 @@ async fn an_expired_document_is_absent_at_once_and_swept_later() {
 #[tokio::test(start_paused = true)]
 async fn a_changed_default_counts_for_documents_that_are_there() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.advance_seconds(100);
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
-    let mut body = serde_json::Value::Object(container.definition().to_json());
-    body["defaultTtl"] = 200.into();
-    let pass = harness.admin();
-    let container =
-        harness.engine.replace_container(pass, &container, &body, &Condition::None).await.unwrap();
+    let expiring = |draft: &mut ContainerDraft| draft.default_ttl = DefaultTtl::Seconds(200);
+    let container = harness.replace(&container, expiring).await.unwrap();
     while rows(&harness, EXPIRY).await == 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -107,7 +102,7 @@ async fn a_changed_default_counts_for_documents_that_are_there() {
 #[tokio::test]
 async fn time_does_not_go_back_a_little_for_a_partition() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let first = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.set_back_seconds(60);
     let upsert = Mutation::Upsert { item: item(r#"{"id":"2","pk":"a"}"#), condition: Condition::None };
@@ -122,7 +117,7 @@ async fn a_partition_that_was_written_under_a_wrong_clock_returns_to_the_right_o
     const CENTURY: u64 = 100 * 365 * 24 * 3600;
     let store = Store::memory(&SPACES, CommitMode::Inline);
     let harness = Harness::on(store.clone(), TestAmbient::new()).await;
-    let container = harness.container(json!({ "defaultTtl": -1 }), 400).await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::OnDemand, 400).await;
     let before = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.advance_seconds(CENTURY);
     let wrong = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
@@ -151,7 +146,7 @@ async fn a_partition_that_was_written_under_a_wrong_clock_returns_to_the_right_o
 async fn what_has_expired_does_not_come_back_when_the_clock_steps_back() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let harness = Harness::on(store, TestAmbient::new()).await;
-    let container = harness.container(json!({ "defaultTtl": 10 }), 400).await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::Seconds(10), 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.advance_seconds(10);
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_err());
@@ -167,13 +162,11 @@ async fn what_has_expired_does_not_come_back_when_the_clock_steps_back() {
 #[tokio::test(start_paused = true)]
 async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     harness.ambient.advance_seconds(100);
-    let mut body = serde_json::Value::Object(container.definition().to_json());
-    body["defaultTtl"] = 50.into();
-    let pass = harness.admin();
-    harness.engine.replace_container(pass, &container, &body, &Condition::None).await.unwrap();
+    let expiring = |draft: &mut ContainerDraft| draft.default_ttl = DefaultTtl::Seconds(50);
+    harness.replace(&container, expiring).await.unwrap();
     while rows(&harness, RECORDS).await > 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -185,8 +178,11 @@ async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
 async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
     // Without a thread of its own, for which the clock would go on: the sweep must not come first.
     let harness = Harness::on(Store::memory(&SPACES, CommitMode::Inline), TestAmbient::new()).await;
-    let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
-    let container = harness.container(json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique }), 400).await;
+    let expiring = |draft: &mut ContainerDraft| {
+        draft.default_ttl = DefaultTtl::Seconds(10);
+        draft.unique_keys = unique_mail();
+    };
+    let container = harness.container(expiring, 400).await;
     let old = harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
     harness.ambient.advance_seconds(20);
     let new = harness.create(&container, r#"{"id":"2","pk":"a","mail":"x"}"#).await.unwrap();
@@ -225,7 +221,7 @@ async fn a_default_that_is_removed_while_the_job_is_elsewhere_lets_nothing_expir
     let harness = stepped().await;
     let mut containers = Vec::new();
     for id in ["a", "b", "c"] {
-        let container = harness.container(json!({ "id": id }), 400).await;
+        let container = harness.container(|draft| draft.id = id.to_owned(), 400).await;
         for document in 0..40 {
             harness.create(&container, &format!(r#"{{"id":"{document}","pk":"a"}}"#)).await.unwrap();
         }

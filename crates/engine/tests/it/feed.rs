@@ -2,8 +2,7 @@
 
 use crate::harness::{Harness, key};
 use engine::{Container, FeedRequest, Scope};
-use model::{Fault, PartitionOrdinal};
-use serde_json::json;
+use model::{Fault, PartitionKeyDefinition, PartitionKeyKind, PartitionOrdinal};
 use std::collections::BTreeSet;
 
 async fn drain(harness: &Harness, container: &Container, scope: Scope, items_max: usize) -> Vec<String> {
@@ -28,7 +27,7 @@ async fn drain(harness: &Harness, container: &Container, scope: Scope, items_max
 #[tokio::test]
 async fn every_document_comes_once_whatever_the_page_size() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 30_000).await;
+    let container = harness.container(|_| {}, 30_000).await;
     for number in 0..60 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"{}"}}"#, number % 7)).await.unwrap();
     }
@@ -49,8 +48,8 @@ async fn every_document_comes_once_whatever_the_page_size() {
 #[tokio::test]
 async fn a_prefix_of_a_hierarchical_key_covers_its_documents() {
     let harness = Harness::new().await;
-    let definition = json!({ "partitionKey": { "paths": ["/t", "/u"], "kind": "MultiHash", "version": 2 } });
-    let container = harness.container(definition, 400).await;
+    let levels = PartitionKeyDefinition::new(PartitionKeyKind::MultiHash, ["/t", "/u"]).unwrap();
+    let container = harness.container(|draft| draft.partition_key = levels, 400).await;
     for (number, (tenant, user)) in [("a", "1"), ("a", "2"), ("b", "1")].into_iter().enumerate() {
         let json = format!(r#"{{"id":"{number}","t":"{tenant}","u":"{user}"}}"#);
         harness.create(&container, &json).await.unwrap();
@@ -64,7 +63,7 @@ async fn a_prefix_of_a_hierarchical_key_covers_its_documents() {
 #[tokio::test]
 async fn a_continuation_of_another_request_is_refused() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     for number in 0..3 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }

@@ -6,10 +6,12 @@ use engine::{
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
-use model::{Ambient, ContainerDefinition, Fault, KeyComponent, PartitionKey, Throughput};
+use model::{
+    Ambient, ContainerDraft, Fault, KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind,
+    Throughput, UniqueKey, UniqueKeyPolicy,
+};
 use partition::keyspace::SPACES;
 use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
-use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -157,20 +159,33 @@ impl Harness {
         self.engine.create_database(self.admin(), id, None).await
     }
 
-    /// Creates container `c` of database `d` from `extra`, merged into a definition with key `/pk`.
-    pub(crate) async fn container(&self, extra: serde_json::Value, throughput: u64) -> Arc<Container> {
+    /// Creates container `c` of database `d` with key `/pk`, or what `change` makes of it.
+    pub(crate) async fn container(
+        &self,
+        change: impl FnOnce(&mut ContainerDraft),
+        throughput: u64,
+    ) -> Arc<Container> {
         let database = match self.engine.find_database("d") {
             Ok(found) => found.resource,
             Err(_) => self.database("d").await.unwrap(),
         };
-        let mut body =
-            json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 } });
-        for (name, member) in extra.as_object().unwrap() {
-            body[name] = member.clone();
-        }
-        let definition = ContainerDefinition::from_json(&body).unwrap();
+        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+        let mut draft = ContainerDraft::new("c", key);
+        change(&mut draft);
+        let definition = draft.checked().unwrap();
         let throughput = Some(Throughput::manual(throughput).unwrap());
         self.engine.create_container(self.admin(), &database, definition, throughput).await.unwrap()
+    }
+
+    /// Gives a container the definition that `change` makes of the one it has.
+    pub(crate) async fn replace(
+        &self,
+        container: &Container,
+        change: impl FnOnce(&mut ContainerDraft),
+    ) -> Result<Arc<Container>, Fault> {
+        let mut draft = container.definition().draft();
+        change(&mut draft);
+        self.engine.replace_container(self.admin(), container, draft.into(), &Condition::None).await
     }
 
     pub(crate) async fn write(
@@ -206,6 +221,11 @@ pub(crate) fn key(container: &Container, text: &str) -> PartitionKey {
     let Ok(Value::Array(elements)) = Value::from_json(text.as_bytes()) else { panic!("{text}") };
     let components = elements.iter().map(|element| KeyComponent::from_value(element.as_ref()).unwrap());
     container.definition().partition_key.key(components.collect()).unwrap()
+}
+
+/// No two documents of a logical partition have the same mail.
+pub(crate) fn unique_mail() -> UniqueKeyPolicy {
+    UniqueKeyPolicy { keys: vec![UniqueKey::over(&["/mail"]).unwrap()] }
 }
 
 pub(crate) fn item(json: &str) -> Item {

@@ -4,6 +4,8 @@ use crate::harness::{Harness, KEY, TestAmbient, item};
 use crate::query::drain;
 use engine::{Container, EngineOptions, Keyed, Scope};
 use kv::{CommitMode, Store};
+use model::ContainerDraft;
+use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex};
 use partition::index::IndexOptions;
 use partition::keyspace::SPACES;
 use plan::{Condition, Mutation, Operation};
@@ -41,7 +43,7 @@ fn found(harness: &Harness) -> Arc<Container> {
 async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let harness = open(&store, SMALL).await;
-    let container = harness.container(json!({}), 40_000).await;
+    let container = harness.container(|_| {}, 40_000).await;
     for number in 0..400 {
         put(&harness, &container, number).await;
     }
@@ -49,10 +51,8 @@ async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     // As after the death of the process: nothing is closed, and nothing is open.
     let harness = open(&store, SMALL).await;
     let container = found(&harness);
-    let policy = json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 }, "indexingPolicy": { "excludedPaths": [{ "path": "/x/?" }] } });
-    let replace =
-        harness.engine.replace_container(harness.admin(), &container, &policy, &Condition::None).await;
-    drop(replace.unwrap());
+    let policy = IndexingPolicy::by_texts(&[], &["/x/?"]).unwrap();
+    drop(harness.replace(&container, |draft| draft.policies.indexing = policy).await.unwrap());
     let container = found(&harness);
     let begun = harness.engine.index_progress(&container).await.unwrap();
     assert!(begun < 100, "{begun}");
@@ -75,7 +75,7 @@ async fn many_containers_share_one_bound_on_memory() {
     let harness = Arc::new(open(&Store::memory(&SPACES, CommitMode::Thread), index).await);
     let mut containers = Vec::new();
     for number in 0..CONTAINERS {
-        containers.push(harness.container(json!({ "id": format!("c{number}") }), 400).await);
+        containers.push(harness.container(|draft| draft.id = format!("c{number}"), 400).await);
     }
     let mut writers = JoinSet::new();
     for some in containers.chunks(CONTAINERS / WRITERS) {
@@ -116,16 +116,16 @@ async fn geometries_and_computed_values_are_verified() {
     let options =
         || EngineOptions { index: SMALL, computed_reader: read_computed, ..EngineOptions::default() };
     let harness = Harness::with_options(store.clone(), TestAmbient::new(), &[KEY], options()).await;
-    let mut definition = json!({
-        "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 },
-        "computedProperties": [{ "name": "tens", "query": "SELECT VALUE c.n * 10 FROM c" }],
-        "indexingPolicy": {
-            "includedPaths": [{ "path": "/*" }, { "path": "/tens/?" }],
-            "compositeIndexes": [[{ "path": "/tens" }, { "path": "/id", "order": "descending" }]],
-            "spatialIndexes": [{ "path": "/at/*" }],
-        },
-    });
-    let mut container = harness.container(definition.clone(), 20_000).await;
+    let computed =
+        |factor: u32| vec![ComputedProperty::new("tens", format!("SELECT VALUE c.n * {factor} FROM c"))];
+    let definition = |draft: &mut ContainerDraft| {
+        draft.policies.computed = computed(10);
+        let mut indexing = IndexingPolicy::by_texts(&["/*", "/tens/?"], &[]).unwrap();
+        indexing.composite = vec![CompositeIndex::over(&[("/tens", false), ("/id", true)]).unwrap()];
+        indexing.spatial = vec![SpatialIndex::at("/at/*", &[]).unwrap()];
+        draft.policies.indexing = indexing;
+    };
+    let mut container = harness.container(definition, 20_000).await;
     let put = async |container: &Container, number: usize| {
         let (east, north) = (number % 90, number % 45);
         let ring = [[east, north], [east + 2, north], [east + 1, north + 2], [east, north]];
@@ -140,10 +140,8 @@ async fn geometries_and_computed_values_are_verified() {
         harness.engine.write(harness.write_pass(container), keyed).await.unwrap();
     };
     for (factor, first) in [(10, 0), (20, 200), (30, 400)] {
-        definition["computedProperties"][0]["query"] = json!(format!("SELECT VALUE c.n * {factor} FROM c"));
-        let replaced =
-            harness.engine.replace_container(harness.admin(), &container, &definition, &Condition::None);
-        container = replaced.await.unwrap();
+        let replaced = harness.replace(&container, |draft| draft.policies.computed = computed(factor)).await;
+        container = replaced.unwrap();
         for number in first..first + 300 {
             put(&container, number).await;
         }

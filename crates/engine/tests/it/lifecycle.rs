@@ -4,11 +4,10 @@ use crate::harness::{Harness, HeldStore, KEY, TestAmbient, pass_turns};
 use bytes::Bytes;
 use engine::EngineOptions;
 use kv::{CommitMode, FaultKind, FaultScript, Health, StorageCall, Store};
+use model::policy::IndexingPolicy;
 use model::{ContainerNumber, Fault, PartitionOrdinal, StorageFault};
 use partition::index::IndexOptions;
 use partition::keyspace::{META, PartitionId, SPACES, manifest_key};
-use plan::Condition;
-use serde_json::json;
 use std::sync::Arc;
 
 /// Turns of the scheduler in which what a test waits for must have happened.
@@ -55,7 +54,7 @@ async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
     let held = HeldStore::new();
     let store = held.store.clone();
     let harness = open(&store).await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     for id in 0..40 {
         harness.create(&container, &format!(r#"{{"id":"{id}","pk":"a"}}"#)).await.unwrap();
     }
@@ -64,11 +63,8 @@ async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
     // The index is of another policy than the one that the partition is opened with.
     let harness = open(&store).await;
     let container = harness.engine.find_container("d", "c").unwrap().resource;
-    let mut body = serde_json::Value::Object(container.definition().to_json());
-    body["indexingPolicy"] = json!({ "excludedPaths": [{ "path": "/x/?" }] });
-    let replaced =
-        harness.engine.replace_container(harness.admin(), &container, &body, &Condition::None).await;
-    let container = replaced.unwrap();
+    let policy = IndexingPolicy::by_texts(&[], &["/x/?"]).unwrap();
+    let container = harness.replace(&container, |draft| draft.policies.indexing = policy).await.unwrap();
     held.hold();
     tokio::select! {
         biased;
@@ -89,7 +85,7 @@ async fn an_engine_closes_its_store_whatever_its_partitions_say() {
     let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
     let harness = open(&store).await;
     for id in ["a", "b", "c"] {
-        let container = harness.container(json!({ "id": id }), 400).await;
+        let container = harness.container(|draft| draft.id = id.to_owned(), 400).await;
         harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     }
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
@@ -102,7 +98,7 @@ async fn an_engine_closes_its_store_whatever_its_partitions_say() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_outlives_the_runtime_of_the_request_that_opened_it() {
     let harness = Arc::new(open(&Store::memory(&SPACES, CommitMode::Thread)).await);
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let (elsewhere, opened) = (Arc::clone(&harness), Arc::clone(&container));
     let request = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,16 +1,17 @@
 //! Queries through the engine: scopes, continuations, sessions and charges. What queries compute is tested below.
 
-use crate::harness::{Harness, TestAmbient, item, key, text};
-use engine::{Container, QueryPage, QueryRequest, QueryRow, Scope};
+use crate::harness::{Harness, KEY, TestAmbient, item, key, text};
+use engine::{Container, EngineOptions, QueryPage, QueryRequest, QueryRow, Scope};
 use kv::{CommitMode, Store};
+use model::policy::{CompositeIndex, ComputedProperty};
 use model::{
     EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
 };
 use partition::keyspace::SPACES;
 use plan::{Condition, Mutation, Target};
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) fn request(
     sql: &str,
@@ -19,11 +20,9 @@ pub(crate) fn request(
     continuation: Option<String>,
 ) -> QueryRequest {
     let query = sql::lower(&sql::parse(sql).unwrap(), &sql::Parameters::none()).unwrap();
-    let computed = Arc::from([]);
     QueryRequest {
         query: Arc::new(query),
         bound_to: None,
-        computed,
         scope,
         items_max,
         continuation,
@@ -66,7 +65,7 @@ pub(crate) async fn drain(
 
 /// Sixty documents of seven keys over three partitions.
 async fn filled(harness: &Harness) -> Arc<Container> {
-    let container = harness.container(json!({}), 30_000).await;
+    let container = harness.container(|_| {}, 30_000).await;
     for number in 0..60 {
         let json = format!(r#"{{"id":"{number}","pk":"{}","n":{}}}"#, number % 7, number % 10);
         harness.create(&container, &json).await.unwrap();
@@ -203,22 +202,31 @@ async fn an_explanation_names_the_way() {
         async move { engine.explain(pass, &request).await.unwrap() }
     };
     let text = explain("SELECT * FROM c WHERE c.n = 1", Scope::Container).await;
-    assert_eq!(
-        text,
-        "read documents that the index names by /n = 1 by number, until the page is full\nevaluate on documents as stored\nfrom container\n\
-         where ($0.n = 1)\nselect row $0\nappend ranges, rows by number\n"
-    );
+    let paths = text.lines().filter(|line| line.contains("documents by lookup of /n = 1; "));
+    assert!(paths.count() > 1, "each partition has a path: {text}");
+    let rest = "evaluate on documents as stored\nfrom container\nwhere ($0.n = 1)\nselect row $0\nappend ranges, rows by number\n";
+    assert!(text.ends_with(rest), "{text}");
     let text = explain("SELECT * FROM c", Scope::Key(key(&container, r#"["3"]"#))).await;
-    assert!(
-        text.starts_with("read documents that the index names by the logical partition by number"),
-        "{text}"
-    );
+    assert!(text.starts_with("read documents by lookup of the logical partition; "), "{text}");
+}
+
+#[tokio::test]
+async fn an_explanation_knows_the_distance_function_of_the_policy() {
+    let harness = Harness::new().await;
+    let embedding =
+        json!({ "path": "/v", "dataType": "float32", "dimensions": 2, "distanceFunction": "euclidean" });
+    let policy = json!({ "vectorEmbeddingPolicy": { "vectorEmbeddings": [embedding] } });
+    let container = harness.container(policy, 400).await;
+    let sql = "SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])";
+    let request = request(sql, Scope::Container, 10, None);
+    let text = harness.engine.explain(harness.read_pass(&container), &request).await.unwrap();
+    assert!(text.contains("euclidean"), "{text}");
 }
 
 #[tokio::test]
 async fn documents_come_as_they_are_stored() {
     let harness = Harness::new().await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     harness
         .write(
             &container,
@@ -239,10 +247,8 @@ async fn documents_come_as_they_are_stored() {
 #[tokio::test]
 async fn composite_orders_begin_at_the_value_of_the_filter() {
     let harness = Harness::new().await;
-    let composite =
-        json!([{ "path": "/kind", "order": "ascending" }, { "path": "/n", "order": "descending" }]);
-    let policy = json!({ "includedPaths": [{ "path": "/*" }], "compositeIndexes": [composite] });
-    let container = harness.container(json!({ "indexingPolicy": policy }), 400).await;
+    let composite = vec![CompositeIndex::over(&[("/kind", false), ("/n", true)]).unwrap()];
+    let container = harness.container(|draft| draft.policies.indexing.composite = composite, 400).await;
     for number in 0..900 {
         let kind = ["a", "b", "bb", "c"][number % 4];
         let json =
@@ -269,4 +275,46 @@ async fn composite_orders_begin_at_the_value_of_the_filter() {
             }
         }
     }
+}
+
+/// Calls of [`counted_reader`].
+static READS: AtomicUsize = AtomicUsize::new(0);
+
+fn counted_reader(text: &str) -> Option<plan::query::Query> {
+    READS.fetch_add(1, Ordering::SeqCst);
+    sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
+}
+
+/// Each query read the text of every computed property again.
+#[tokio::test]
+async fn computed_properties_are_read_with_the_definition_and_not_with_each_query() {
+    let options = EngineOptions { computed_reader: counted_reader, ..EngineOptions::default() };
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let harness = Harness::with_options(store, TestAmbient::new(), &[KEY], options).await;
+    let tens = || vec![ComputedProperty::new("tens", "SELECT VALUE c.n * 10 FROM c")];
+    let container = harness.container(|draft| draft.policies.computed = tens(), 400).await;
+    harness.create(&container, r#"{"id":"1","pk":"a","n":2}"#).await.unwrap();
+    let read = READS.load(Ordering::SeqCst);
+    assert!(read > 0);
+    for _ in 0..3 {
+        let request = request("SELECT VALUE c.tens FROM c WHERE c.tens = 20", Scope::Container, 10, None);
+        let page = ask(&harness, &container, &request).await.unwrap();
+        assert_eq!(page.rows.iter().map(row).collect::<Vec<_>>(), ["20"]);
+    }
+    assert_eq!(READS.load(Ordering::SeqCst), read);
+    let hundreds = || vec![ComputedProperty::new("tens", "SELECT VALUE c.n * 100 FROM c")];
+    let container = harness.replace(&container, |draft| draft.policies.computed = hundreds()).await.unwrap();
+    let request = request("SELECT VALUE c.tens FROM c", Scope::Container, 10, None);
+    let page = ask(&harness, &container, &request).await.unwrap();
+    assert_eq!(page.rows.iter().map(row).collect::<Vec<_>>(), ["200"]);
+}
+
+#[tokio::test]
+async fn a_container_with_an_unreadable_computed_property_cannot_be_queried() {
+    let harness = Harness::new().await;
+    let unread = || vec![ComputedProperty::new("p", "SELECT VALUE c.a FROM c")];
+    let container = harness.container(|draft| draft.policies.computed = unread(), 400).await;
+    let request = request("SELECT * FROM c", Scope::Container, 10, None);
+    let fault = ask(&harness, &container, &request).await.unwrap_err();
+    assert!(fault.to_string().contains("'p'"), "{fault}");
 }

@@ -11,7 +11,6 @@ use partition::{
     Surroundings, stray_containers,
 };
 use plan::{Condition, Target};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,7 +46,7 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
     let mut harness = Harness::on(store.clone(), TestAmbient::new()).await;
     let mut stamps = std::collections::BTreeSet::new();
     for (round, is_gone) in [(1, false), (2, true), (3, false)] {
-        let old = harness.container(json!({}), 400).await;
+        let old = harness.container(|_| {}, 400).await;
         age(&harness, &old, round << 40).await;
         let written = harness.create(&old, r#"{"id":"1","pk":"a"}"#).await.unwrap();
         assert!(stamps.insert(written.etag.stamp));
@@ -65,7 +64,7 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
             // What is known of the old LSNs outlives the process, too.
             harness = Harness::on(store.clone(), TestAmbient::new()).await;
         }
-        let new = harness.container(json!({}), 400).await;
+        let new = harness.container(|_| {}, 400).await;
         let seen = SessionToken { ordinal: PartitionOrdinal(0), lsn: written.lsn };
         let address =
             DocumentAddress { key: Some(key(&new, r#"["a"]"#)), target: Target::Id("1".to_owned()) };
@@ -85,7 +84,7 @@ async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
     let held = HeldStore::new();
     let store = held.store.clone();
     let harness = Arc::new(Harness::on(store, TestAmbient::new()).await);
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     held.hold();
     let (engine, pass, dropped) = (Arc::clone(&harness.engine), harness.admin(), Arc::clone(&container));
@@ -106,7 +105,7 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
     let held = HeldStore::new();
     let store = held.store.clone();
     let harness = Harness::on(store.clone(), TestAmbient::new()).await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     for id in 0..40 {
         harness.create(&container, &format!(r#"{{"id":"{id}","pk":"a"}}"#)).await.unwrap();
     }

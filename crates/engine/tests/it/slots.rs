@@ -6,7 +6,6 @@ use kv::{CommitMode, Store};
 use model::{Fault, StorageFault};
 use partition::keyspace::SPACES;
 use partition::planted;
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ async fn on(mode: CommitMode, partitions: PartitionBounds) -> Harness {
 async fn containers(harness: &Harness, count: usize) -> Vec<Arc<Container>> {
     let mut containers = Vec::with_capacity(count);
     for number in 0..count {
-        containers.push(harness.container(json!({ "id": format!("c{number}") }), 400).await);
+        containers.push(harness.container(|draft| draft.id = format!("c{number}"), 400).await);
     }
     containers
 }
@@ -41,7 +40,7 @@ async fn create(harness: &Harness, container: &Container, id: usize) -> Result<(
 #[tokio::test]
 async fn a_writer_that_panics_is_opened_again_by_the_next_request() {
     let harness = open(PartitionBounds::default()).await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     create(&harness, &container, 1).await.unwrap();
     planted::panic_after(0);
     let fault = create(&harness, &container, 2).await.unwrap_err();
@@ -61,7 +60,7 @@ async fn a_writer_that_panics_is_opened_again_by_the_next_request() {
 async fn reads_and_queries_after_a_panic_are_answered() {
     let harness = open(PartitionBounds::default()).await;
     for round in 0..3 {
-        let container = harness.container(json!({ "id": format!("c{round}") }), 400).await;
+        let container = harness.container(|draft| draft.id = format!("c{round}"), 400).await;
         create(&harness, &container, 1).await.unwrap();
         planted::panic_after(0);
         assert!(create(&harness, &container, 2).await.is_err());
@@ -126,7 +125,7 @@ async fn beyond_the_bound_the_least_recently_used_are_closed() {
 #[tokio::test]
 async fn partitions_that_are_closed_all_the_time_serve_all_the_same() {
     let harness = Arc::new(on(CommitMode::Thread, PartitionBounds { idle_seconds: 0, open_max: 0 }).await);
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let mut tasks = tokio::task::JoinSet::new();
     for client in 0..4 {
         let (harness, container) = (Arc::clone(&harness), Arc::clone(&container));
@@ -152,7 +151,7 @@ async fn an_engine_closes_many_partitions() {
     let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());
     let options = EngineOptions { partition_throughput_max: 1_000, ..EngineOptions::default() };
     let harness = Harness::with_options(store, ambient, &[KEY], options).await;
-    let container = harness.container(json!({}), 600_000).await;
+    let container = harness.container(|_| {}, 600_000).await;
     harness.engine.index_progress(&container).await.unwrap();
     assert_eq!(harness.engine.open_partitions(), 600);
     harness.engine.close().await.unwrap();

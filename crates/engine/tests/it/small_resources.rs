@@ -7,11 +7,11 @@ use engine::{
 };
 use kv::{CommitMode, Direction, ScanLimit, Store};
 use model::{
-    AccessFault, ClientEncryptionKeyDefinition, PermissionDefinition, ScriptDefinition, ScriptKind, TokenLife,
+    AccessFault, ClientEncryptionKeyDefinition, Opaque, PermissionDefinition, PermissionMode,
+    ScriptDefinition, ScriptKind, TokenLife, TriggerOperation, TriggerTime,
 };
 use partition::keyspace::{CATALOG, EntryKind, SPACES, entry_range};
 use plan::Condition;
-use serde_json::json;
 use std::sync::Arc;
 
 const KINDS: [EntryKind; 6] = [
@@ -25,34 +25,25 @@ const KINDS: [EntryKind; 6] = [
 
 /// Makes one resource of every kind in database `d` with container `c`.
 async fn furnish(harness: &Harness) -> (Arc<Container>, Arc<Permission>) {
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let database = container.database();
     let engine = &harness.engine;
     let user = engine.create_user(harness.admin(), database, "u", &Creation::OnlyNew).await.unwrap().resource;
-    let body = json!({
-        "id": "p",
-        "permissionMode": "All",
-        "resource": "dbs/d/colls/c",
-        "resourcePartitionKey": ["a"],
-    });
-    let definition = PermissionDefinition::from_json(&body).unwrap();
+    let key = Some(r#"["a"]"#.to_owned());
+    let definition = PermissionDefinition::new("p", PermissionMode::All, "dbs/d/colls/c", key).unwrap();
     let resource = PermissionResource { database: "d", container: "c", part: PermissionPart::Whole };
     let wanted = WantedPermission { definition, resource, key: Some(vec!["a".into()]) };
     let written = engine.create_permission(harness.admin(), &user, wanted, &Creation::OnlyNew).await.unwrap();
     for kind in ScriptKind::ALL {
-        let body =
-            json!({ "id": "s", "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All" });
-        let definition = ScriptDefinition::from_json(kind, &body).unwrap();
+        let trigger = (kind == ScriptKind::Trigger).then_some((TriggerTime::Pre, TriggerOperation::All));
+        let definition = ScriptDefinition::new("s", "function () {}", trigger).unwrap();
         let creation = Creation::OnlyNew;
         engine.create_script(harness.admin(), &container, kind, definition, &creation).await.unwrap();
     }
-    let body = json!({
-        "id": "k",
-        "encryptionAlgorithm": "A",
-        "wrappedDataEncryptionKey": "AQ==",
-        "keyWrapMetadata": { "type": "t", "name": "n", "value": "v", "algorithm": "a" },
-    });
-    let definition = ClientEncryptionKeyDefinition::from_json(&body).unwrap();
+    let metadata = ["type", "name", "value", "algorithm"];
+    let metadata = metadata.map(|name| (name.to_owned(), Opaque::Text("x".to_owned())));
+    let metadata = metadata.into_iter().collect();
+    let definition = ClientEncryptionKeyDefinition::new("k", "A", "AQ==", metadata).unwrap();
     engine.create_encryption_key(harness.admin(), database, definition).await.unwrap();
     (container, written.resource)
 }
@@ -90,7 +81,7 @@ async fn tokens_and_their_grants_survive_a_restart_but_not_a_change_of_keys() {
     assert_eq!(*found, *permission);
     for kind in ScriptKind::ALL {
         let script = harness.engine.find_script(&container, kind, "s").unwrap().resource;
-        assert_eq!(script.definition().trigger.is_some(), kind == ScriptKind::Trigger);
+        assert_eq!(script.definition().trigger().is_some(), kind == ScriptKind::Trigger);
     }
     assert!(harness.engine.find_encryption_key(container.database(), "k").is_ok());
     let principal = harness.engine.verify_token(&token).unwrap();
@@ -144,8 +135,8 @@ async fn a_refused_change_leaves_no_trace() {
     let harness = Harness::new().await;
     let (container, _) = furnish(&harness).await;
     let user = harness.engine.find_user(container.database(), "u").unwrap().resource;
-    let body = json!({ "id": "q", "permissionMode": "Read", "resource": "dbs/d/colls/absent" });
-    let definition = PermissionDefinition::from_json(&body).unwrap();
+    let definition =
+        PermissionDefinition::new("q", PermissionMode::Read, "dbs/d/colls/absent", None).unwrap();
     let resource = PermissionResource { database: "d", container: "absent", part: PermissionPart::Whole };
     let wanted = WantedPermission { definition, resource, key: None };
     let refused = harness.engine.create_permission(harness.admin(), &user, wanted, &Creation::OnlyNew).await;

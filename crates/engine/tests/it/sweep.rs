@@ -1,14 +1,14 @@
 //! Housekeeping of expiry: many documents at once, damaged ones among them, and nothing while nothing is due.
 
-use crate::harness::{Harness, KEY, TestAmbient};
+use crate::harness::{Harness, KEY, TestAmbient, unique_mail};
 use bytes::Bytes;
 use engine::{Container, EngineOptions, PartitionBounds};
 use kv::{Batch, CommitMode, Direction, Durability, FaultScript, KeyRange, ScanLimit, Space, Store};
+use model::{ContainerDraft, DefaultTtl};
 use partition::keyspace::{
     EXPIRY, LOG, META, NUMBERS, PartitionId, RECORDS, SPACES, UNIQUE, container_rows, reschedule_key,
 };
 use plan::{Condition, Mutation, Target};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,13 +40,19 @@ async fn fill(harness: &Harness, container: &Container, documents: usize) {
     }
 }
 
+/// A container of this name whose documents expire.
+fn named(draft: &mut ContainerDraft, id: &str, seconds: u32) {
+    draft.id = id.to_owned();
+    draft.default_ttl = DefaultTtl::Seconds(seconds);
+}
+
 /// One damaged record ended the sweep of its container, and of all containers behind it, in every round.
 #[tokio::test(start_paused = true)]
 async fn a_damaged_record_stops_neither_its_container_nor_another() {
     let harness = Harness::on(inline(), TestAmbient::new()).await;
     let mut containers = Vec::new();
     for id in ["first", "second"] {
-        let container = harness.container(json!({ "id": id, "defaultTtl": 10 }), 400).await;
+        let container = harness.container(|draft| named(draft, id, 10), 400).await;
         fill(&harness, &container, 60).await;
         containers.push(container);
     }
@@ -73,9 +79,11 @@ async fn a_damaged_record_stops_neither_its_container_nor_another() {
 #[tokio::test(start_paused = true)]
 async fn documents_of_many_partition_keys_go_with_all_their_rows() {
     let harness = Harness::on(inline(), TestAmbient::new()).await;
-    let unique = json!({ "uniqueKeys": [{ "paths": ["/mail"] }] });
-    let definition = json!({ "defaultTtl": 10, "uniqueKeyPolicy": unique });
-    let container = harness.container(definition, 25_000).await;
+    let expiring = |draft: &mut ContainerDraft| {
+        draft.default_ttl = DefaultTtl::Seconds(10);
+        draft.unique_keys = unique_mail();
+    };
+    let container = harness.container(expiring, 25_000).await;
     fill(&harness, &container, 700).await;
     harness.create(&container, r#"{"id":"stays","pk":"key 1","mail":"m","ttl":-1}"#).await.unwrap();
     harness.ambient.advance_seconds(20);
@@ -102,11 +110,10 @@ async fn writing_expiry_rows_anew_goes_on_where_it_stopped() {
         }
     });
     let harness = Harness::on(store.clone(), TestAmbient::new()).await;
-    let container = harness.container(json!({}), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     fill(&harness, &container, DOCUMENTS).await;
-    let mut body = serde_json::Value::Object(container.definition().to_json());
-    body["defaultTtl"] = 1_000_000.into();
-    harness.engine.replace_container(harness.admin(), &container, &body, &Condition::None).await.unwrap();
+    let expiring = |draft: &mut ContainerDraft| draft.default_ttl = DefaultTtl::Seconds(1_000_000);
+    harness.replace(&container, expiring).await.unwrap();
     let mut turns = 0;
     while count(&harness, EXPIRY, &container).await == 0 {
         turns += 1;
@@ -139,7 +146,7 @@ async fn nothing_is_read_while_nothing_is_due() {
     let store = Store::faulty(inline(), script.clone());
     let harness = Harness::on(store, TestAmbient::new()).await;
     for id in 0..20 {
-        let container = harness.container(json!({ "id": format!("c{id}"), "defaultTtl": 1000 }), 400).await;
+        let container = harness.container(|draft| named(draft, &format!("c{id}"), 1000), 400).await;
         fill(&harness, &container, 2).await;
     }
     tokio::time::sleep(JOBS_TIME).await;
@@ -156,7 +163,7 @@ async fn a_closed_partition_is_opened_when_something_is_due() {
     let partitions = PartitionBounds { idle_seconds: 10, open_max: 100 };
     let options = EngineOptions { partitions, ..EngineOptions::default() };
     let harness = Harness::with_options(inline(), TestAmbient::new(), &[KEY], options).await;
-    let container = harness.container(json!({ "defaultTtl": 100 }), 400).await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::Seconds(100), 400).await;
     fill(&harness, &container, 10).await;
     for _ in 0..60 {
         harness.ambient.advance_seconds(1);
@@ -177,7 +184,7 @@ async fn the_logs_of_many_partitions_are_trimmed() {
     const CONTAINERS: usize = 70;
     let harness = Harness::on(inline(), TestAmbient::new()).await;
     for id in 0..CONTAINERS {
-        let container = harness.container(json!({ "id": format!("c{id}") }), 400).await;
+        let container = harness.container(|draft| draft.id = format!("c{id}"), 400).await;
         harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
         let target = Target::Id("1".to_owned());
         let delete = Mutation::Delete { target, condition: Condition::None };

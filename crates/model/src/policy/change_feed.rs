@@ -1,11 +1,7 @@
 //! What the change feed keeps beyond the latest version of each document.
 
-use super::reader::Reader;
+use super::check::within;
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde_json::{Value as Json, json};
-
-/// Longest retention in minutes: a year.
-const RETENTION_MINUTES_MAX: u32 = 366 * 24 * 60;
 
 /// What the change feed keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +11,15 @@ pub struct ChangeFeedPolicy {
 }
 
 impl ChangeFeedPolicy {
-    pub(super) fn from_json(json: &Json) -> Result<ChangeFeedPolicy, RequestFault> {
-        let reader = Reader::new("changeFeedPolicy", "it", json)?;
-        reader.only(&["retentionDuration"])?;
-        let retention_minutes = reader.whole("retentionDuration", 0, RETENTION_MINUTES_MAX)?.unwrap_or(0);
-        Ok(ChangeFeedPolicy { retention_minutes })
+    /// Longest retention in minutes: a year.
+    pub const RETENTION_MINUTES_MAX: u32 = 366 * 24 * 60;
+
+    /// Refuses a retention that is too long.
+    pub fn check(self) -> Result<(), RequestFault> {
+        let bounds = 0..=ChangeFeedPolicy::RETENTION_MINUTES_MAX;
+        within("changeFeedPolicy", "retentionDuration", self.retention_minutes, bounds)
     }
 
-    pub(super) fn to_json(self) -> Json {
-        json!({ "retentionDuration": self.retention_minutes })
-    }
-}
-
-impl ChangeFeedPolicy {
     pub(super) fn encode(self, out: &mut Encoder) {
         out.number(self.retention_minutes);
     }

@@ -1,8 +1,7 @@
 //! Computed properties: names for what queries compute. The query's text is looked at no further than its beginning.
 
-use super::reader::{Reader, bad, repeated};
+use super::check::{bad, repeated};
 use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
-use serde_json::{Value as Json, json};
 
 const POLICY: &str = "computedProperties";
 /// Most computed properties of a container.
@@ -19,53 +18,51 @@ pub struct ComputedProperty {
     pub query: String,
 }
 
-/// Reads the list; absent means none.
-pub(super) fn list_from_json(
-    json: Option<&Json>,
-    partition_key: &PartitionKeyDefinition,
-) -> Result<Vec<ComputedProperty>, RequestFault> {
-    let list = match json {
-        None => return Ok(Vec::new()),
-        Some(Json::Array(list)) => list,
-        Some(_) => return Err(bad(POLICY, "it must be an array")),
-    };
-    if list.len() > COUNT_MAX {
-        return Err(bad(POLICY, format!("{} properties given, {COUNT_MAX} allowed", list.len())));
-    }
-    let properties = list.iter().map(|json| ComputedProperty::from_json(json, partition_key));
-    let properties: Vec<ComputedProperty> = properties.collect::<Result<_, _>>()?;
-    let names: Vec<_> = properties.iter().map(|property| &property.name).collect();
-    match repeated(&names) {
-        Some(name) => Err(bad(POLICY, format!("the name \"{name}\" is given twice"))),
-        None => Ok(properties),
-    }
-}
-
 impl ComputedProperty {
-    fn from_json(
-        json: &Json,
+    /// The property `name` that stands for the value of `query`.
+    pub fn new(name: impl Into<String>, query: impl Into<String>) -> ComputedProperty {
+        ComputedProperty { name: name.into(), query: query.into() }
+    }
+
+    /// Refuses a list that is too long, that names one property twice, or that has a property no query could use.
+    pub fn check_all(
+        properties: &[ComputedProperty],
         partition_key: &PartitionKeyDefinition,
-    ) -> Result<ComputedProperty, RequestFault> {
-        let reader = Reader::new(POLICY, "a computed property", json)?;
-        reader.only(&["name", "query"])?;
-        let (name, query) = (reader.required_text("name")?, reader.required_text("query")?);
-        if !name.chars().all(|character| character.is_alphanumeric() || character == '_') {
-            return Err(reader.bad(format!("the name \"{name}\" must have letters, digits and '_' only")));
+    ) -> Result<(), RequestFault> {
+        ComputedProperty::check_count(properties.len())?;
+        properties.iter().try_for_each(|property| property.check(partition_key))?;
+        let names: Vec<_> = properties.iter().map(|property| &property.name).collect();
+        match repeated(&names) {
+            Some(name) => Err(bad(POLICY, format!("the name \"{name}\" is given twice"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses this many properties if they are too many.
+    pub fn check_count(count: usize) -> Result<(), RequestFault> {
+        match count > COUNT_MAX {
+            true => Err(bad(POLICY, format!("{count} properties given, {COUNT_MAX} allowed"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a name that documents have, and a query that gives no value.
+    pub fn check(&self, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
+        let name = self.name.as_str();
+        let is_plain = name.chars().all(|character| character.is_alphanumeric() || character == '_');
+        if name.is_empty() || !is_plain {
+            return Err(bad(POLICY, format!("the name \"{name}\" must have letters, digits and '_' only")));
         }
         let mut tops = partition_key.paths().iter().filter_map(|path| path.segments().next());
         if RESERVED.contains(&name) || tops.any(|top| top == name) {
-            return Err(reader.bad(format!("the name \"{name}\" belongs to a property of the document")));
+            return Err(bad(POLICY, format!("the name \"{name}\" belongs to a property of the document")));
         }
-        let mut words = query.split_whitespace();
+        let mut words = self.query.split_whitespace();
         let mut is = |word: &str| words.next().is_some_and(|found| found.eq_ignore_ascii_case(word));
         if !(is("SELECT") && is("VALUE") && words.next().is_some()) {
-            return Err(reader.bad(format!("the query of \"{name}\" must begin with SELECT VALUE")));
+            return Err(bad(POLICY, format!("the query of \"{name}\" must begin with SELECT VALUE")));
         }
-        Ok(ComputedProperty { name: name.to_owned(), query: query.to_owned() })
-    }
-
-    pub(super) fn to_json(&self) -> Json {
-        json!({ "name": self.name, "query": self.query })
+        Ok(())
     }
 }
 
@@ -88,31 +85,27 @@ impl ComputedProperty {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(list: Json) -> Result<Vec<ComputedProperty>, RequestFault> {
-        let key = PartitionKeyDefinition::from_json(&json!({ "paths": ["/city/name"] })).unwrap();
-        list_from_json(Some(&list), &key)
-    }
+    use crate::PartitionKeyKind;
 
     #[test]
     fn names_are_free_and_queries_give_a_value() {
-        let property = |name: &str| json!({ "name": name, "query": "select value LOWER(c.x) FROM c" });
-        assert_eq!(read(json!([property("cp_lower")])).unwrap()[0].name, "cp_lower");
+        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/city/name"]).unwrap();
+        let check = |properties: &[ComputedProperty]| ComputedProperty::check_all(properties, &key);
+        let property = |name: &str| ComputedProperty::new(name, "select value LOWER(c.x) FROM c");
+        assert!(check(&[property("cp_lower")]).is_ok());
         for bad in [
-            json!({}),
-            json!([1]),
-            json!([{ "name": "a" }]),
-            json!([{ "name": "a", "query": "SELECT c.x FROM c" }]),
-            json!([{ "name": "a", "query": "SELECT VALUE" }]),
-            json!([property("id")]),
-            json!([property("city")]),
-            json!([property("a.b")]),
-            json!([property("")]),
-            json!([property("a"), property("a")]),
+            vec![ComputedProperty::new("a", "SELECT c.x FROM c")],
+            vec![ComputedProperty::new("a", "SELECT VALUE")],
+            vec![property("id")],
+            vec![property("city")],
+            vec![property("a.b")],
+            vec![property("")],
+            vec![property("a"), property("a")],
         ] {
-            assert!(read(bad.clone()).is_err(), "{bad}");
+            assert!(check(&bad).is_err(), "{bad:?}");
         }
-        let many = |count: usize| (0..count).map(|number| property(&format!("p{number}"))).collect::<Json>();
-        assert!(read(many(20)).is_ok() && read(many(21)).is_err());
+        let many =
+            |count: usize| (0..count).map(|number| property(&format!("p{number}"))).collect::<Vec<_>>();
+        assert!(check(&many(20)).is_ok() && check(&many(21)).is_err());
     }
 }

@@ -1,42 +1,27 @@
 //! What coordinates mean.
 
-use super::reader::{Reader, name_of};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde_json::{Value as Json, json};
+use crate::{DecodeFault, Decoder, Encoder};
 
 /// What coordinates mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GeospatialType {
     /// Places on the earth.
+    #[default]
     Geography,
     /// Places in a plane.
     Geometry,
 }
 
-const TYPES: [(&str, GeospatialType); 2] =
-    [("Geography", GeospatialType::Geography), ("Geometry", GeospatialType::Geometry)];
-
 impl GeospatialType {
-    /// Absent means places on the earth.
-    pub(super) fn from_json(json: Option<&Json>) -> Result<GeospatialType, RequestFault> {
-        let Some(json) = json else { return Ok(GeospatialType::Geography) };
-        let reader = Reader::new("geospatialConfig", "it", json)?;
-        reader.only(&["type"])?;
-        Ok(reader.choice("type", &TYPES)?.unwrap_or(GeospatialType::Geography))
-    }
+    /// All of them.
+    pub const ALL: [GeospatialType; 2] = [GeospatialType::Geography, GeospatialType::Geometry];
 
-    pub(super) fn to_json(self) -> Json {
-        json!({ "type": name_of(&TYPES, &self) })
-    }
-}
-
-impl GeospatialType {
     pub(super) fn encode(self, out: &mut Encoder) {
         out.byte(self.tag());
     }
 
     pub(super) fn decode(input: &mut Decoder<'_>) -> Result<GeospatialType, DecodeFault> {
-        input.choice("geospatial type", TYPES.map(|(_, kind)| kind), GeospatialType::tag)
+        input.choice("geospatial type", GeospatialType::ALL, GeospatialType::tag)
     }
 
     fn tag(self) -> u8 {

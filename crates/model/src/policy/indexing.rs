@@ -1,10 +1,9 @@
 //! The indexing policy: which paths are indexed, and the indexes beyond the one on every path.
 
-use super::index_path::{IndexEnd, IndexPath};
-use super::reader::{Reader, bad, name_of, repeated};
-use super::special_indexes::{CompositeIndex, SpatialIndex, VectorIndex, full_text_path};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde_json::{Map, Value as Json, json};
+use super::check::{bad, repeated};
+use super::index_path::IndexPath;
+use super::special_indexes::{CompositeIndex, SpatialIndex, VectorIndex};
+use crate::{DecodeFault, Decoder, Encoder, Opaque, RequestFault};
 use std::collections::HashSet;
 use value::PropertyPath;
 
@@ -13,9 +12,6 @@ const POLICY: &str = "indexingPolicy";
 const COMPOSITE_INDEXES_MAX: usize = 100;
 /// Most entries of each other list of the policy. Believed to be the service's bound for paths, unverified.
 const PATHS_MAX: usize = 1500;
-/// The lists that it bounds.
-const PATH_LISTS: [&str; 5] =
-    ["includedPaths", "excludedPaths", "spatialIndexes", "vectorIndexes", "fullTextIndexes"];
 
 /// Whether and when documents are indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +23,6 @@ pub enum IndexingMode {
     /// Never.
     None,
 }
-
-const MODES: [(&str, IndexingMode); 3] =
-    [("consistent", IndexingMode::Consistent), ("lazy", IndexingMode::Lazy), ("none", IndexingMode::None)];
 
 /// What is indexed.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,69 +50,101 @@ pub struct IndexingPolicy {
 pub struct IndexedPath {
     /// The path.
     pub path: IndexPath,
-    /// What old clients say about kinds and precisions; kept and not acted on.
-    legacy: Option<Json>,
+    /// Kinds and precisions that old clients send; kept and not acted on.
+    pub legacy: Option<Opaque>,
+}
+
+impl Default for IndexingPolicy {
+    /// Everything but `_etag`.
+    fn default() -> IndexingPolicy {
+        IndexingPolicy::by_paths(Vec::new(), Vec::new())
+    }
 }
 
 impl IndexingPolicy {
-    /// Reads the wire form; absent means everything but `_etag`.
-    pub(super) fn from_json(json: Option<&Json>) -> Result<IndexingPolicy, RequestFault> {
-        let nothing = Json::Object(Map::new());
-        let reader = Reader::new(POLICY, "it", json.unwrap_or(&nothing))?;
-        reader.only(&[
-            "indexingMode",
-            "automatic",
-            "includedPaths",
-            "excludedPaths",
-            "compositeIndexes",
-            "spatialIndexes",
-            "vectorIndexes",
-            "fullTextIndexes",
-        ])?;
-        for list in PATH_LISTS {
-            let count = reader.list(list)?.len();
-            if count > PATHS_MAX {
-                return Err(bad(POLICY, format!("{count} entries of \"{list}\" given, {PATHS_MAX} allowed")));
-            }
-        }
-        let mode = reader.choice("indexingMode", &MODES)?.unwrap_or(IndexingMode::Consistent);
-        let automatic = reader.flag("automatic")?.unwrap_or(mode != IndexingMode::None);
-        let (included, excluded) = paths(&reader, mode)?;
-        let composite = reader.list("compositeIndexes")?;
-        if composite.len() > COMPOSITE_INDEXES_MAX {
-            let count = composite.len();
-            return Err(bad(
-                POLICY,
-                format!("{count} composite indexes given, {COMPOSITE_INDEXES_MAX} allowed"),
-            ));
-        }
-        let policy = IndexingPolicy {
-            mode,
-            automatic,
-            included,
-            excluded,
-            composite: composite.iter().map(CompositeIndex::from_json).collect::<Result<_, _>>()?,
-            spatial: reader
-                .list("spatialIndexes")?
-                .iter()
-                .map(SpatialIndex::from_json)
-                .collect::<Result<_, _>>()?,
-            vectors: reader
-                .list("vectorIndexes")?
-                .iter()
-                .map(VectorIndex::from_json)
-                .collect::<Result<_, _>>()?,
-            full_texts: reader
-                .list("fullTextIndexes")?
-                .iter()
-                .map(full_text_path)
-                .collect::<Result<_, _>>()?,
-        };
-        policy.check()?;
-        Ok(policy)
+    /// Consistent indexing of these paths. The root is included unless a list names it, and the ETag excluded unless a
+    /// list names it, as the service does.
+    pub fn by_paths(included: Vec<IndexedPath>, excluded: Vec<IndexPath>) -> IndexingPolicy {
+        let mut policy =
+            IndexingPolicy { mode: IndexingMode::Consistent, included, excluded, ..IndexingPolicy::none() };
+        policy.automatic = true;
+        policy.complete_paths();
+        policy
     }
 
-    fn check(&self) -> Result<(), RequestFault> {
+    /// The same by the texts of the paths.
+    pub fn by_texts(included: &[&str], excluded: &[&str]) -> Result<IndexingPolicy, RequestFault> {
+        let parse = |text: &&str| IndexPath::parse(text).map_err(|reason| bad(POLICY, reason));
+        let included = included.iter().map(|text| Ok(IndexedPath { path: parse(text)?, legacy: None }));
+        let included = included.collect::<Result<_, RequestFault>>()?;
+        let excluded = excluded.iter().map(parse).collect::<Result<_, _>>()?;
+        Ok(IndexingPolicy::by_paths(included, excluded))
+    }
+
+    /// No index.
+    pub fn none() -> IndexingPolicy {
+        IndexingPolicy {
+            mode: IndexingMode::None,
+            automatic: false,
+            included: Vec::new(),
+            excluded: Vec::new(),
+            composite: Vec::new(),
+            spatial: Vec::new(),
+            vectors: Vec::new(),
+            full_texts: Vec::new(),
+        }
+    }
+
+    /// Names the root and the ETag in one of the lists of a policy that indexes anything.
+    pub fn complete_paths(&mut self) {
+        if self.mode == IndexingMode::None {
+            return;
+        }
+        let root = IndexPath::root();
+        if !self.names(&root) {
+            self.included.push(IndexedPath { path: root, legacy: None });
+        }
+        // It changes with every write and nobody looks for it.
+        let etag = IndexPath::etag();
+        if !self.names(&etag) {
+            self.excluded.push(etag);
+        }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &IndexPath> {
+        self.included.iter().map(|included| &included.path).chain(&self.excluded)
+    }
+
+    fn names(&self, wanted: &IndexPath) -> bool {
+        self.paths().any(|path| path.is_same_place(wanted))
+    }
+
+    /// Refuses `count` entries of the list `name` if they are too many.
+    pub fn check_count(name: &str, count: usize) -> Result<(), RequestFault> {
+        match count > PATHS_MAX {
+            true => Err(bad(POLICY, format!("{count} entries of \"{name}\" given, {PATHS_MAX} allowed"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses `count` composite indexes if they are too many.
+    pub fn check_composite_count(count: usize) -> Result<(), RequestFault> {
+        if count <= COMPOSITE_INDEXES_MAX {
+            return Ok(());
+        }
+        Err(bad(POLICY, format!("{count} composite indexes given, {COMPOSITE_INDEXES_MAX} allowed")))
+    }
+
+    /// Refuses lists that are too long, paths that contradict the mode, and what is given twice.
+    pub fn check(&self) -> Result<(), RequestFault> {
+        self.check_paths()?;
+        IndexingPolicy::check_composite_count(self.composite.len())?;
+        self.composite.iter().try_for_each(CompositeIndex::check)?;
+        IndexingPolicy::check_count("spatialIndexes", self.spatial.len())?;
+        self.spatial.iter().try_for_each(SpatialIndex::check)?;
+        IndexingPolicy::check_count("vectorIndexes", self.vectors.len())?;
+        self.vectors.iter().try_for_each(VectorIndex::check)?;
+        IndexingPolicy::check_count("fullTextIndexes", self.full_texts.len())?;
         if self.mode == IndexingMode::None && self.automatic {
             return Err(bad(POLICY, "\"automatic\" must be false when the indexing mode is none"));
         }
@@ -133,115 +158,19 @@ impl IndexingPolicy {
         Ok(())
     }
 
-    /// The wire form.
-    pub(super) fn to_json(&self) -> Json {
-        let excluded: Vec<Json> =
-            self.excluded.iter().map(|path| json!({ "path": path.to_string() })).collect();
-        let mut json = json!({
-            "indexingMode": name_of(&MODES, &self.mode),
-            "automatic": self.automatic,
-            "includedPaths": self.included.iter().map(IndexedPath::to_json).collect::<Vec<_>>(),
-            "excludedPaths": excluded,
-        });
-        let mut put = |name: &str, list: Vec<Json>| {
-            if !list.is_empty() {
-                json[name] = list.into();
-            }
-        };
-        put("compositeIndexes", self.composite.iter().map(CompositeIndex::to_json).collect());
-        put("spatialIndexes", self.spatial.iter().map(SpatialIndex::to_json).collect());
-        put("vectorIndexes", self.vectors.iter().map(VectorIndex::to_json).collect());
-        put(
-            "fullTextIndexes",
-            self.full_texts.iter().map(|path| json!({ "path": path.to_string() })).collect(),
-        );
-        json
-    }
-}
-
-/// Both lists of paths. As the service does: the root is included unless a list names it, and the ETag excluded
-/// unless a list names it.
-fn paths(
-    reader: &Reader<'_>,
-    mode: IndexingMode,
-) -> Result<(Vec<IndexedPath>, Vec<IndexPath>), RequestFault> {
-    let included = reader.list("includedPaths")?.iter().map(IndexedPath::from_json);
-    let mut included: Vec<IndexedPath> = included.collect::<Result<_, _>>()?;
-    let excluded = reader.list("excludedPaths")?.iter().map(excluded_path);
-    let mut excluded: Vec<IndexPath> = excluded.collect::<Result<_, _>>()?;
-    if mode == IndexingMode::None {
-        if !included.is_empty() || !excluded.is_empty() {
-            return Err(reader.bad("there must be no paths when the indexing mode is none"));
+    /// Refuses paths that contradict the mode, and one that is given twice.
+    pub fn check_paths(&self) -> Result<(), RequestFault> {
+        if self.mode == IndexingMode::None && self.paths().next().is_some() {
+            return Err(bad(POLICY, "there must be no paths when the indexing mode is none"));
         }
-        return Ok((included, excluded));
-    }
-    let names = |wanted: &IndexPath, included: &[IndexedPath], excluded: &[IndexPath]| {
-        let mut all = included.iter().map(|included| &included.path).chain(excluded);
-        all.any(|path| path.is_same_place(wanted))
-    };
-    let root = IndexPath::root();
-    if !names(&root, &included, &excluded) {
-        included.push(IndexedPath { path: root, legacy: None });
-    }
-    // It changes with every write and nobody looks for it.
-    let etag = IndexPath::etag();
-    if !names(&etag, &included, &excluded) {
-        excluded.push(etag);
-    }
-    let all = included.iter().map(|included| &included.path).chain(&excluded);
-    let mut places = HashSet::new();
-    for path in all {
-        if !places.insert(path.place()) {
-            return Err(reader.bad(format!("the path \"{path}\" is given twice")));
+        // The root and the ETag may have been added to full lists.
+        IndexingPolicy::check_count("includedPaths", self.included.len().saturating_sub(1))?;
+        IndexingPolicy::check_count("excludedPaths", self.excluded.len().saturating_sub(1))?;
+        let mut places = HashSet::new();
+        match self.paths().find(|path| !places.insert(path.place())) {
+            Some(path) => Err(bad(POLICY, format!("the path \"{path}\" is given twice"))),
+            None => Ok(()),
         }
-    }
-    Ok((included, excluded))
-}
-
-fn excluded_path(json: &Json) -> Result<IndexPath, RequestFault> {
-    let reader = Reader::new(POLICY, "an excluded path", json)?;
-    reader.only(&["path"])?;
-    IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))
-}
-
-const LEGACY_KINDS: [(&str, ()); 3] = [("Range", ()), ("Hash", ()), ("Spatial", ())];
-const LEGACY_TYPES: [(&str, ()); 6] = [
-    ("String", ()),
-    ("Number", ()),
-    ("Point", ()),
-    ("Polygon", ()),
-    ("LineString", ()),
-    ("MultiPolygon", ()),
-];
-
-impl IndexedPath {
-    fn from_json(json: &Json) -> Result<IndexedPath, RequestFault> {
-        let reader = Reader::new(POLICY, "an included path", json)?;
-        reader.only(&["path", "indexes"])?;
-        let path = IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
-        for index in reader.list("indexes")? {
-            let index = Reader::new(POLICY, "an index of an included path", index)?;
-            index.only(&["kind", "dataType", "precision"])?;
-            index.choice("kind", &LEGACY_KINDS)?;
-            index.choice("dataType", &LEGACY_TYPES)?;
-            if index.get("precision").is_some_and(|precision| !precision.is_i64()) {
-                return Err(index.bad("\"precision\" must be a whole number"));
-            }
-        }
-        Ok(IndexedPath { path, legacy: reader.get("indexes").cloned() })
-    }
-
-    fn to_json(&self) -> Json {
-        let mut json = json!({ "path": self.path.to_string() });
-        if let Some(legacy) = &self.legacy {
-            json["indexes"] = legacy.clone();
-        }
-        json
-    }
-
-    /// Whether only the scalar at the path is meant.
-    pub fn is_scalar(&self) -> bool {
-        self.path.end == IndexEnd::Scalar
     }
 }
 
@@ -261,7 +190,7 @@ impl IndexingPolicy {
     /// Reads what [`IndexingPolicy::encode`] wrote.
     pub fn decode(input: &mut Decoder<'_>) -> Result<IndexingPolicy, DecodeFault> {
         Ok(IndexingPolicy {
-            mode: input.choice("indexing mode", MODES.map(|(_, mode)| mode), IndexingMode::tag)?,
+            mode: input.choice("indexing mode", IndexingMode::ALL, IndexingMode::tag)?,
             automatic: input.flag("automatic indexing")?,
             included: input.list("included paths", IndexedPath::decode)?,
             excluded: input.list("excluded paths", IndexPath::decode)?,
@@ -274,6 +203,9 @@ impl IndexingPolicy {
 }
 
 impl IndexingMode {
+    /// All of them.
+    pub const ALL: [IndexingMode; 3] = [IndexingMode::Consistent, IndexingMode::Lazy, IndexingMode::None];
+
     fn tag(self) -> u8 {
         match self {
             IndexingMode::Consistent => 0,
@@ -286,14 +218,15 @@ impl IndexingMode {
 impl IndexedPath {
     fn encode(&self, out: &mut Encoder) {
         self.path.encode(out);
-        out.option(self.legacy.as_ref(), Encoder::json);
+        out.option(self.legacy.as_ref(), |out, legacy| legacy.encode(out));
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<IndexedPath, DecodeFault> {
         Ok(IndexedPath {
             path: IndexPath::decode(input)?,
-            legacy: input
-                .option("indexes of an included path", |input| input.json("indexes of an included path"))?,
+            legacy: input.option("indexes of an included path", |input| {
+                Opaque::decode(input, "indexes of an included path")
+            })?,
         })
     }
 }
@@ -302,97 +235,43 @@ impl IndexedPath {
 mod tests {
     use super::*;
 
-    fn read(json: &Json) -> Result<Json, String> {
-        IndexingPolicy::from_json(Some(json))
-            .map(|policy| policy.to_json())
-            .map_err(|fault| fault.to_string())
-    }
-
-    #[test]
-    fn absent_and_empty_policies_are_the_default() {
-        let default = json!({
-            "indexingMode": "consistent",
-            "automatic": true,
-            "includedPaths": [{ "path": "/*" }],
-            "excludedPaths": [{ "path": "/\"_etag\"/?" }],
-        });
-        assert_eq!(IndexingPolicy::from_json(None).unwrap().to_json(), default);
-        assert_eq!(read(&json!({})).unwrap(), default);
-        assert_eq!(read(&json!({ "indexingMode": "Consistent", "includedPaths": [] })).unwrap(), default);
-        assert_eq!(read(&default).unwrap(), default);
-    }
-
-    #[test]
-    fn no_indexing_means_no_paths() {
-        let none =
-            json!({ "indexingMode": "none", "automatic": false, "includedPaths": [], "excludedPaths": [] });
-        assert_eq!(read(&json!({ "indexingMode": "None" })).unwrap(), none);
-        assert!(read(&json!({ "indexingMode": "none", "automatic": true })).is_err());
-        assert!(read(&json!({ "indexingMode": "none", "includedPaths": [{ "path": "/*" }] })).is_err());
+    fn texts(policy: &IndexingPolicy) -> [Vec<String>; 2] {
+        let included = policy.included.iter().map(|included| included.path.to_string());
+        [included.collect(), policy.excluded.iter().map(ToString::to_string).collect()]
     }
 
     #[test]
     fn the_root_and_the_etag_are_always_in_one_of_the_lists() {
         const ETAG_PATH: &str = "/\"_etag\"/?";
-        let lists = |policy: Json| {
-            let policy = read(&policy).unwrap();
-            ["includedPaths", "excludedPaths"].map(|list| {
-                let paths = policy[list].as_array().unwrap().iter();
-                paths.map(|entry| entry["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-            })
+        let lists = |included: &[&str], excluded: &[&str]| {
+            texts(&IndexingPolicy::by_texts(included, excluded).unwrap())
         };
-        let paths = |paths: &[&str]| paths.iter().map(|path| json!({ "path": path })).collect::<Vec<_>>();
-        assert_eq!(lists(json!({})), [vec!["/*"], vec![ETAG_PATH]]);
-        // What the Java SDK sends by default.
-        let java = json!({ "includedPaths": paths(&["/*"]), "excludedPaths": [] });
-        assert_eq!(lists(java), [vec!["/*"], vec![ETAG_PATH]]);
-        let none = json!({ "excludedPaths": paths(&["/*"]) });
-        assert_eq!(lists(none), [vec![], vec!["/*", ETAG_PATH]]);
-        let some = json!({ "includedPaths": paths(&["/a/?"]) });
-        assert_eq!(lists(some), [vec!["/a/?", "/*"], vec![ETAG_PATH]]);
-        let etag = json!({ "includedPaths": paths(&["/*", "/_etag/?"]) });
-        assert_eq!(lists(etag), [vec!["/*", "/_etag/?"], vec![]]);
-        assert_eq!(lists(json!({ "indexingMode": "None" })), [Vec::<String>::new(), vec![]]);
+        assert_eq!(texts(&IndexingPolicy::default()), [vec!["/*"], vec![ETAG_PATH]]);
+        assert_eq!(lists(&["/*"], &[]), [vec!["/*"], vec![ETAG_PATH]]);
+        assert_eq!(lists(&[], &["/*"]), [vec![], vec!["/*", ETAG_PATH]]);
+        assert_eq!(lists(&["/a/?"], &[]), [vec!["/a/?", "/*"], vec![ETAG_PATH]]);
+        assert_eq!(lists(&["/*", "/_etag/?"], &[]), [vec!["/*", "/_etag/?"], vec![]]);
+        assert_eq!(texts(&IndexingPolicy::none()), [Vec::<String>::new(), vec![]]);
     }
 
     #[test]
-    fn no_path_is_given_twice() {
-        let twice = json!({ "includedPaths": [{ "path": "/*" }], "excludedPaths": [{ "path": "/*" }] });
-        assert!(read(&twice).unwrap_err().contains("twice"));
-        let quoted = json!({ "includedPaths": [{ "path": "/a/?" }, { "path": "/\"a\"/?" }] });
-        assert!(read(&quoted).unwrap_err().contains("twice"));
+    fn the_mode_decides_whether_there_are_paths() {
+        let none = IndexingPolicy::none();
+        assert!(none.check().is_ok());
+        assert!(IndexingPolicy { automatic: true, ..none.clone() }.check().is_err());
+        assert!(IndexingPolicy { excluded: vec![IndexPath::root()], ..none }.check().is_err());
+        assert!(IndexingPolicy { automatic: false, ..IndexingPolicy::default() }.check().is_ok());
     }
 
     #[test]
-    fn lists_of_paths_are_bounded() {
-        let paths = |count: usize| {
-            (0..count).map(|number| json!({ "path": format!("/p{number}/?") })).collect::<Vec<_>>()
+    fn nothing_is_given_twice() {
+        let check = |included: &[&str], excluded: &[&str]| {
+            IndexingPolicy::by_texts(included, excluded).unwrap().check().is_ok()
         };
-        for list in ["includedPaths", "excludedPaths", "fullTextIndexes"] {
-            let entries = |count| match list {
-                "fullTextIndexes" => {
-                    (0..count).map(|number| json!({ "path": format!("/p{number}") })).collect()
-                }
-                _ => paths(count),
-            };
-            assert!(read(&json!({ list: entries(PATHS_MAX) })).is_ok(), "{list}");
-            let fault = read(&json!({ list: entries(PATHS_MAX + 1) })).unwrap_err();
-            assert!(fault.contains("1501") && fault.contains(list), "{fault}");
-        }
-    }
-
-    #[test]
-    fn legacy_kinds_come_back_as_they_were() {
-        let path =
-            json!({ "path": "/*", "indexes": [{ "kind": "Range", "dataType": "Number", "precision": -1 }] });
-        assert_eq!(read(&json!({ "includedPaths": [path] })).unwrap()["includedPaths"], json!([path]));
-        let odd = json!({ "path": "/*", "indexes": [{ "kind": "Tree" }] });
-        assert!(read(&json!({ "includedPaths": [odd] })).is_err());
-    }
-
-    #[test]
-    fn members_nobody_knows_are_refused_unless_they_are_empty() {
-        assert!(read(&json!({ "futureIndexes": [], "x": null })).is_ok());
-        assert!(read(&json!({ "futureIndexes": [1] })).unwrap_err().contains("futureIndexes"));
+        assert!(check(&["/a/?", "/a/*"], &[]));
+        assert!(!check(&["/*"], &["/*"]) && !check(&["/a/?", "/\"a\"/?"], &[]));
+        let index = CompositeIndex::over(&[("/a", false), ("/b", true)]).unwrap();
+        let twice = IndexingPolicy { composite: vec![index.clone(), index], ..IndexingPolicy::default() };
+        assert!(twice.check().is_err());
     }
 }

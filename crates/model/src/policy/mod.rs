@@ -1,9 +1,10 @@
-//! The policies of a container, one file each: read, checked, defaulted and written as the service writes them.
+//! The policies of a container, one file each: typed, with their defaults, checks and stored form.
 //!
-//! A policy says what is wanted; who acts on it is none of its business. What a definition cannot mean is refused
-//! with the field and the reason.
+//! A policy says what is wanted; who acts on it is none of its business. Anybody can put one together; its `check`
+//! refuses what it cannot mean, with the field and the reason. How clients write it is known to their API.
 
 mod change_feed;
+mod check;
 mod computed;
 mod conflict;
 mod encryption;
@@ -11,7 +12,6 @@ mod full_text;
 mod geospatial;
 mod index_path;
 mod indexing;
-mod reader;
 mod special_indexes;
 mod time_to_live;
 mod unique;
@@ -21,22 +21,22 @@ pub use change_feed::ChangeFeedPolicy;
 pub use computed::ComputedProperty;
 pub use conflict::ConflictResolution;
 pub use encryption::{ClientEncryptionPolicy, EncryptedPath};
-pub use full_text::{FullTextPath, FullTextPolicy};
+pub use full_text::{FullTextPath, FullTextPolicy, Language};
 pub use geospatial::GeospatialType;
 pub use index_path::{IndexEnd, IndexPath, IndexSegment};
 pub use indexing::{IndexedPath, IndexingMode, IndexingPolicy};
 pub use special_indexes::{
-    BoundingBox, CompositeIndex, CompositePath, SpatialIndex, SpatialType, VectorIndex, VectorIndexKind,
+    BoundingBox, CompositeIndex, CompositePath, Quantizer, SpatialIndex, SpatialType, VectorIndex,
+    VectorIndexKind,
 };
 pub use time_to_live::{AnalyticalTtl, DefaultTtl};
 pub use unique::{UniqueKey, UniqueKeyPolicy};
 pub use vector::{DistanceFunction, VectorDataType, VectorEmbedding, VectorEmbeddingPolicy};
 
 use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
-use serde_json::{Map, Value as Json};
 
 /// All policies of a container that do not decide how documents are stored.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policies {
     /// What is indexed and how.
     pub indexing: IndexingPolicy,
@@ -59,47 +59,33 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// Reads the policies of a definition and checks those that depend on others.
-    pub(crate) fn from_json(
-        members: &Map<String, Json>,
-        partition_key: &PartitionKeyDefinition,
-    ) -> Result<Policies, RequestFault> {
-        let policies = Policies {
-            indexing: IndexingPolicy::from_json(given(members, "indexingPolicy"))?,
-            conflicts: ConflictResolution::from_json(given(members, "conflictResolutionPolicy"))?,
-            geospatial: GeospatialType::from_json(given(members, "geospatialConfig"))?,
-            change_feed: given(members, "changeFeedPolicy").map(ChangeFeedPolicy::from_json).transpose()?,
-            computed: computed::list_from_json(given(members, "computedProperties"), partition_key)?,
-            vectors: given(members, "vectorEmbeddingPolicy")
-                .map(VectorEmbeddingPolicy::from_json)
-                .transpose()?,
-            full_text: given(members, "fullTextPolicy").map(FullTextPolicy::from_json).transpose()?,
-            encryption: given(members, "clientEncryptionPolicy")
-                .map(|json| ClientEncryptionPolicy::from_json(json, partition_key))
-                .transpose()?,
-            analytical_ttl: given(members, "analyticalStorageTtl")
-                .map(AnalyticalTtl::from_json)
-                .transpose()?,
-        };
-        policies.check_indexes()?;
-        Ok(policies)
+    /// Checks each policy, and those that depend on others.
+    pub fn check(&self, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
+        self.indexing.check()?;
+        self.conflicts.check()?;
+        self.change_feed.map_or(Ok(()), ChangeFeedPolicy::check)?;
+        ComputedProperty::check_all(&self.computed, partition_key)?;
+        self.vectors.as_ref().map_or(Ok(()), VectorEmbeddingPolicy::check)?;
+        self.full_text.as_ref().map_or(Ok(()), FullTextPolicy::check)?;
+        self.encryption.as_ref().map_or(Ok(()), |policy| policy.check(partition_key))?;
+        self.check_indexes()
     }
 
     /// Refuses indexes without the policy that they rest on.
     fn check_indexes(&self) -> Result<(), RequestFault> {
         let embeddings = self.vectors.as_ref().map_or(&[][..], |policy| &policy.embeddings);
         for index in &self.indexing.vectors {
-            index.check(embeddings)?;
+            index.check_embedding(embeddings)?;
         }
         let texts = self.full_text.as_ref().map_or(&[][..], |policy| &policy.paths);
         for path in &self.indexing.full_texts {
             if !texts.iter().any(|text| text.path == *path) {
                 let reason = format!("the full-text index on \"{path}\" has no path in the full-text policy");
-                return Err(reader::bad("indexingPolicy", reason));
+                return Err(check::bad("indexingPolicy", reason));
             }
         }
         for index in &self.indexing.spatial {
-            index.check(self.geospatial)?;
+            index.check_box(self.geospatial)?;
         }
         Ok(())
     }
@@ -120,37 +106,6 @@ impl Policies {
         };
         fixed("vectorEmbeddingPolicy", !old.iter().any(altered))
     }
-
-    /// Appends the wire form.
-    pub(crate) fn write(&self, json: &mut Map<String, Json>) {
-        let mut put = |name: &str, value: Json| drop(json.insert(name.to_owned(), value));
-        put("indexingPolicy", self.indexing.to_json());
-        put("conflictResolutionPolicy", self.conflicts.to_json());
-        put("geospatialConfig", self.geospatial.to_json());
-        if let Some(policy) = &self.change_feed {
-            put("changeFeedPolicy", policy.to_json());
-        }
-        if !self.computed.is_empty() {
-            put("computedProperties", self.computed.iter().map(ComputedProperty::to_json).collect());
-        }
-        if let Some(policy) = &self.vectors {
-            put("vectorEmbeddingPolicy", policy.to_json());
-        }
-        if let Some(policy) = &self.full_text {
-            put("fullTextPolicy", policy.to_json());
-        }
-        if let Some(policy) = &self.encryption {
-            put("clientEncryptionPolicy", policy.to_json());
-        }
-        if let Some(ttl) = self.analytical_ttl {
-            put("analyticalStorageTtl", ttl.to_json());
-        }
-    }
-}
-
-/// A member that says something: null counts as absent.
-fn given<'a>(members: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
-    members.get(name).filter(|json| !json.is_null())
 }
 
 impl Policies {

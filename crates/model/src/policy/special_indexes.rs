@@ -1,11 +1,11 @@
-//! Indexes that a policy asks for beyond the one on every path: composite, spatial, vector, full-text.
+//! Indexes that a policy asks for beyond the one on every path: composite, spatial, vector.
 
+use super::check::{bad, repeated, within};
 use super::geospatial::GeospatialType;
 use super::index_path::IndexPath;
-use super::reader::{Reader, bad, name_of, repeated};
 use super::vector::VectorEmbedding;
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde_json::{Value as Json, json};
+use std::ops::RangeInclusive;
 use value::PropertyPath;
 
 const POLICY: &str = "indexingPolicy";
@@ -30,37 +30,33 @@ pub struct CompositePath {
     pub descending: bool,
 }
 
-const ORDERS: [(&str, bool); 2] = [("ascending", false), ("descending", true)];
-
 impl CompositeIndex {
-    pub(super) fn from_json(json: &Json) -> Result<CompositeIndex, RequestFault> {
-        let Json::Array(list) = json else {
-            return Err(bad(POLICY, "a composite index must be an array"));
+    /// An order over the properties at these paths; `true` stands for descending.
+    pub fn over(paths: &[(&str, bool)]) -> Result<CompositeIndex, RequestFault> {
+        let path = |(text, descending): &(&str, bool)| {
+            let path = PropertyPath::parse(text)
+                .map_err(|error| bad(POLICY, format!("the path \"{text}\" is invalid: {error}")))?;
+            Ok(CompositePath { path, descending: *descending })
         };
-        if list.len() < 2 || list.len() > COMPOSITE_PATHS_MAX {
-            let count = list.len();
-            return Err(bad(
-                POLICY,
-                format!("{count} paths in a composite index, 2 to {COMPOSITE_PATHS_MAX} allowed"),
-            ));
-        }
-        let mut paths = Vec::with_capacity(list.len());
-        for json in list {
-            let reader = Reader::new(POLICY, "a path of a composite index", json)?;
-            reader.only(&["path", "order"])?;
-            let descending = reader.choice("order", &ORDERS)?.unwrap_or(false);
-            paths.push(CompositePath { path: reader.path("path")?, descending });
-        }
-        let places: Vec<_> = paths.iter().map(|path| &path.path).collect();
-        if let Some(path) = repeated(&places) {
-            return Err(bad(POLICY, format!("the path \"{path}\" is twice in a composite index")));
-        }
-        Ok(CompositeIndex { paths })
+        Ok(CompositeIndex { paths: paths.iter().map(path).collect::<Result<_, RequestFault>>()? })
     }
 
-    pub(super) fn to_json(&self) -> Json {
-        let path = |path: &CompositePath| json!({ "path": path.path.to_string(), "order": name_of(&ORDERS, &path.descending) });
-        self.paths.iter().map(path).collect()
+    /// Refuses an order over this many properties if they are too few or too many.
+    pub fn check_count(count: usize) -> Result<(), RequestFault> {
+        if (2..=COMPOSITE_PATHS_MAX).contains(&count) {
+            return Ok(());
+        }
+        Err(bad(POLICY, format!("{count} paths in a composite index, 2 to {COMPOSITE_PATHS_MAX} allowed")))
+    }
+
+    /// Refuses too few or too many properties, and one that occurs twice.
+    pub fn check(&self) -> Result<(), RequestFault> {
+        CompositeIndex::check_count(self.paths.len())?;
+        let places: Vec<_> = self.paths.iter().map(|path| &path.path).collect();
+        match repeated(&places) {
+            Some(path) => Err(bad(POLICY, format!("the path \"{path}\" is twice in a composite index"))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -77,12 +73,21 @@ pub enum SpatialType {
     MultiPolygon,
 }
 
-const SPATIAL_TYPES: [(&str, SpatialType); 4] = [
-    ("Point", SpatialType::Point),
-    ("LineString", SpatialType::LineString),
-    ("Polygon", SpatialType::Polygon),
-    ("MultiPolygon", SpatialType::MultiPolygon),
-];
+impl SpatialType {
+    /// All of them.
+    pub const ALL: [SpatialType; 4] =
+        [SpatialType::Point, SpatialType::LineString, SpatialType::Polygon, SpatialType::MultiPolygon];
+
+    /// Its name in GeoJSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            SpatialType::Point => "Point",
+            SpatialType::LineString => "LineString",
+            SpatialType::Polygon => "Polygon",
+            SpatialType::MultiPolygon => "MultiPolygon",
+        }
+    }
+}
 
 /// An index of shapes.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,32 +107,29 @@ pub struct BoundingBox {
     pub corners: [f64; 4],
 }
 
-const CORNERS: [&str; 4] = ["xmin", "ymin", "xmax", "ymax"];
-
 impl SpatialIndex {
-    pub(super) fn from_json(json: &Json) -> Result<SpatialIndex, RequestFault> {
-        let reader = Reader::new(POLICY, "a spatial index", json)?;
-        reader.only(&["path", "types", "boundingBox"])?;
-        let path = IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
-        let mut types = Vec::new();
-        for json in reader.list("types")? {
-            let text = json.as_str().ok_or_else(|| reader.bad("a spatial type must be a string"))?;
-            types.push(reader.chosen("types", text, &SPATIAL_TYPES)?);
+    /// An index of these shapes at `path`, or of all shapes if none is named.
+    pub fn new(path: IndexPath, types: &[SpatialType]) -> SpatialIndex {
+        let types = if types.is_empty() { &SpatialType::ALL } else { types };
+        SpatialIndex { path, types: types.to_vec(), bounding_box: None }
+    }
+
+    /// The same by the text of the path.
+    pub fn at(path: &str, types: &[SpatialType]) -> Result<SpatialIndex, RequestFault> {
+        let path = IndexPath::parse(path).map_err(|reason| bad(POLICY, reason))?;
+        Ok(SpatialIndex::new(path, types))
+    }
+
+    /// Refuses a shape that is named twice, and a box without an inside.
+    pub fn check(&self) -> Result<(), RequestFault> {
+        if let Some(twice) = repeated(&self.types) {
+            return Err(bad(POLICY, format!("the spatial type {} is given twice", twice.name())));
         }
-        if let Some(twice) = repeated(&types) {
-            return Err(
-                reader.bad(format!("the spatial type {} is given twice", name_of(&SPATIAL_TYPES, twice)))
-            );
-        }
-        if types.is_empty() {
-            types = SPATIAL_TYPES.iter().map(|(_, spatial)| *spatial).collect();
-        }
-        let bounding_box = reader.get("boundingBox").map(BoundingBox::from_json).transpose()?;
-        Ok(SpatialIndex { path, types, bounding_box })
+        self.bounding_box.map_or(Ok(()), BoundingBox::check)
     }
 
     /// A plane has no end, so its index needs a box; the earth has one.
-    pub(super) fn check(&self, geospatial: GeospatialType) -> Result<(), RequestFault> {
+    pub(super) fn check_box(&self, geospatial: GeospatialType) -> Result<(), RequestFault> {
         match (geospatial, self.bounding_box) {
             (GeospatialType::Geography, None) | (GeospatialType::Geometry, Some(_)) => Ok(()),
             (GeospatialType::Geometry, None) => {
@@ -139,40 +141,15 @@ impl SpatialIndex {
             )),
         }
     }
-
-    pub(super) fn to_json(&self) -> Json {
-        let types: Vec<Json> = self.types.iter().map(|kind| name_of(&SPATIAL_TYPES, kind).into()).collect();
-        let mut json = json!({ "path": self.path.to_string(), "types": types });
-        if let Some(bounding_box) = self.bounding_box {
-            json["boundingBox"] = bounding_box.to_json();
-        }
-        json
-    }
 }
 
 impl BoundingBox {
-    fn from_json(json: &Json) -> Result<BoundingBox, RequestFault> {
-        let reader = Reader::new(POLICY, "\"boundingBox\"", json)?;
-        reader.only(&CORNERS)?;
-        let mut corners = [0.0; 4];
-        for (corner, name) in corners.iter_mut().zip(CORNERS) {
-            let number = reader.get(name).and_then(Json::as_f64);
-            *corner = number.ok_or_else(|| reader.bad(format!("\"{name}\" must be a number")))?;
+    fn check(self) -> Result<(), RequestFault> {
+        let [left, lower, right, upper] = self.corners;
+        if left < right && lower < upper {
+            return Ok(());
         }
-        let [left, lower, right, upper] = corners;
-        if left >= right || lower >= upper {
-            return Err(reader.bad("\"boundingBox\" must have its minimum below its maximum"));
-        }
-        Ok(BoundingBox { corners })
-    }
-
-    fn to_json(self) -> Json {
-        let member = |(name, corner): (&str, f64)| {
-            // A whole number comes back as one.
-            let whole = format!("{corner}").parse::<i64>();
-            (name.to_owned(), whole.map_or_else(|_| json!(corner), Json::from))
-        };
-        Json::Object(CORNERS.into_iter().zip(self.corners).map(member).collect())
+        Err(bad(POLICY, "\"boundingBox\" must have its minimum below its maximum"))
     }
 }
 
@@ -187,11 +164,27 @@ pub enum VectorIndexKind {
     DiskAnn,
 }
 
-const VECTOR_KINDS: [(&str, VectorIndexKind); 3] = [
-    ("flat", VectorIndexKind::Flat),
-    ("quantizedFlat", VectorIndexKind::QuantizedFlat),
-    ("diskANN", VectorIndexKind::DiskAnn),
-];
+/// How vectors are shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantizer {
+    /// By products of codes of their parts.
+    Product,
+    /// By their direction.
+    Spherical,
+}
+
+impl Quantizer {
+    /// All of them.
+    pub const ALL: [Quantizer; 2] = [Quantizer::Product, Quantizer::Spherical];
+
+    /// Its name, as in definitions and in stored rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantizer::Product => "product",
+            Quantizer::Spherical => "spherical",
+        }
+    }
+}
 
 /// An index of vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,50 +198,52 @@ pub struct VectorIndex {
     /// Candidates that are looked at while the graph is built.
     pub search_list_size: Option<u32>,
     /// How vectors are shortened.
-    quantizer: Option<&'static str>,
+    pub quantizer: Option<Quantizer>,
     /// The property by whose value there is a graph of its own.
     pub shard_key: Option<PropertyPath>,
 }
 
-const QUANTIZERS: [(&str, &str); 2] = [("product", "product"), ("spherical", "spherical")];
-
 impl VectorIndex {
-    pub(super) fn from_json(json: &Json) -> Result<VectorIndex, RequestFault> {
-        let reader = Reader::new(POLICY, "a vector index", json)?;
-        reader.only(&[
-            "path",
-            "type",
-            "quantizationByteSize",
-            "indexingSearchListSize",
-            "quantizerType",
-            "vectorIndexShardKey",
-        ])?;
-        let kind = reader
-            .choice("type", &VECTOR_KINDS)?
-            .ok_or_else(|| reader.bad("a vector index needs a \"type\""))?;
-        let index = VectorIndex {
-            path: reader.path("path")?,
+    /// The least and the most bytes of a shortened vector.
+    pub const QUANTIZATION_BYTES: RangeInclusive<u32> = 1..=512;
+    /// The fewest and the most candidates that are looked at while the graph is built.
+    pub const SEARCH_LIST_SIZE: RangeInclusive<u32> = 10..=500;
+
+    /// An index of the vectors at `path` without settings.
+    pub fn new(path: PropertyPath, kind: VectorIndexKind) -> VectorIndex {
+        VectorIndex {
+            path,
             kind,
-            quantization_bytes: reader.whole("quantizationByteSize", 1, 512)?,
-            search_list_size: reader.whole("indexingSearchListSize", 10, 500)?,
-            quantizer: reader.choice("quantizerType", &QUANTIZERS)?,
-            shard_key: shard_key(&reader)?,
-        };
-        let shortens = index.quantization_bytes.is_some() || index.quantizer.is_some();
-        match kind {
-            VectorIndexKind::Flat if shortens => Err(reader.bad("a flat vector index is not quantized")),
-            VectorIndexKind::Flat | VectorIndexKind::QuantizedFlat if index.search_list_size.is_some() => {
-                Err(reader.bad("only a diskANN index has an \"indexingSearchListSize\""))
+            quantization_bytes: None,
+            search_list_size: None,
+            quantizer: None,
+            shard_key: None,
+        }
+    }
+
+    /// Refuses settings that its kind does not have, and sizes out of their bounds.
+    pub fn check(&self) -> Result<(), RequestFault> {
+        if let Some(bytes) = self.quantization_bytes {
+            within(POLICY, "quantizationByteSize", bytes, VectorIndex::QUANTIZATION_BYTES)?;
+        }
+        if let Some(size) = self.search_list_size {
+            within(POLICY, "indexingSearchListSize", size, VectorIndex::SEARCH_LIST_SIZE)?;
+        }
+        let shortens = self.quantization_bytes.is_some() || self.quantizer.is_some();
+        match self.kind {
+            VectorIndexKind::Flat if shortens => Err(bad(POLICY, "a flat vector index is not quantized")),
+            VectorIndexKind::Flat | VectorIndexKind::QuantizedFlat if self.search_list_size.is_some() => {
+                Err(bad(POLICY, "only a diskANN index has an \"indexingSearchListSize\""))
             }
-            VectorIndexKind::Flat if index.shard_key.is_some() => {
-                Err(reader.bad("a flat vector index has no \"vectorIndexShardKey\""))
+            VectorIndexKind::Flat if self.shard_key.is_some() => {
+                Err(bad(POLICY, "a flat vector index has no \"vectorIndexShardKey\""))
             }
-            VectorIndexKind::Flat | VectorIndexKind::QuantizedFlat | VectorIndexKind::DiskAnn => Ok(index),
+            VectorIndexKind::Flat | VectorIndexKind::QuantizedFlat | VectorIndexKind::DiskAnn => Ok(()),
         }
     }
 
     /// The index must have an embedding that it can hold.
-    pub(super) fn check(&self, embeddings: &[VectorEmbedding]) -> Result<(), RequestFault> {
+    pub(super) fn check_embedding(&self, embeddings: &[VectorEmbedding]) -> Result<(), RequestFault> {
         let path = &self.path;
         let Some(embedding) = embeddings.iter().find(|embedding| embedding.path == *path) else {
             return Err(bad(
@@ -273,43 +268,6 @@ impl VectorIndex {
         }
         Ok(())
     }
-
-    pub(super) fn to_json(&self) -> Json {
-        let mut json = json!({ "path": self.path.to_string(), "type": name_of(&VECTOR_KINDS, &self.kind) });
-        if let Some(bytes) = self.quantization_bytes {
-            json["quantizationByteSize"] = bytes.into();
-        }
-        if let Some(size) = self.search_list_size {
-            json["indexingSearchListSize"] = size.into();
-        }
-        if let Some(quantizer) = self.quantizer {
-            json["quantizerType"] = quantizer.into();
-        }
-        if let Some(path) = &self.shard_key {
-            json["vectorIndexShardKey"] = json!([path.to_string()]);
-        }
-        json
-    }
-}
-
-fn shard_key(reader: &Reader<'_>) -> Result<Option<PropertyPath>, RequestFault> {
-    let name = "vectorIndexShardKey";
-    let parse = |text: &str| {
-        PropertyPath::parse(text)
-            .map_err(|error| reader.bad(format!("the path \"{text}\" is invalid: {error}")))
-    };
-    match reader.list(name)? {
-        [] => Ok(None),
-        [Json::String(text)] => parse(text).map(Some),
-        _ => Err(reader.bad(format!("\"{name}\" must be an array with one path"))),
-    }
-}
-
-/// The path of a full-text index.
-pub(super) fn full_text_path(json: &Json) -> Result<PropertyPath, RequestFault> {
-    let reader = Reader::new(POLICY, "a full-text index", json)?;
-    reader.only(&["path"])?;
-    reader.path("path")
 }
 
 impl CompositeIndex {
@@ -343,7 +301,7 @@ impl SpatialType {
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<SpatialType, DecodeFault> {
-        input.choice("spatial type", SPATIAL_TYPES.map(|(_, kind)| kind), SpatialType::tag)
+        input.choice("spatial type", SpatialType::ALL, SpatialType::tag)
     }
 }
 
@@ -376,6 +334,10 @@ impl BoundingBox {
 }
 
 impl VectorIndexKind {
+    /// All of them.
+    pub const ALL: [VectorIndexKind; 3] =
+        [VectorIndexKind::Flat, VectorIndexKind::QuantizedFlat, VectorIndexKind::DiskAnn];
+
     fn tag(self) -> u8 {
         match self {
             VectorIndexKind::Flat => 0,
@@ -391,22 +353,19 @@ impl VectorIndex {
         out.byte(self.kind.tag());
         out.option(self.quantization_bytes, Encoder::number);
         out.option(self.search_list_size, Encoder::number);
-        out.option(self.quantizer, Encoder::text);
+        out.option(self.quantizer.map(Quantizer::name), Encoder::text);
         out.option(self.shard_key.as_ref(), Encoder::path);
     }
 
     pub(super) fn decode(input: &mut Decoder<'_>) -> Result<VectorIndex, DecodeFault> {
         Ok(VectorIndex {
             path: input.path("path of a vector index")?,
-            kind: input.choice(
-                "vector index kind",
-                VECTOR_KINDS.map(|(_, kind)| kind),
-                VectorIndexKind::tag,
-            )?,
+            kind: input.choice("vector index kind", VectorIndexKind::ALL, VectorIndexKind::tag)?,
             quantization_bytes: input
                 .option("quantization bytes", |input| input.number("quantization bytes"))?,
             search_list_size: input.option("search list size", |input| input.number("search list size"))?,
-            quantizer: input.option("quantizer", |input| input.name("quantizer", &QUANTIZERS))?,
+            quantizer: input
+                .option("quantizer", |input| input.name("quantizer", Quantizer::ALL, Quantizer::name))?,
             shard_key: input.option("shard key", |input| input.path("shard key"))?,
         })
     }
@@ -418,70 +377,48 @@ mod tests {
 
     #[test]
     fn composite_indexes_have_two_to_eight_paths() {
-        let index = |count: usize| -> Json {
-            (0..count).map(|number| json!({ "path": format!("/p{number}") })).collect()
+        let names: Vec<String> = (0..9).map(|number| format!("/p{number}")).collect();
+        let check = |count: usize| {
+            let paths: Vec<_> = names[..count].iter().map(|name| (name.as_str(), false)).collect();
+            CompositeIndex::over(&paths).unwrap().check()
         };
-        assert!(CompositeIndex::from_json(&index(1)).is_err());
-        let read = CompositeIndex::from_json(&index(2)).unwrap().to_json();
-        assert_eq!(read[0], json!({ "path": "/p0", "order": "ascending" }));
-        assert!(
-            CompositeIndex::from_json(&index(8)).is_ok() && CompositeIndex::from_json(&index(9)).is_err()
-        );
-        let same = json!([{ "path": "/a" }, { "path": "/\"a\"", "order": "Descending" }]);
-        assert!(CompositeIndex::from_json(&same).is_err());
-        let wildcard = json!([{ "path": "/a" }, { "path": "/b/?" }]);
-        assert!(CompositeIndex::from_json(&wildcard).is_err());
+        assert!(check(1).is_err() && check(2).is_ok() && check(8).is_ok() && check(9).is_err());
+        assert!(CompositeIndex::over(&[("/a", false), ("/\"a\"", true)]).unwrap().check().is_err());
+        assert!(CompositeIndex::over(&[("/a", false), ("/b/?", false)]).is_err());
     }
 
     #[test]
-    fn a_spatial_index_has_all_types_unless_it_says_which() {
-        let all = SpatialIndex::from_json(&json!({ "path": "/loc/*" })).unwrap();
-        assert_eq!(all.to_json()["types"], json!(["Point", "LineString", "Polygon", "MultiPolygon"]));
-        let some = SpatialIndex::from_json(&json!({ "path": "/loc/?", "types": ["point"] })).unwrap();
-        assert_eq!(some.to_json()["types"], json!(["Point"]));
-        assert!(SpatialIndex::from_json(&json!({ "path": "/loc/*", "types": ["Circle"] })).is_err());
+    fn a_plane_needs_a_box_with_an_inside() {
+        let bare = SpatialIndex::new(IndexPath::parse("/loc/*").unwrap(), &[]);
+        let boxed = |corners| SpatialIndex { bounding_box: Some(BoundingBox { corners }), ..bare.clone() };
+        let good = boxed([0.0, -1.5, 10.0, 5.0]);
+        assert!(good.check().is_ok() && boxed([0.0, 1.0, 10.0, 1.0]).check().is_err());
+        assert!(boxed([0.0, f64::NAN, 10.0, 1.0]).check().is_err());
+        assert!(good.check_box(GeospatialType::Geometry).is_ok());
+        assert!(good.check_box(GeospatialType::Geography).is_err());
+        assert!(bare.check_box(GeospatialType::Geometry).is_err());
+        assert!(bare.check_box(GeospatialType::Geography).is_ok());
+        let twice = SpatialIndex { types: vec![SpatialType::Point; 2], ..bare };
+        assert!(twice.check().is_err());
     }
 
     #[test]
-    fn a_plane_needs_a_box() {
-        let corners = json!({ "xmin": 0, "ymin": -1.5, "xmax": 10, "ymax": 5 });
-        let boxed = SpatialIndex::from_json(&json!({ "path": "/loc/*", "boundingBox": corners })).unwrap();
-        assert_eq!(boxed.to_json()["boundingBox"], corners);
-        assert!(
-            boxed.check(GeospatialType::Geometry).is_ok() && boxed.check(GeospatialType::Geography).is_err()
-        );
-        let bare = SpatialIndex::from_json(&json!({ "path": "/loc/*" })).unwrap();
-        assert!(
-            bare.check(GeospatialType::Geometry).is_err() && bare.check(GeospatialType::Geography).is_ok()
-        );
-        let flat = json!({ "xmin": 0, "ymin": 1, "xmax": 10, "ymax": 1 });
-        assert!(SpatialIndex::from_json(&json!({ "path": "/loc/*", "boundingBox": flat })).is_err());
-    }
-
-    #[test]
-    fn vector_indexes_say_only_what_their_kind_has() {
-        let read = |json: Json| VectorIndex::from_json(&json).map(|index| index.to_json());
-        let full = json!({
-            "path": "/v",
-            "type": "diskANN",
-            "quantizationByteSize": 96,
-            "indexingSearchListSize": 100,
-            "quantizerType": "product",
-            "vectorIndexShardKey": ["/tenant"],
-        });
-        assert_eq!(read(full.clone()).unwrap(), full);
-        assert_eq!(read(json!({ "path": "/v", "type": "DISKANN" })).unwrap()["type"], "diskANN");
-        for bad in [
-            json!({ "path": "/v" }),
-            json!({ "path": "/v", "type": "tree" }),
-            json!({ "path": "/v/*", "type": "flat" }),
-            json!({ "path": "/v", "type": "flat", "quantizationByteSize": 4 }),
-            json!({ "path": "/v", "type": "quantizedFlat", "indexingSearchListSize": 100 }),
-            json!({ "path": "/v", "type": "diskANN", "quantizationByteSize": 513 }),
-            json!({ "path": "/v", "type": "diskANN", "indexingSearchListSize": 9 }),
-            json!({ "path": "/v", "type": "diskANN", "vectorIndexShardKey": ["/a", "/b"] }),
-        ] {
-            assert!(read(bad.clone()).is_err(), "{bad}");
-        }
+    fn vector_indexes_have_only_the_settings_of_their_kind() {
+        let path = || PropertyPath::parse("/v").unwrap();
+        let check = |kind, set: fn(&mut VectorIndex)| {
+            let mut index = VectorIndex::new(path(), kind);
+            set(&mut index);
+            index.check().is_ok()
+        };
+        let [flat, quantized, graph] = VectorIndexKind::ALL;
+        assert!(check(flat, |_| {}) && check(quantized, |_| {}) && check(graph, |_| {}));
+        assert!(!check(flat, |index| index.quantization_bytes = Some(4)));
+        assert!(!check(flat, |index| index.quantizer = Some(Quantizer::Product)));
+        assert!(!check(flat, |index| index.shard_key = Some(index.path.clone())));
+        assert!(!check(quantized, |index| index.search_list_size = Some(100)));
+        assert!(check(graph, |index| index.quantization_bytes = Some(512)));
+        assert!(!check(graph, |index| index.quantization_bytes = Some(513)));
+        assert!(check(graph, |index| index.search_list_size = Some(10)));
+        assert!(!check(graph, |index| index.search_list_size = Some(9)));
     }
 }

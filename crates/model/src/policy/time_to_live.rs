@@ -1,41 +1,31 @@
 //! How long documents live.
 
-use super::reader::bad;
+use super::check::bad;
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde_json::Value as Json;
 
 /// Longest life in seconds.
-const SECONDS_MAX: i64 = 0x7FFF_FFFF;
+const SECONDS_MAX: u32 = 0x7FFF_FFFF;
 
 /// The container's word on expiry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DefaultTtl {
     /// Nothing expires, whatever the document says.
+    #[default]
     Off,
     /// Documents expire when they say so themselves.
     OnDemand,
-    /// Documents expire after so many seconds unless they say otherwise.
+    /// Documents expire after this many seconds unless they say otherwise.
     Seconds(u32),
 }
 
 impl DefaultTtl {
-    pub(crate) fn from_json(json: Option<&Json>) -> Result<DefaultTtl, RequestFault> {
-        let Some(json) = json.filter(|json| !json.is_null()) else { return Ok(DefaultTtl::Off) };
-        match json.as_i64() {
-            Some(-1) => Ok(DefaultTtl::OnDemand),
-            Some(seconds @ 1..=SECONDS_MAX) => {
-                Ok(DefaultTtl::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX)))
-            }
-            Some(_) | None => Err(bad("defaultTtl", "it must be -1 or a whole number from 1 to 2147483647")),
-        }
-    }
-
-    /// The wire form; nothing when nothing expires.
-    pub(crate) fn to_json(self) -> Option<Json> {
+    /// Refuses a life of no length, or one that is too long.
+    pub fn check(self) -> Result<(), RequestFault> {
         match self {
-            DefaultTtl::Off => None,
-            DefaultTtl::OnDemand => Some((-1).into()),
-            DefaultTtl::Seconds(seconds) => Some(seconds.into()),
+            DefaultTtl::Off | DefaultTtl::OnDemand | DefaultTtl::Seconds(1..=SECONDS_MAX) => Ok(()),
+            DefaultTtl::Seconds(_) => {
+                Err(bad("defaultTtl", format!("it must be -1 or a whole number from 1 to {SECONDS_MAX}")))
+            }
         }
     }
 }
@@ -45,17 +35,17 @@ impl DefaultTtl {
 pub struct AnalyticalTtl(i64);
 
 impl AnalyticalTtl {
-    pub(super) fn from_json(json: &Json) -> Result<AnalyticalTtl, RequestFault> {
-        match json.as_i64() {
-            Some(seconds @ -1..=SECONDS_MAX) => Ok(AnalyticalTtl(seconds)),
-            Some(_) | None => {
-                Err(bad("analyticalStorageTtl", "it must be a whole number from -1 to 2147483647"))
-            }
-        }
+    /// A time to live in seconds; -1 stands for ever.
+    pub fn new(seconds: i64) -> Result<AnalyticalTtl, RequestFault> {
+        let fits = (-1..=i64::from(SECONDS_MAX)).contains(&seconds);
+        fits.then_some(AnalyticalTtl(seconds)).ok_or_else(|| {
+            bad("analyticalStorageTtl", format!("it must be a whole number from -1 to {SECONDS_MAX}"))
+        })
     }
 
-    pub(super) fn to_json(self) -> Json {
-        self.0.into()
+    /// The seconds, or -1.
+    pub fn seconds(self) -> i64 {
+        self.0
     }
 }
 
@@ -94,20 +84,14 @@ impl AnalyticalTtl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn bounds_hold_on_both_sides() {
-        let default = |json: Json| DefaultTtl::from_json(Some(&json));
-        assert_eq!(default(json!(null)), Ok(DefaultTtl::Off));
-        assert_eq!(default(json!(-1)), Ok(DefaultTtl::OnDemand));
-        assert_eq!(default(json!(1)), Ok(DefaultTtl::Seconds(1)));
-        assert!(default(json!(2_147_483_647_u32)).is_ok() && default(json!(2_147_483_648_u32)).is_err());
-        assert!(default(json!(0)).is_err() && default(json!(-2)).is_err() && default(json!("1")).is_err());
-        let analytical = |json: Json| AnalyticalTtl::from_json(&json);
-        assert!(
-            analytical(json!(-1)).is_ok() && analytical(json!(0)).is_ok() && analytical(json!(-2)).is_err()
-        );
-        assert!(analytical(json!(1.5)).is_err());
+        let is_good = |seconds| DefaultTtl::Seconds(seconds).check().is_ok();
+        assert!(!is_good(0) && is_good(1) && is_good(SECONDS_MAX) && !is_good(SECONDS_MAX + 1));
+        assert!(DefaultTtl::Off.check().is_ok() && DefaultTtl::OnDemand.check().is_ok());
+        let is_good = |seconds| AnalyticalTtl::new(seconds).is_ok();
+        assert!(!is_good(-2) && is_good(-1) && is_good(0));
+        assert!(is_good(i64::from(SECONDS_MAX)) && !is_good(i64::from(SECONDS_MAX) + 1));
     }
 }

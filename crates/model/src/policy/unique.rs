@@ -1,10 +1,11 @@
 //! Unique keys: which values may occur once only in a logical partition.
 
-use super::reader::bad;
+use super::check::bad;
 use crate::limits::{UNIQUE_KEY_PATHS_MAX, UNIQUE_KEYS_MAX};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
-use serde_json::{Value as Json, json};
 use value::PropertyPath;
+
+const POLICY: &str = "uniqueKeyPolicy";
 
 /// The unique key constraints of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,49 +22,34 @@ pub struct UniqueKey {
 }
 
 impl UniqueKeyPolicy {
-    pub(crate) fn from_json(json: Option<&Json>) -> Result<UniqueKeyPolicy, RequestFault> {
-        let field = "uniqueKeyPolicy";
-        let Some(json) = json.filter(|json| !json.is_null()) else {
-            return Ok(UniqueKeyPolicy::default());
-        };
-        let Json::Object(policy) = json else {
-            return Err(bad(field, "it must be an object"));
-        };
-        let keys = match policy.get("uniqueKeys") {
-            None | Some(Json::Null) => return Ok(UniqueKeyPolicy::default()),
-            Some(Json::Array(keys)) => keys,
-            Some(_) => return Err(bad(field, "\"uniqueKeys\" must be an array")),
-        };
-        if keys.len() > UNIQUE_KEYS_MAX {
-            return Err(bad(field, format!("{} constraints given, {UNIQUE_KEYS_MAX} allowed", keys.len())));
-        }
-        let keys = keys.iter().map(UniqueKey::from_json).collect::<Result<_, _>>()?;
-        Ok(UniqueKeyPolicy { keys })
+    /// Refuses too many constraints, and constraints of too few or too many paths.
+    pub fn check(&self) -> Result<(), RequestFault> {
+        UniqueKeyPolicy::check_count(self.keys.len())?;
+        self.keys.iter().try_for_each(|key| UniqueKey::check_count(key.paths.len()))
     }
 
-    pub(crate) fn to_json(&self) -> Json {
-        let key = |key: &UniqueKey| json!({ "paths": key.paths.iter().map(ToString::to_string).collect::<Vec<_>>() });
-        json!({ "uniqueKeys": self.keys.iter().map(key).collect::<Vec<_>>() })
+    /// Refuses this many constraints if they are too many.
+    pub fn check_count(count: usize) -> Result<(), RequestFault> {
+        match count > UNIQUE_KEYS_MAX {
+            true => Err(bad(POLICY, format!("{count} constraints given, {UNIQUE_KEYS_MAX} allowed"))),
+            false => Ok(()),
+        }
     }
 }
 
 impl UniqueKey {
-    fn from_json(json: &Json) -> Result<UniqueKey, RequestFault> {
-        let field = "uniqueKeyPolicy";
-        let Some(Json::Array(texts)) = json.get("paths") else {
-            return Err(bad(field, "each constraint needs an array \"paths\""));
-        };
-        if texts.is_empty() || texts.len() > UNIQUE_KEY_PATHS_MAX {
-            return Err(bad(
-                field,
-                format!("{} paths in a constraint, 1 to {UNIQUE_KEY_PATHS_MAX} allowed", texts.len()),
-            ));
+    /// A constraint over the properties at these paths.
+    pub fn over(texts: &[&str]) -> Result<UniqueKey, RequestFault> {
+        let parse = |text: &&str| PropertyPath::parse(text).map_err(|error| bad(POLICY, error.to_string()));
+        Ok(UniqueKey { paths: texts.iter().map(parse).collect::<Result<_, _>>()? })
+    }
+
+    /// Refuses a constraint of this many paths if they are none or too many.
+    pub fn check_count(count: usize) -> Result<(), RequestFault> {
+        if (1..=UNIQUE_KEY_PATHS_MAX).contains(&count) {
+            return Ok(());
         }
-        let path = |text: &Json| {
-            let text = text.as_str().ok_or_else(|| bad(field, "a path must be a string"))?;
-            PropertyPath::parse(text).map_err(|error| bad(field, error.to_string()))
-        };
-        Ok(UniqueKey { paths: texts.iter().map(path).collect::<Result<_, _>>()? })
+        Err(bad(POLICY, format!("{count} paths in a constraint, 1 to {UNIQUE_KEY_PATHS_MAX} allowed")))
     }
 }
 

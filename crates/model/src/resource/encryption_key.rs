@@ -1,73 +1,73 @@
 //! Client encryption keys: data keys that only clients can unwrap. The server keeps them and gives them back.
 
-use super::{bad, members, text};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault, name_of};
+use super::bad;
+use crate::{DecodeFault, Decoder, Encoder, Opaque, OpaqueMembers, RequestFault, checked_name};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde_json::{Map, Value as Json};
 
 /// A wrapped data key and what a client needs to unwrap it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientEncryptionKeyDefinition {
-    /// Its name.
-    pub id: String,
+    id: String,
     algorithm: String,
     /// Base64, as it was sent.
     wrapped_key: String,
     /// Type, name, value and algorithm of the key that wrapped it, as they were sent.
-    metadata: Map<String, Json>,
+    metadata: OpaqueMembers,
 }
 
 /// What the metadata must have.
 const METADATA_FIELDS: [&str; 4] = ["type", "name", "value", "algorithm"];
 
 impl ClientEncryptionKeyDefinition {
-    /// Reads the wire form.
-    pub fn from_json(body: &Json) -> Result<ClientEncryptionKeyDefinition, RequestFault> {
-        let members = members(body, "a client encryption key")?;
-        let id = name_of(members)?;
-        let algorithm = text(members, "encryptionAlgorithm")?;
+    /// A key that was wrapped by the key that `metadata` describes.
+    pub fn new(
+        id: &str,
+        algorithm: &str,
+        wrapped_key: &str,
+        metadata: OpaqueMembers,
+    ) -> Result<ClientEncryptionKeyDefinition, RequestFault> {
+        let id = checked_name(id)?.to_owned();
         if algorithm.is_empty() {
             return Err(bad("encryptionAlgorithm", "it is empty"));
         }
-        let wrapped_key = text(members, "wrappedDataEncryptionKey")?;
         let bytes = BASE64_STANDARD
             .decode(wrapped_key)
             .map_err(|_| bad("wrappedDataEncryptionKey", "it is not base64"))?;
         if bytes.is_empty() {
             return Err(bad("wrappedDataEncryptionKey", "it is empty"));
         }
-        Ok(ClientEncryptionKeyDefinition {
-            id,
-            algorithm: algorithm.to_owned(),
-            wrapped_key: wrapped_key.to_owned(),
-            metadata: metadata(members)?,
-        })
-    }
-
-    /// The wire form, without system properties.
-    pub fn to_json(&self) -> Map<String, Json> {
-        let mut json = Map::new();
-        json.insert("id".to_owned(), self.id.clone().into());
-        json.insert("encryptionAlgorithm".to_owned(), self.algorithm.clone().into());
-        json.insert("wrappedDataEncryptionKey".to_owned(), self.wrapped_key.clone().into());
-        json.insert("keyWrapMetadata".to_owned(), self.metadata.clone().into());
-        json
-    }
-}
-
-fn metadata(members: &Map<String, Json>) -> Result<Map<String, Json>, RequestFault> {
-    let field = "keyWrapMetadata";
-    let Some(Json::Object(metadata)) = members.get(field) else {
-        return Err(bad(field, "it must be an object"));
-    };
-    for name in METADATA_FIELDS {
-        match metadata.get(name) {
-            Some(Json::String(text)) if !text.is_empty() => {}
-            Some(_) | None => return Err(bad(field, format!("it needs a string \"{name}\""))),
+        for name in METADATA_FIELDS {
+            match metadata.get(name) {
+                Some(Opaque::Text(text)) if !text.is_empty() => {}
+                Some(_) | None => {
+                    return Err(bad("keyWrapMetadata", format!("it needs a string \"{name}\"")));
+                }
+            }
         }
+        let (algorithm, wrapped_key) = (algorithm.to_owned(), wrapped_key.to_owned());
+        Ok(ClientEncryptionKeyDefinition { id, algorithm, wrapped_key, metadata })
     }
-    Ok(metadata.clone())
+
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// How clients encrypt with it.
+    pub fn algorithm(&self) -> &str {
+        &self.algorithm
+    }
+
+    /// The wrapped key in base64.
+    pub fn wrapped_key(&self) -> &str {
+        &self.wrapped_key
+    }
+
+    /// What is known of the key that wrapped it.
+    pub fn metadata(&self) -> &OpaqueMembers {
+        &self.metadata
+    }
 }
 
 impl ClientEncryptionKeyDefinition {
@@ -76,7 +76,7 @@ impl ClientEncryptionKeyDefinition {
         out.text(&self.id);
         out.text(&self.algorithm);
         out.text(&self.wrapped_key);
-        out.json_members(&self.metadata);
+        self.metadata.encode(out);
     }
 
     /// Reads its encoding.
@@ -85,7 +85,7 @@ impl ClientEncryptionKeyDefinition {
             id: input.text("name of an encryption key")?,
             algorithm: input.text("algorithm of an encryption key")?,
             wrapped_key: input.text("wrapped key")?,
-            metadata: input.json_members("metadata of an encryption key")?,
+            metadata: OpaqueMembers::decode(input, "metadata of an encryption key")?,
         })
     }
 }
@@ -93,39 +93,21 @@ impl ClientEncryptionKeyDefinition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    fn good() -> Json {
-        json!({
-            "id": "k",
-            "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256",
-            "wrappedDataEncryptionKey": "AQIDBA==",
-            "keyWrapMetadata": { "type": "AZURE_KEY_VAULT", "name": "n", "value": "v", "algorithm": "RSA-OAEP" },
-        })
-    }
 
     #[test]
-    fn the_wire_form_round_trips() {
-        let definition = ClientEncryptionKeyDefinition::from_json(&good()).unwrap();
-        assert_eq!(Json::Object(definition.to_json()), good());
-    }
-
-    #[test]
-    fn wrong_fields_are_named() {
-        for (field, value) in [
-            ("encryptionAlgorithm", json!(1)),
-            ("encryptionAlgorithm", json!("")),
-            ("wrappedDataEncryptionKey", json!("***")),
-            ("wrappedDataEncryptionKey", json!("")),
-            ("wrappedDataEncryptionKey", json!([1])),
-            ("keyWrapMetadata", json!("x")),
-            ("keyWrapMetadata", json!({ "type": "t", "name": "n", "value": "v" })),
-            ("keyWrapMetadata", json!({ "type": "t", "name": 1, "value": "v", "algorithm": "a" })),
-        ] {
-            let mut body = good();
-            body[field] = value;
-            let message = ClientEncryptionKeyDefinition::from_json(&body).unwrap_err().to_string();
-            assert!(message.contains(field), "{message}");
+    fn a_key_has_bytes_and_the_key_that_wrapped_it() {
+        let metadata = |missing: &str| -> OpaqueMembers {
+            let names = METADATA_FIELDS.into_iter().filter(|name| *name != missing);
+            names.map(|name| (name.to_owned(), Opaque::Text(name.to_owned()))).collect()
+        };
+        let is_good = |id, algorithm, key, missing| {
+            ClientEncryptionKeyDefinition::new(id, algorithm, key, metadata(missing)).is_ok()
+        };
+        assert!(is_good("k", "A", "AQIDBA==", ""));
+        assert!(!is_good("a/b", "A", "AQIDBA==", "") && !is_good("k", "", "AQIDBA==", ""));
+        assert!(!is_good("k", "A", "***", "") && !is_good("k", "A", "", ""));
+        for missing in METADATA_FIELDS {
+            assert!(!is_good("k", "A", "AQIDBA==", missing), "{missing}");
         }
     }
 }

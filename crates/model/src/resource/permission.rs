@@ -1,9 +1,7 @@
-//! Permissions: what a user may do with a resource, as clients write it.
+//! Permissions: what a user may do with a resource.
 
-use super::{bad, choice, members, text};
 use crate::limits::{TOKEN_SECONDS_DEFAULT, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault, name_of};
-use serde_json::{Map, Value as Json};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault, checked_name};
 
 /// What a permission allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,18 +12,12 @@ pub enum PermissionMode {
     All,
 }
 
-const MODES: [(&str, PermissionMode); 2] = [("Read", PermissionMode::Read), ("All", PermissionMode::All)];
-
 impl PermissionMode {
-    fn name(self) -> &'static str {
-        match self {
-            PermissionMode::Read => "Read",
-            PermissionMode::All => "All",
-        }
-    }
+    /// All of them.
+    pub const EACH: [PermissionMode; 2] = [PermissionMode::Read, PermissionMode::All];
 }
 
-/// A permission in its wire form, checked as far as it can be without the catalog.
+/// A permission, checked as far as it can be without the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PermissionDefinition {
     /// Its name.
@@ -39,32 +31,15 @@ pub struct PermissionDefinition {
 }
 
 impl PermissionDefinition {
-    /// Reads the wire form.
-    pub fn from_json(body: &Json) -> Result<PermissionDefinition, RequestFault> {
-        let members = members(body, "a permission")?;
-        let key = match members.get("resourcePartitionKey") {
-            None | Some(Json::Null) => None,
-            Some(key @ Json::Array(_)) => Some(key.to_string()),
-            Some(_) => return Err(bad("resourcePartitionKey", "it must be an array")),
-        };
-        Ok(PermissionDefinition {
-            id: name_of(members)?,
-            mode: choice(members, "permissionMode", &MODES)?,
-            resource: text(members, "resource")?.to_owned(),
-            key,
-        })
-    }
-
-    /// The wire form, without system properties and token.
-    pub fn to_json(&self) -> Map<String, Json> {
-        let mut json = Map::new();
-        json.insert("id".to_owned(), self.id.clone().into());
-        json.insert("permissionMode".to_owned(), self.mode.name().into());
-        json.insert("resource".to_owned(), self.resource.clone().into());
-        if let Some(key) = self.key.as_ref().and_then(|key| serde_json::from_str(key).ok()) {
-            json.insert("resourcePartitionKey".to_owned(), key);
-        }
-        json
+    /// Checks the name; what is named is looked up when the permission is written.
+    pub fn new(
+        id: &str,
+        mode: PermissionMode,
+        resource: &str,
+        key: Option<String>,
+    ) -> Result<PermissionDefinition, RequestFault> {
+        let (id, resource) = (checked_name(id)?.to_owned(), resource.to_owned());
+        Ok(PermissionDefinition { id, mode, resource, key })
     }
 }
 
@@ -109,7 +84,7 @@ impl PermissionDefinition {
     pub fn decode(input: &mut Decoder<'_>) -> Result<PermissionDefinition, DecodeFault> {
         Ok(PermissionDefinition {
             id: input.text("name of a permission")?,
-            mode: input.choice("permission mode", MODES.map(|(_, mode)| mode), PermissionMode::tag)?,
+            mode: input.choice("permission mode", PermissionMode::EACH, PermissionMode::tag)?,
             resource: input.text("resource of a permission")?,
             key: input.option("key of a permission", |input| input.text("key of a permission"))?,
         })
@@ -119,43 +94,11 @@ impl PermissionDefinition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
-    fn the_mode_is_read_in_any_case_and_written_in_one() {
-        for mode in ["read", "Read", "READ"] {
-            let body = json!({ "id": "p", "permissionMode": mode, "resource": "dbs/d/colls/c" });
-            let definition = PermissionDefinition::from_json(&body).unwrap();
-            assert_eq!(definition.mode, PermissionMode::Read);
-            assert_eq!(definition.to_json()["permissionMode"], "Read");
-            assert!(!definition.to_json().contains_key("resourcePartitionKey"));
-        }
-    }
-
-    #[test]
-    fn the_key_comes_back_as_it_was_sent() {
-        let key = json!(["a", 1.5, null, {}]);
-        let body =
-            json!({ "id": "p", "permissionMode": "All", "resource": "x", "resourcePartitionKey": key });
-        assert_eq!(PermissionDefinition::from_json(&body).unwrap().to_json()["resourcePartitionKey"], key);
-    }
-
-    #[test]
-    fn wrong_fields_are_named() {
-        let good = json!({ "id": "p", "permissionMode": "All", "resource": "dbs/d/colls/c" });
-        for (field, value) in [
-            ("id", json!(1)),
-            ("permissionMode", json!("Write")),
-            ("permissionMode", json!(null)),
-            ("resource", json!(7)),
-            ("resourcePartitionKey", json!("a")),
-        ] {
-            let mut body = good.clone();
-            body[field] = value;
-            let message = PermissionDefinition::from_json(&body).unwrap_err().to_string();
-            assert!(message.contains(field), "{message}");
-        }
-        assert!(PermissionDefinition::from_json(&json!([])).is_err());
+    fn the_name_is_checked() {
+        assert!(PermissionDefinition::new("a", PermissionMode::All, "x", None).is_ok());
+        assert!(PermissionDefinition::new("a/b", PermissionMode::All, "x", None).is_err());
     }
 
     #[test]

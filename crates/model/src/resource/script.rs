@@ -1,9 +1,8 @@
 //! Scripts of a container: stored procedures, triggers, user-defined functions. Their text is not looked into.
 
-use super::{bad, choice, members, text};
+use super::bad;
 use crate::limits::{SCRIPT_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX, USER_DEFINED_FUNCTIONS_MAX};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault, name_of};
-use serde_json::{Map, Value as Json};
+use crate::{DecodeFault, Decoder, Encoder, RequestFault, checked_name};
 
 /// What a script is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +48,10 @@ pub enum TriggerTime {
     Post,
 }
 
-const TIMES: [(&str, TriggerTime); 2] = [("Pre", TriggerTime::Pre), ("Post", TriggerTime::Post)];
+impl TriggerTime {
+    /// All of them.
+    pub const EACH: [TriggerTime; 2] = [TriggerTime::Pre, TriggerTime::Post];
+}
 
 /// Which writes a trigger is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,63 +70,57 @@ pub enum TriggerOperation {
     Upsert,
 }
 
-const OPERATIONS: [(&str, TriggerOperation); 6] = [
-    ("All", TriggerOperation::All),
-    ("Create", TriggerOperation::Create),
-    ("Update", TriggerOperation::Update),
-    ("Delete", TriggerOperation::Delete),
-    ("Replace", TriggerOperation::Replace),
-    ("Upsert", TriggerOperation::Upsert),
-];
+impl TriggerOperation {
+    /// All of them.
+    pub const EACH: [TriggerOperation; 6] = [
+        TriggerOperation::All,
+        TriggerOperation::Create,
+        TriggerOperation::Update,
+        TriggerOperation::Delete,
+        TriggerOperation::Replace,
+        TriggerOperation::Upsert,
+    ];
+}
 
 /// A script's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptDefinition {
-    /// Its name.
-    pub id: String,
-    /// Its text.
-    pub body: String,
-    /// When and for what it runs, if it is a trigger.
-    pub trigger: Option<(TriggerTime, TriggerOperation)>,
+    id: String,
+    body: String,
+    trigger: Option<(TriggerTime, TriggerOperation)>,
 }
 
 impl ScriptDefinition {
-    /// Reads the wire form.
-    pub fn from_json(kind: ScriptKind, body: &Json) -> Result<ScriptDefinition, RequestFault> {
-        let members = members(body, "a script")?;
-        let id = name_of(members)?;
-        let body = text(members, "body")?;
+    /// A script with a text; a trigger also says when and for what it runs.
+    pub fn new(
+        id: &str,
+        body: &str,
+        trigger: Option<(TriggerTime, TriggerOperation)>,
+    ) -> Result<ScriptDefinition, RequestFault> {
+        let id = checked_name(id)?.to_owned();
         if body.trim().is_empty() {
             return Err(bad("body", "it is empty"));
         }
         if body.len() > SCRIPT_BYTES_MAX {
             return Err(bad("body", format!("it has {} bytes, {SCRIPT_BYTES_MAX} are allowed", body.len())));
         }
-        let trigger = match kind {
-            ScriptKind::Trigger => Some((
-                choice(members, "triggerType", &TIMES)?,
-                choice(members, "triggerOperation", &OPERATIONS)?,
-            )),
-            ScriptKind::StoredProcedure | ScriptKind::UserDefinedFunction => None,
-        };
         Ok(ScriptDefinition { id, body: body.to_owned(), trigger })
     }
 
-    /// The wire form, without system properties.
-    pub fn to_json(&self) -> Map<String, Json> {
-        let mut json = Map::new();
-        json.insert("id".to_owned(), self.id.clone().into());
-        json.insert("body".to_owned(), self.body.clone().into());
-        if let Some((time, operation)) = self.trigger {
-            json.insert("triggerType".to_owned(), name(&TIMES, time).into());
-            json.insert("triggerOperation".to_owned(), name(&OPERATIONS, operation).into());
-        }
-        json
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.id
     }
-}
 
-fn name<T: PartialEq>(choices: &[(&'static str, T)], choice: T) -> &'static str {
-    choices.iter().find(|(_, other)| *other == choice).map_or("", |(name, _)| name)
+    /// Its text.
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// When and for what it runs, if it is a trigger.
+    pub fn trigger(&self) -> Option<(TriggerTime, TriggerOperation)> {
+        self.trigger
+    }
 }
 
 impl ScriptKind {
@@ -174,9 +170,10 @@ impl ScriptDefinition {
     /// Reads its encoding.
     pub fn decode(input: &mut Decoder<'_>) -> Result<ScriptDefinition, DecodeFault> {
         let trigger = |input: &mut Decoder<'_>| {
-            let time = input.choice("trigger time", TIMES.map(|(_, time)| time), TriggerTime::tag)?;
-            let operations = OPERATIONS.map(|(_, operation)| operation);
-            Ok((time, input.choice("trigger operation", operations, TriggerOperation::tag)?))
+            let time = input.choice("trigger time", TriggerTime::EACH, TriggerTime::tag)?;
+            let operation =
+                input.choice("trigger operation", TriggerOperation::EACH, TriggerOperation::tag)?;
+            Ok((time, operation))
         };
         Ok(ScriptDefinition {
             id: input.text("name of a script")?,
@@ -189,42 +186,12 @@ impl ScriptDefinition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
-    fn triggers_are_written_in_one_letter_case() {
-        let body = json!({ "id": "t", "body": "function () {}", "triggerType": "pre", "triggerOperation": "CREATE" });
-        let trigger = ScriptDefinition::from_json(ScriptKind::Trigger, &body).unwrap();
-        assert_eq!(trigger.trigger, Some((TriggerTime::Pre, TriggerOperation::Create)));
-        let json = trigger.to_json();
-        assert_eq!((&json["triggerType"], &json["triggerOperation"]), (&json!("Pre"), &json!("Create")));
-        let procedure = ScriptDefinition::from_json(ScriptKind::StoredProcedure, &body).unwrap();
-        assert_eq!(procedure.to_json().len(), 2);
-    }
-
-    #[test]
-    fn wrong_fields_are_named() {
-        let good = json!({ "id": "t", "body": "x", "triggerType": "Pre", "triggerOperation": "All" });
-        for (field, value) in [
-            ("id", json!("a/b")),
-            ("body", json!(7)),
-            ("body", json!("  ")),
-            ("triggerType", json!("During")),
-            ("triggerOperation", json!(null)),
-            ("triggerOperation", json!("Read")),
-        ] {
-            let mut body = good.clone();
-            body[field] = value;
-            let fault = ScriptDefinition::from_json(ScriptKind::Trigger, &body).unwrap_err();
-            assert!(field == "id" || fault.to_string().contains(field), "{fault}");
-        }
-    }
-
-    #[test]
-    fn the_text_is_bounded() {
-        let body = |bytes: usize| json!({ "id": "s", "body": "x".repeat(bytes) });
-        let kind = ScriptKind::UserDefinedFunction;
-        assert!(ScriptDefinition::from_json(kind, &body(SCRIPT_BYTES_MAX)).is_ok());
-        assert!(ScriptDefinition::from_json(kind, &body(SCRIPT_BYTES_MAX + 1)).is_err());
+    fn the_text_is_bounded_and_the_name_checked() {
+        let is_good = |id: &str, body: &str| ScriptDefinition::new(id, body, None).is_ok();
+        assert!(is_good("s", "x") && !is_good("s", "  ") && !is_good("a/b", "x"));
+        assert!(is_good("s", &"x".repeat(SCRIPT_BYTES_MAX)));
+        assert!(!is_good("s", &"x".repeat(SCRIPT_BYTES_MAX + 1)));
     }
 }

@@ -322,15 +322,17 @@ fn top(path: &CompositePath) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::ContainerDefinition;
+    use model::policy::{CompositeIndex, SpatialType};
     use plan::query::Expression;
-    use serde_json::json;
+
+    fn policy(included: &[&str], excluded: &[&str]) -> IndexingPolicy {
+        IndexingPolicy::by_texts(included, excluded).unwrap()
+    }
 
     #[track_caller]
-    fn check(policy: serde_json::Value, expected: &[(&str, bool)]) {
-        let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": policy });
-        let definition = ContainerDefinition::from_json(&body).unwrap();
-        let rules = Rules::new(&definition.policies.indexing, Vec::new());
+    fn check(policy: IndexingPolicy, expected: &[(&str, bool)]) {
+        policy.check().unwrap();
+        let rules = Rules::new(&policy, Vec::new());
         for (path, covered) in expected {
             let steps = path.split('/').skip(1);
             let steps =
@@ -341,13 +343,12 @@ mod tests {
 
     #[test]
     fn the_more_precise_path_wins() {
-        let paths = |list: &[&str]| list.iter().map(|path| json!({ "path": path })).collect::<Vec<_>>();
         check(
-            json!({}),
+            policy(&[], &[]),
             &[("/a", true), ("/a/b/[]/c", true), ("/_etag", false), ("/id", true), ("/_rid", false)],
         );
         check(
-            json!({ "includedPaths": paths(&["/*", "/a/b/?"]), "excludedPaths": paths(&["/a/*", "/c/?"]) }),
+            policy(&["/*", "/a/b/?"], &["/a/*", "/c/?"]),
             &[
                 ("/a", false),
                 ("/a/b", true),
@@ -358,7 +359,7 @@ mod tests {
             ],
         );
         check(
-            json!({ "includedPaths": paths(&["/a/?", "/t/[]/*"]), "excludedPaths": paths(&["/*", "/a/*"]) }),
+            policy(&["/a/?", "/t/[]/*"], &["/*", "/a/*"]),
             &[
                 ("/a", true),
                 ("/a/b", false),
@@ -368,35 +369,32 @@ mod tests {
                 ("/id", true),
             ],
         );
-        check(json!({ "excludedPaths": paths(&["/*"]) }), &[("/a", false), ("/id", true), ("/_ts", true)]);
-        check(json!({ "indexingMode": "none" }), &[("/a", false), ("/id", false), ("/_ts", false)]);
-        let mixed = json!({ "includedPaths": paths(&["/*"]), "excludedPaths": paths(&["/_ts/?", "/id/?"]) });
+        check(policy(&[], &["/*"]), &[("/a", false), ("/id", true), ("/_ts", true)]);
+        check(IndexingPolicy::none(), &[("/a", false), ("/id", false), ("/_ts", false)]);
+        let mixed = policy(&["/*"], &["/_ts/?", "/id/?"]);
         check(mixed, &[("/id", true), ("/_ts", true)]);
     }
 
     #[test]
     fn computed_properties_are_indexed_where_they_are_named() {
-        let rules = |policy: serde_json::Value, value: i64| {
-            let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": policy });
-            let definition = ContainerDefinition::from_json(&body).unwrap();
+        let rules = |policy: IndexingPolicy, value: i64| {
             let value = Expression::Constant(value::Value::Int64(value));
             let property = IndexableProperty { name: "cp".to_owned(), value };
-            Rules::new(&definition.policies.indexing, vec![property])
+            Rules::new(&policy, vec![property])
         };
         let computed = IndexPath::property([PathStep::Computed("cp")]);
         let stored = IndexPath::property([PathStep::Name("cp")]);
         let below = IndexPath::property([PathStep::Computed("cp"), PathStep::Name("x")]);
-        let all = rules(json!({}), 1);
+        let all = rules(policy(&[], &[]), 1);
         assert!(!all.covers(&computed) && all.covers(&stored) && all.computed().is_empty());
-        assert_eq!(all.fingerprint(), rules(json!({}), 2).fingerprint());
-        let here = json!({ "includedPaths": [{ "path": "/*" }, { "path": "/cp/?" }] });
+        assert_eq!(all.fingerprint(), rules(policy(&[], &[]), 2).fingerprint());
+        let here = policy(&["/*", "/cp/?"], &[]);
         assert!(rules(here.clone(), 1).covers(&computed) && !rules(here.clone(), 1).covers(&below));
         assert_ne!(rules(here.clone(), 1).fingerprint(), rules(here, 2).fingerprint());
-        let tree =
-            rules(json!({ "includedPaths": [{ "path": "/cp/*" }], "excludedPaths": [{ "path": "/*" }] }), 1);
+        let tree = rules(policy(&["/cp/*"], &["/*"]), 1);
         assert!(tree.covers(&computed) && tree.covers(&below));
-        let composite =
-            json!({ "compositeIndexes": [[{ "path": "/cp" }, { "path": "/a", "order": "descending" }]] });
+        let mut composite = policy(&[], &[]);
+        composite.composite = vec![CompositeIndex::over(&[("/cp", false), ("/a", true)]).unwrap()];
         let tuple = |first: &IndexPath| {
             IndexPath::composite([(first.clone(), false), (IndexPath::property([PathStep::Name("a")]), true)])
         };
@@ -407,21 +405,19 @@ mod tests {
 
     #[test]
     fn what_makes_other_terms_has_another_fingerprint() {
-        let fingerprint = |policy: serde_json::Value| {
-            let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": policy });
-            let definition = ContainerDefinition::from_json(&body).unwrap();
-            Rules::new(&definition.policies.indexing, Vec::new()).fingerprint()
+        let fingerprint = |policy: IndexingPolicy| Rules::new(&policy, Vec::new()).fingerprint();
+        let spatial = |path: &str, types: &[SpatialType]| {
+            let index = SpatialIndex::at(path, types).unwrap();
+            fingerprint(IndexingPolicy { spatial: vec![index], ..IndexingPolicy::default() })
         };
-        let spatial = |path: &str, types: &[&str]| {
-            fingerprint(json!({ "spatialIndexes": [{ "path": path, "types": types }] }))
-        };
+        use SpatialType::{Point, Polygon};
         let all = [
-            fingerprint(json!({})),
-            spatial("/a/*", &["Point"]),
-            spatial("/a/?", &["Point"]),
-            spatial("/a/*", &["Point", "Polygon"]),
+            fingerprint(IndexingPolicy::default()),
+            spatial("/a/*", &[Point]),
+            spatial("/a/?", &[Point]),
+            spatial("/a/*", &[Point, Polygon]),
         ];
         assert!((0..all.len()).all(|one| (0..one).all(|other| all[one] != all[other])));
-        assert_eq!(all[3], spatial("/a/*", &["Polygon", "Point"]));
+        assert_eq!(all[3], spatial("/a/*", &[Polygon, Point]));
     }
 }

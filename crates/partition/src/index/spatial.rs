@@ -165,18 +165,13 @@ pub fn near(path: &IndexPath, geometry: ValueRef<'_>, metres: f64) -> Option<Loo
 mod tests {
     use super::*;
     use crate::index::cells::DOCUMENT_CELLS_MAX;
-    use model::ContainerDefinition;
     use plan::query::{Expression, Function};
     use serde_json::json;
     use std::ops::RangeBounds;
     use value::Value;
 
-    fn index(json: serde_json::Value) -> SpatialIndex {
-        let body = json!({
-            "id": "c", "partitionKey": { "paths": ["/pk"] },
-            "indexingPolicy": { "spatialIndexes": [json] },
-        });
-        ContainerDefinition::from_json(&body).unwrap().policies.indexing.spatial.remove(0)
+    fn index(path: &str, types: &[SpatialType]) -> SpatialIndex {
+        SpatialIndex::at(path, types).unwrap()
     }
 
     fn terms(index: &SpatialIndex, document: serde_json::Value) -> Vec<(IndexPath, usize)> {
@@ -203,7 +198,7 @@ mod tests {
     #[test]
     fn geometries_are_found_where_the_policy_says() {
         let point = json!({ "type": "Point", "coordinates": [1, 2] });
-        let below = index(json!({ "path": "/loc/*" }));
+        let below = index("/loc/*", &[]);
         assert_eq!(
             terms(&below, json!({ "loc": point, "o": { "loc": point } })),
             [(spatial_path(&["loc"]), 1)]
@@ -211,29 +206,29 @@ mod tests {
         let nested = json!({ "loc": { "type": "Point", "coordinates": [1, 2], "extra": point } });
         let both = [(spatial_path(&["loc"]), 1), (spatial_path(&["loc", "extra"]), 1)];
         assert_eq!(terms(&below, nested.clone()), both);
-        let here = index(json!({ "path": "/loc/?" }));
+        let here = index("/loc/?", &[]);
         assert_eq!(terms(&here, nested), both[..1]);
-        let elements = index(json!({ "path": "/locs/[]/*" }));
+        let elements = index("/locs/[]/*", &[]);
         assert_eq!(
             terms(&elements, json!({ "locs": [point, 1, point] })),
             [(spatial_path(&["locs", "[]"]), 2)]
         );
         assert_eq!(terms(&below, json!({ "loc": { "type": "Point", "coordinates": [1, 200] } })), []);
-        let everywhere = index(json!({ "path": "/*" }));
+        let everywhere = index("/*", &[]);
         assert_eq!(terms(&everywhere, json!({ "o": { "loc": point } })), [(spatial_path(&["o", "loc"]), 1)]);
     }
 
     #[test]
     fn paths_are_covered_as_they_are_walked() {
-        let below = index(json!({ "path": "/loc/*" }));
-        let here = index(json!({ "path": "/loc/?" }));
+        let below = index("/loc/*", &[]);
+        let here = index("/loc/?", &[]);
         assert!(is_at(&below, &spatial_path(&["loc"])) && is_at(&here, &spatial_path(&["loc"])));
         assert!(
             is_at(&below, &spatial_path(&["loc", "extra"]))
                 && !is_at(&here, &spatial_path(&["loc", "extra"]))
         );
         assert!(!is_at(&below, &spatial_path(&["o", "loc"])) && !is_at(&below, &spatial_path(&["o"])));
-        let elements = index(json!({ "path": "/locs/[]/*" }));
+        let elements = index("/locs/[]/*", &[]);
         assert!(
             is_at(&elements, &spatial_path(&["locs", "[]"])) && !is_at(&elements, &spatial_path(&["locs"]))
         );
@@ -241,7 +236,7 @@ mod tests {
 
     #[test]
     fn kinds_that_the_policy_leaves_out_are_found_by_every_query() {
-        let points = index(json!({ "path": "/loc/*", "types": ["Point"] }));
+        let points = index("/loc/*", &[SpatialType::Point]);
         let line = json!({ "loc": { "type": "LineString", "coordinates": [[1, 2], [3, 4]] } });
         let document = Value::from_json(line.to_string().as_bytes()).unwrap();
         let mut codes = Vec::new();
@@ -347,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_point_on_the_date_line_is_found_from_both_sides() {
-        let everything = index(json!({ "path": "/loc/*" }));
+        let everything = index("/loc/*", &[]);
         let body = json!({ "loc": { "type": "Point", "coordinates": [180, -23] } });
         let body = Value::from_json(body.to_string().as_bytes()).unwrap();
         let mut codes = Vec::new();
@@ -359,7 +354,7 @@ mod tests {
 
     #[test]
     fn whatever_a_function_is_true_for_is_found() {
-        let everything = index(json!({ "path": "/loc/*" }));
+        let everything = index("/loc/*", &[]);
         let path = spatial_path(&["loc"]);
         let (mut meetings, mut spared) = (0, 0);
         for seed in 0..3000 {

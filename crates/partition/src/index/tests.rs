@@ -14,14 +14,13 @@ use crate::keyspace::{PartitionId, SPACES};
 use crate::metrics::PartitionMetrics;
 use bytes::Bytes;
 use kv::{CommitMode, Direction, Durability, Store};
-use model::{
-    ContainerDefinition, ContainerNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal,
-};
+use model::policy::{CompositeIndex, CompositePath, IndexPath as PolicyPath, IndexedPath, IndexingPolicy};
+use model::{ContainerNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use value::{Document, Value, encode_key_value};
+use value::{Document, PropertyPath, Value, encode_key_value};
 
 /// A small generator of numbers; the same seed gives the same case.
 struct Random(u64);
@@ -146,11 +145,11 @@ struct NaivePolicy {
 }
 
 impl NaivePolicy {
-    fn random(random: &mut Random) -> (NaivePolicy, Json) {
+    fn random(random: &mut Random) -> (NaivePolicy, IndexingPolicy) {
         if random.below(12) == 0 {
             return (
                 NaivePolicy { paths: Vec::new(), none: true, composites: Vec::new() },
-                json!({ "indexingMode": "none" }),
+                IndexingPolicy::none(),
             );
         }
         let mut paths: Vec<(Steps, bool, bool)> = vec![(Vec::new(), false, random.below(4) > 0)];
@@ -171,22 +170,23 @@ impl NaivePolicy {
                 .iter()
                 .map(|step| step.as_ref().map_or("/[]".to_owned(), |name| format!("/{name}")))
                 .collect();
-            json!({ "path": steps + if *scalar { "/?" } else { "/*" } })
+            PolicyPath::parse(&(steps + if *scalar { "/?" } else { "/*" })).unwrap()
         };
-        let list = |include: bool| paths.iter().filter(|path| path.2 == include).map(text).collect::<Json>();
+        let list = |include: bool| paths.iter().filter(move |path| path.2 == include).map(text);
         let composites: Vec<Vec<(&str, bool)>> = vec![
             vec![("a", random.below(2) == 0), ("b", random.below(2) == 0)],
             vec![("tags", random.below(2) == 0), ("_ts", random.below(2) == 0), ("a", false)],
         ];
         let member = |(name, descending): &(&str, bool)| {
-            let order = if *descending { "descending" } else { "ascending" };
-            json!({ "path": format!("/{name}"), "order": order })
+            let path = PropertyPath::parse(&format!("/{name}")).unwrap();
+            CompositePath { path, descending: *descending }
         };
         let composite =
-            composites.iter().map(|index| index.iter().map(member).collect()).collect::<Vec<Json>>();
-        let policy = json!({
-            "includedPaths": list(true), "excludedPaths": list(false), "compositeIndexes": composite,
-        });
+            |members: &Vec<(&str, bool)>| CompositeIndex { paths: members.iter().map(member).collect() };
+        let included = list(true).map(|path| IndexedPath { path, legacy: None }).collect();
+        let mut policy = IndexingPolicy::by_paths(included, list(false).collect());
+        policy.composite = composites.iter().map(composite).collect();
+        policy.check().unwrap();
         (NaivePolicy { paths, none: false, composites }, policy)
     }
 
@@ -228,10 +228,8 @@ fn number(counter: u64) -> DocumentNumber {
 impl Case {
     async fn new(seed: u64) -> Case {
         let mut random = Random(seed);
-        let (policy, json) = NaivePolicy::random(&mut random);
-        let body = json!({ "id": "c", "partitionKey": { "paths": ["/pk"] }, "indexingPolicy": json });
-        let definition = ContainerDefinition::from_json(&body).unwrap();
-        let rules = Arc::new(Rules::of(&definition.policies.indexing, &[], |_| None));
+        let (policy, indexing) = NaivePolicy::random(&mut random);
+        let rules = Arc::new(Rules::of(&indexing, &[], |_| None));
         let options = IndexOptions {
             inline_documents_max: 10 + random.below(60),
             flush_documents: 20 + random.below(60),
@@ -449,7 +447,7 @@ impl Case {
         if found.is_exact() {
             assert_eq!(set, expected, "{lookup:?}");
         }
-        assert!(reader.estimate(&lookup).await.unwrap() >= found.count(), "{lookup:?}");
+        reader.check_count(&lookup, found.count(), self.random.next() % 8).await;
         let middle = self.random.next() % (self.number_last + 2);
         let from: Vec<u64> = found.iter_from(Some(number(middle))).map(DocumentNumber::counter).collect();
         assert_eq!(from, numbers.iter().copied().filter(|number| *number >= middle).collect::<Vec<_>>());
@@ -508,6 +506,7 @@ impl Case {
             found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
         }
         assert!(counts.next_counted(|_, _| Detail::Count).await.unwrap().is_none());
+        reader.check_values(&path, within.as_ref(), is_whole.then_some(found.len())).await;
         if is_whole && !steps.contains(&None) {
             let mut turned: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
             for piece in 0..reader.piece_count() {

@@ -5,7 +5,11 @@ use kv::{
     Batch, CommitMode, Direction, Durability, FaultKind, FaultScript, KeyRange, ScanLimit, Space,
     StorageCall, Store,
 };
-use model::{ContainerDefinition, ContainerNumber, EffectiveRange, Fault, PartitionOrdinal};
+use model::policy::{CompositeIndex, IndexingPolicy};
+use model::{
+    ContainerDefinition, ContainerDraft, ContainerNumber, EffectiveRange, Fault, PartitionKeyDefinition,
+    PartitionKeyKind, PartitionOrdinal,
+};
 use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
 use partition::keyspace::{INDEX, META, PartitionId, RECORDS, SPACES};
 use partition::{
@@ -13,7 +17,7 @@ use partition::{
     Surroundings, new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use std::sync::Arc;
 use value::Document;
 
@@ -35,10 +39,21 @@ struct House {
     key: LogicalKey,
 }
 
-fn definition(policy: &Json) -> ContainerDefinition {
-    let body =
-        json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "version": 2 }, "indexingPolicy": policy });
-    ContainerDefinition::from_json(&body).unwrap()
+fn definition(policy: &IndexingPolicy) -> ContainerDefinition {
+    let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+    let mut draft = ContainerDraft::new("c", key);
+    draft.policies.indexing = policy.clone();
+    draft.checked().unwrap()
+}
+
+fn policy(included: &[&str], excluded: &[&str]) -> IndexingPolicy {
+    IndexingPolicy::by_texts(included, excluded).unwrap()
+}
+
+/// The same with an order over two properties.
+fn with_order(policy: IndexingPolicy) -> IndexingPolicy {
+    let order = CompositeIndex::over(&[("/odd", false), ("/v", true)]).unwrap();
+    IndexingPolicy { composite: vec![order], ..policy }
 }
 
 const ID: PartitionId = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
@@ -71,7 +86,7 @@ async fn open_with(
 
 impl House {
     async fn new(store: Store) -> House {
-        let definition = definition(&json!({}));
+        let definition = definition(&IndexingPolicy::default());
         let mut batch = Batch::default();
         new_partition_rows(ID, 0, &mut batch);
         store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
@@ -92,7 +107,7 @@ impl House {
         self.partition = open(&self.store, &self.shape, &self.clock).await.unwrap();
     }
 
-    fn replace_policy(&self, policy: &Json) {
+    fn replace_policy(&self, policy: &IndexingPolicy) {
         let mut shape = ContainerShape::from(&definition(policy));
         shape.change = self.shape.load().change + 1;
         assert!(self.shape.adopt(shape));
@@ -223,9 +238,7 @@ async fn a_new_policy_is_indexed_beside_the_old_one() {
     assert_eq!(house.partition.index_progress(), 100);
     let odd = IndexPath::property([PathStep::Name("odd")]);
     let version = IndexPath::property([PathStep::Name("v")]);
-    let policy = json!({ "includedPaths": [{ "path": "/odd/?" }], "excludedPaths": [{ "path": "/*" }],
-        "compositeIndexes": [[{ "path": "/odd" }, { "path": "/v", "order": "descending" }]] });
-    house.replace_policy(&policy);
+    house.replace_policy(&with_order(policy(&["/odd/?"], &["/*"])));
     assert!(house.partition.index_progress() < 100);
     house.partition.reshape();
     for id in 50..150 {
@@ -247,9 +260,9 @@ async fn a_new_policy_is_indexed_beside_the_old_one() {
         house.audit().await;
     }
     // And back again, without any index on the way.
-    house.replace_policy(&json!({ "indexingMode": "none" }));
+    house.replace_policy(&IndexingPolicy::none());
     house.partition.reshape();
-    house.replace_policy(&json!({}));
+    house.replace_policy(&IndexingPolicy::default());
     house.partition.reshape();
     house.settle().await;
     house.audit().await;
@@ -266,10 +279,9 @@ async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_i
     house.settle().await;
     let version = IndexPath::property([PathStep::Name("v")]);
     let policies = [
-        json!({ "includedPaths": [{ "path": "/odd/?" }], "excludedPaths": [{ "path": "/*" }] }),
-        json!({ "includedPaths": [{ "path": "/v/?" }, { "path": "/tags/*" }], "excludedPaths": [{ "path": "/*" }],
-            "compositeIndexes": [[{ "path": "/odd" }, { "path": "/v", "order": "descending" }]] }),
-        json!({}),
+        policy(&["/odd/?"], &["/*"]),
+        with_order(policy(&["/v/?", "/tags/*"], &["/*"])),
+        IndexingPolicy::default(),
     ];
     for (round, policy) in policies.iter().enumerate() {
         let before = house.partition.view().await.unwrap().index().unwrap().covers(&version);
@@ -372,7 +384,7 @@ async fn damage_to_the_old_index_does_not_restart_the_build() {
     house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
     // Readers get a view from behind the damage.
     house.put(1, 1).await.unwrap();
-    house.replace_policy(&json!({ "excludedPaths": [{ "path": "/tags/*" }] }));
+    house.replace_policy(&policy(&[], &["/tags/*"]));
     house.partition.reshape();
     let mut turns = 0;
     // Two steps of five: from the beginning it would be seen after one step again.
@@ -461,8 +473,7 @@ async fn builds_that_are_given_up_leave_no_rows() {
         house.put(id, 1).await.unwrap();
     }
     house.settle().await;
-    let policies =
-        ["v", "odd", "tags"].map(|path| json!({ "excludedPaths": [{ "path": format!("/{path}/?") }] }));
+    let policies = ["v", "odd", "tags"].map(|path| policy(&[], &[&format!("/{path}/?")]));
     let mut most = 0;
     for turns in 0..60 {
         house.replace_policy(&policies[turns % policies.len()]);
@@ -496,7 +507,7 @@ async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows(
     let mut batch = Batch::default();
     batch.put(RECORDS, key.clone(), row.slice(..4));
     house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
-    house.replace_policy(&json!({ "excludedPaths": [{ "path": "/v/?" }] }));
+    house.replace_policy(&policy(&[], &["/v/?"]));
     let mut ingests_seen = ingests(&house.store).await;
     let mut builds = Vec::new();
     for second in 0..40 {
@@ -559,7 +570,7 @@ async fn an_index_is_built_in_steps_of_the_common_budget() {
     for id in 0..40 {
         house.put(id, 0).await.unwrap();
     }
-    house.replace_policy(&json!({ "excludedPaths": [{ "path": "/odd/?" }] }));
+    house.replace_policy(&policy(&[], &["/odd/?"]));
     let memory = IndexMemory::new(SMALL);
     let mut others = Vec::new();
     for _ in 0..STEPS_MAX {

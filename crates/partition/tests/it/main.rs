@@ -11,7 +11,10 @@ mod round_trip;
 
 use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};
-use model::{Ambient, ContainerDefinition, ContainerNumber, EffectiveRange, Fault, Lsn, PartitionOrdinal};
+use model::{
+    Ambient, ContainerDraft, ContainerNumber, EffectiveRange, Fault, Lsn, PartitionKeyDefinition,
+    PartitionKeyKind, PartitionOrdinal,
+};
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{PartitionId, SPACES, document_key};
 use partition::{
@@ -21,7 +24,6 @@ use partition::{
 use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target, Transaction,
 };
-use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use value::Document;
@@ -78,9 +80,8 @@ impl Fixture {
     }
 
     async fn open(store: &Store, clock: &Arc<TestClock>, durability: Durability) -> Result<Fixture, Fault> {
-        let definition =
-            json!({ "id": "c", "partitionKey": { "paths": ["/pk"], "kind": "Hash", "version": 2 } });
-        let definition = ContainerDefinition::from_json(&definition).unwrap();
+        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+        let definition = ContainerDraft::new("c", key).checked().unwrap();
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
         let surroundings = Surroundings {

@@ -1,15 +1,10 @@
 //! Reading a policy's JSON: every refusal names the policy and the member.
 
-use crate::RequestFault;
+use super::{bad, opaque};
+use model::{OpaqueMembers, RequestFault};
 use serde_json::{Map, Value as Json};
-use std::collections::HashSet;
-use std::hash::Hash;
+use std::ops::RangeInclusive;
 use value::PropertyPath;
-
-/// The fault of a policy.
-pub(super) fn bad(policy: &str, reason: impl Into<String>) -> RequestFault {
-    RequestFault::BadDefinition { field: policy.to_owned(), reason: reason.into() }
-}
 
 /// An object inside a policy.
 #[derive(Clone, Copy)]
@@ -46,9 +41,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Members that are kept without being understood.
-    pub(super) fn others(&self, known: &[&str]) -> Map<String, Json> {
+    pub(super) fn others(&self, known: &[&str]) -> OpaqueMembers {
         let others = self.members.iter().filter(|(name, _)| !known.contains(&name.as_str()));
-        others.map(|(name, json)| (name.clone(), json.clone())).collect()
+        others.map(|(name, json)| (name.clone(), opaque::read(json))).collect()
     }
 
     /// A member that says something: null counts as absent.
@@ -76,11 +71,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number within bounds.
-    pub(super) fn whole(&self, name: &str, min: u32, max: u32) -> Result<Option<u32>, RequestFault> {
+    pub(super) fn whole(&self, name: &str, bounds: RangeInclusive<u32>) -> Result<Option<u32>, RequestFault> {
         let Some(json) = self.get(name) else { return Ok(None) };
         let number = json.as_u64().and_then(|number| u32::try_from(number).ok());
-        let number = number.filter(|number| (min..=max).contains(number));
-        number.map(Some).ok_or_else(|| self.wrong(name, &format!("a whole number from {min} to {max}")))
+        let number = number.filter(|number| bounds.contains(number));
+        let (least, most) = (bounds.start(), bounds.end());
+        number.map(Some).ok_or_else(|| self.wrong(name, &format!("a whole number from {least} to {most}")))
     }
 
     /// An array; absent means empty.
@@ -124,15 +120,4 @@ impl<'a> Reader<'a> {
     fn wrong(&self, name: &str, wanted: &str) -> RequestFault {
         self.bad(format!("\"{name}\" must be {wanted}"))
     }
-}
-
-/// The name of `choice` on the wire.
-pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], choice: &T) -> &'static str {
-    choices.iter().find(|(_, other)| other == choice).map_or("", |(name, _)| name)
-}
-
-/// The first item that occurs twice. A definition can list tens of thousands, so they are not compared pair by pair.
-pub(super) fn repeated<T: Eq + Hash>(items: &[T]) -> Option<&T> {
-    let mut seen = HashSet::with_capacity(items.len());
-    items.iter().find(|item| !seen.insert(*item))
 }

@@ -1,0 +1,17 @@
+//! `changeFeedPolicy`
+
+use super::reader::Reader;
+use model::RequestFault;
+use model::policy::ChangeFeedPolicy;
+use serde_json::{Value as Json, json};
+
+pub(super) fn read(json: &Json) -> Result<ChangeFeedPolicy, RequestFault> {
+    let reader = Reader::new("changeFeedPolicy", "it", json)?;
+    reader.only(&["retentionDuration"])?;
+    let bounds = 0..=ChangeFeedPolicy::RETENTION_MINUTES_MAX;
+    Ok(ChangeFeedPolicy { retention_minutes: reader.whole("retentionDuration", bounds)?.unwrap_or(0) })
+}
+
+pub(super) fn write(policy: ChangeFeedPolicy) -> Json {
+    json!({ "retentionDuration": policy.retention_minutes })
+}

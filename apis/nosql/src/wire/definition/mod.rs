@@ -1,0 +1,75 @@
+//! Definitions of containers and small resources as clients write them, one file each.
+//!
+//! Reading turns JSON into the typed definitions of `model`: members, their kinds, names of choices, defaults. What a
+//! definition may say is checked there. Writing gives the form of the service, without system properties.
+
+mod change_feed;
+mod computed;
+mod conflict;
+pub(crate) mod container;
+mod encryption;
+pub(crate) mod encryption_key;
+mod full_text;
+mod geospatial;
+mod indexing;
+mod opaque;
+pub(crate) mod partition_key;
+pub(crate) mod permission;
+#[cfg(test)]
+mod random_tests;
+mod reader;
+pub(crate) mod script;
+mod special_indexes;
+pub(crate) mod throughput;
+mod time_to_live;
+mod unique;
+mod vector;
+
+use crate::faults::WireFault;
+use model::{RequestFault, checked_name};
+use serde_json::{Map, Value as Json};
+
+/// The `id` of a definition.
+pub(crate) fn name_of(members: &Map<String, Json>) -> Result<String, RequestFault> {
+    match members.get("id") {
+        Some(Json::String(name)) => checked_name(name).map(str::to_owned),
+        Some(_) => Err(bad("id", "it must be a string")),
+        None => Err(bad("id", "it is missing")),
+    }
+}
+
+/// The members of a definition of a small resource.
+fn members<'a>(body: &'a Json, what: &str) -> Result<&'a Map<String, Json>, WireFault> {
+    body.as_object().ok_or_else(|| WireFault::Body { reason: format!("{what} is a JSON object") })
+}
+
+/// A member that must be a string.
+fn text<'a>(members: &'a Map<String, Json>, field: &str) -> Result<&'a str, RequestFault> {
+    match members.get(field) {
+        Some(Json::String(text)) => Ok(text),
+        Some(_) => Err(bad(field, "it must be a string")),
+        None => Err(bad(field, "it is missing")),
+    }
+}
+
+/// The member of `choices` that `field` names in any letter case.
+fn choice<T: Copy>(
+    members: &Map<String, Json>,
+    field: &str,
+    choices: &[(&str, T)],
+) -> Result<T, RequestFault> {
+    let given = text(members, field)?;
+    let found = choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(given));
+    let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    found.map(|(_, choice)| *choice).ok_or_else(|| bad(field, format!("it must be one of {}", names())))
+}
+
+/// The name of `choice` on the wire.
+fn name_in<T: PartialEq>(choices: &[(&'static str, T)], choice: &T) -> &'static str {
+    choices.iter().find(|(_, other)| other == choice).map_or("", |(name, _)| name)
+}
+
+/// The fault of a field.
+fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
+    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
+}

@@ -1,0 +1,78 @@
+//! Scripts of a container.
+
+use super::{choice, members, name_in, name_of, text};
+use crate::faults::NosqlFault;
+use model::{ScriptDefinition, ScriptKind, TriggerOperation, TriggerTime};
+use serde_json::{Map, Value as Json};
+
+const TIMES: [(&str, TriggerTime); 2] = [("Pre", TriggerTime::Pre), ("Post", TriggerTime::Post)];
+
+const OPERATIONS: [(&str, TriggerOperation); 6] = [
+    ("All", TriggerOperation::All),
+    ("Create", TriggerOperation::Create),
+    ("Update", TriggerOperation::Update),
+    ("Delete", TriggerOperation::Delete),
+    ("Replace", TriggerOperation::Replace),
+    ("Upsert", TriggerOperation::Upsert),
+];
+
+pub(crate) fn read(kind: ScriptKind, body: &Json) -> Result<ScriptDefinition, NosqlFault> {
+    let members = members(body, "a script")?;
+    let id = name_of(members)?;
+    // Its text is judged before the members that only triggers have.
+    let script = ScriptDefinition::new(&id, text(members, "body")?, None)?;
+    match kind {
+        ScriptKind::StoredProcedure | ScriptKind::UserDefinedFunction => Ok(script),
+        ScriptKind::Trigger => {
+            let time = choice(members, "triggerType", &TIMES)?;
+            let operation = choice(members, "triggerOperation", &OPERATIONS)?;
+            Ok(ScriptDefinition::new(&id, script.body(), Some((time, operation)))?)
+        }
+    }
+}
+
+pub(crate) fn write(script: &ScriptDefinition) -> Map<String, Json> {
+    let mut json = Map::new();
+    json.insert("id".to_owned(), script.id().into());
+    json.insert("body".to_owned(), script.body().into());
+    if let Some((time, operation)) = script.trigger() {
+        json.insert("triggerType".to_owned(), name_in(&TIMES, &time).into());
+        json.insert("triggerOperation".to_owned(), name_in(&OPERATIONS, &operation).into());
+    }
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn triggers_are_written_in_one_letter_case() {
+        let body = json!({ "id": "t", "body": "function () {}", "triggerType": "pre", "triggerOperation": "CREATE" });
+        let trigger = read(ScriptKind::Trigger, &body).unwrap();
+        assert_eq!(trigger.trigger(), Some((TriggerTime::Pre, TriggerOperation::Create)));
+        let json = write(&trigger);
+        assert_eq!((&json["triggerType"], &json["triggerOperation"]), (&json!("Pre"), &json!("Create")));
+        let procedure = read(ScriptKind::StoredProcedure, &body).unwrap();
+        assert_eq!(write(&procedure).len(), 2);
+    }
+
+    #[test]
+    fn wrong_fields_are_named() {
+        let good = json!({ "id": "t", "body": "x", "triggerType": "Pre", "triggerOperation": "All" });
+        for (field, value) in [
+            ("id", json!("a/b")),
+            ("body", json!(7)),
+            ("body", json!("  ")),
+            ("triggerType", json!("During")),
+            ("triggerOperation", json!(null)),
+            ("triggerOperation", json!("Read")),
+        ] {
+            let mut body = good.clone();
+            body[field] = value;
+            let fault = read(ScriptKind::Trigger, &body).unwrap_err();
+            assert!(field == "id" || fault.to_string().contains(field), "{fault}");
+        }
+    }
+}
