@@ -65,7 +65,7 @@ fn babble(client: &Client) {
 }
 
 #[test]
-fn nothing_secret_is_printed_at_the_most_talkative_level() {
+fn nothing_secret_is_printed_at_the_most_verbose_level() {
     for format in ["text", "json"] {
         let folder = tempfile::tempdir().unwrap();
         let data = text(folder.path());

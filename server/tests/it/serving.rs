@@ -177,7 +177,7 @@ fn development_in_memory_leaves_nothing_behind() {
 fn metrics_are_those_of_their_document() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
-    let client = server.client();
+    let client = Client::new(server.address(), &key("primary", folder.path()));
     assert_eq!(client.send("POST", "/dbs", &[], br#"{"id":"d"}"#).status, 201);
     let container = br#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
     assert_eq!(client.send("POST", "/dbs/d/colls", &[], container).status, 201);
