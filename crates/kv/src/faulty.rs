@@ -86,7 +86,7 @@ impl<R: RowStore> Faulty<R> {
             return Err(ReadFault::Closed);
         }
         let cause = Cause::new("the script says so");
-        match self.script.strike(StorageCall::Read) {
+        match self.script.next_fault(StorageCall::Read) {
             None => Ok(()),
             Some(FaultKind::Damage) => Err(ReadFault::Damaged { space, cause }),
             Some(
@@ -96,11 +96,11 @@ impl<R: RowStore> Faulty<R> {
     }
 
     /// The fault of a writing call. Fails if the store has crashed.
-    fn strike_write(&self, call: StorageCall) -> Result<Option<FaultKind>, Cause> {
+    fn write_fault(&self, call: StorageCall) -> Result<Option<FaultKind>, Cause> {
         if self.has_crashed() {
             return Err(Cause::new("the store has crashed"));
         }
-        Ok(self.script.strike(call))
+        Ok(self.script.next_fault(call))
     }
 
     fn uncertain(&self) -> MutexGuard<'_, Vec<Vec<Operation>>> {
@@ -154,7 +154,7 @@ impl<R: RowStore> RowStore for Faulty<R> {
     }
 
     async fn commit(&self, mut batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
-        let survive = match self.strike_write(StorageCall::Commit)? {
+        let survive = match self.write_fault(StorageCall::Commit)? {
             None => return self.apply(batches, durability).await,
             Some(FaultKind::Fail | FaultKind::Damage | FaultKind::DropUnsynced) => 0,
             Some(FaultKind::FailSync) => batches.len(),
@@ -169,7 +169,7 @@ impl<R: RowStore> RowStore for Faulty<R> {
     }
 
     async fn sync(&self) -> Result<(), Cause> {
-        if self.strike_write(StorageCall::Commit)?.is_some() {
+        if self.write_fault(StorageCall::Commit)?.is_some() {
             return Err(Cause::new("the script says so"));
         }
         if let Some(image) = &self.image {
@@ -187,8 +187,8 @@ impl<R: RowStore> RowStore for Faulty<R> {
     }
 
     async fn ingest(&self, space: Space, mut rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        let struck = self.strike_write(StorageCall::Ingest)?;
-        match struck {
+        let fault = self.write_fault(StorageCall::Ingest)?;
+        match fault {
             None => {}
             Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Damage | FaultKind::DropUnsynced) => {
                 rows.clear();
@@ -199,7 +199,7 @@ impl<R: RowStore> RowStore for Faulty<R> {
             image.ingest(space, &rows);
         }
         self.inner.ingest(space, rows).await?;
-        if struck.is_some() { Err(Cause::new("the script says so")) } else { Ok(()) }
+        if fault.is_some() { Err(Cause::new("the script says so")) } else { Ok(()) }
     }
 
     fn disk_space(&self) -> Result<Option<DiskSpace>, Cause> {
@@ -212,7 +212,7 @@ impl<R: RowStore> RowStore for Faulty<R> {
     }
 
     async fn reopen(&self) -> Result<(), Cause> {
-        match (self.strike_write(StorageCall::Reopen)?, &self.image) {
+        match (self.write_fault(StorageCall::Reopen)?, &self.image) {
             (None, _) => {}
             (Some(FaultKind::DropUnsynced), Some(image)) => return self.reopen_without_unsynced(image).await,
             (Some(_), _) => return Err(Cause::new("the script says so")),

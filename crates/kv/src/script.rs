@@ -74,7 +74,7 @@ struct ScriptState {
     planned: HashMap<u64, FaultKind>,
     next: Vec<(StorageCall, FaultKind)>,
     faults_per_mille: u64,
-    struck_count: u64,
+    fault_count: u64,
     /// The kind of call that hangs.
     stall: Option<StorageCall>,
     /// Whether the disk is full, once the script controls that.
@@ -120,14 +120,14 @@ impl FaultScript {
     }
 
     /// Removes all planned and random faults: from now on all calls succeed.
-    pub fn calm(&self) {
+    pub fn clear_faults(&self) {
         let mut state = self.lock();
         state.planned.clear();
         state.next.clear();
         state.faults_per_mille = 0;
     }
 
-    /// Makes the disk of the store nearly full, or frees space again. Not ended by [`FaultScript::calm`].
+    /// Makes the disk of the store nearly full, or frees space again. Not ended by [`FaultScript::clear_faults`].
     pub fn set_disk_full(&self, full: bool) {
         self.lock().disk_full = Some(full);
     }
@@ -138,8 +138,8 @@ impl FaultScript {
     }
 
     /// Number of injected faults so far.
-    pub fn struck_count(&self) -> u64 {
-        self.lock().struck_count
+    pub fn fault_count(&self) -> u64 {
+        self.lock().fault_count
     }
 
     /// Ends the store that uses this script as a power failure would, and returns a new one, under the same script,
@@ -159,13 +159,13 @@ impl FaultScript {
     }
 
     /// Counts a call and returns the fault to inject.
-    pub(crate) fn strike(&self, call: StorageCall) -> Option<FaultKind> {
+    pub(crate) fn next_fault(&self, call: StorageCall) -> Option<FaultKind> {
         let mut state = self.lock();
         state.call_count += 1;
         if state.stall == Some(call) {
             let stalls = |state: &mut ScriptState| state.stall == Some(call);
             let released = self.released.wait_timeout_while(state, STALL_TIME_MAX, stalls);
-            released.unwrap_or_else(PoisonError::into_inner).0.struck_count += 1;
+            released.unwrap_or_else(PoisonError::into_inner).0.fault_count += 1;
             return Some(FaultKind::Fail);
         }
         let number = state.call_count;
@@ -173,10 +173,10 @@ impl FaultScript {
         let kind = match (state.planned.remove(&number), waiting) {
             (Some(kind), _) => Some(kind),
             (None, Some(position)) => Some(state.next.remove(position).1),
-            (None, None) if state.faults_per_mille > 0 => state.by_chance(),
+            (None, None) if state.faults_per_mille > 0 => state.random_fault(),
             (None, None) => None,
         };
-        state.struck_count += u64::from(kind.is_some());
+        state.fault_count += u64::from(kind.is_some());
         kind
     }
 
@@ -201,7 +201,7 @@ impl FaultScript {
 }
 
 impl ScriptState {
-    fn by_chance(&mut self) -> Option<FaultKind> {
+    fn random_fault(&mut self) -> Option<FaultKind> {
         if self.random() % 1000 >= self.faults_per_mille {
             return None;
         }

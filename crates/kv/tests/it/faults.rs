@@ -26,6 +26,9 @@ fn on_faulty(case: impl AsyncFn(Store, FaultScript)) {
     }
 }
 
+/// More storage calls than the workload makes.
+const CALLS_MAX: u64 = 1_000;
+
 /// Most reopens that a script makes fail in one test, and one that succeeds.
 const REOPENS_MAX: usize = 3;
 
@@ -243,13 +246,14 @@ fn failing_any_call_loses_nothing_acknowledged() {
         FaultKind::Tear { survive: 0 },
         FaultKind::Tear { survive: 1 },
     ];
-    let mut struck = 0;
+    let mut failed = 0;
     for kind in kinds {
         for number in 1.. {
+            assert!(number < CALLS_MAX, "the workload does not end");
             let (store, script) = scripted(number);
             script.fail_call(number, kind);
             let (acknowledged, uncertain) = run(workload(&store));
-            script.calm();
+            script.clear_faults();
             let after = script.crash(Survivors::Drawn).unwrap();
             run(async {
                 let view = after.view().await.unwrap();
@@ -260,13 +264,13 @@ fn failing_any_call_loses_nothing_acknowledged() {
                 assert!(found.iter().all(known), "call {number}, {kind:?}: {found:?}");
                 commit(&after, put(RECORDS, "after", "x")).await.unwrap();
             });
-            if script.struck_count() == 0 {
+            if script.fault_count() == 0 {
                 break;
             }
-            struck += 1;
+            failed += 1;
         }
     }
-    assert!(struck > 60, "{struck} calls failed");
+    assert!(failed > 60, "{failed} calls failed");
 }
 
 /// Commits, reads and ingests; returns the acknowledged keys and those with unknown outcome.
@@ -303,7 +307,7 @@ fn the_same_seed_gives_the_same_run() {
         let (store, script) = scripted(seed);
         script.fail_randomly(100);
         let outcome = run(workload(&store));
-        script.calm();
+        script.clear_faults();
         let after = script.crash(Survivors::Drawn).unwrap();
         (outcome, script.call_count(), run(async { keys(&after.view().await.unwrap(), RECORDS).await }))
     };
