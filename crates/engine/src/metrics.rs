@@ -89,7 +89,7 @@ fn store(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     figures.gauge("store_healthy", "1 while the store takes writes, else 0", None, healthy)?;
     let bytes = Some(Unit::Bytes);
     figures.gauge("store", "Bytes of the store on its disk", bytes.clone(), engine.disk_bytes())?;
-    if let Some(room) = engine.store.room() {
+    if let Some(room) = engine.store.disk_space() {
         let free = "Free bytes of the disk, less what memtables and merges still have to write";
         figures.gauge("store_free", free, bytes.clone(), room.free_bytes)?;
         let reserve = "Free bytes below which writes that grow the store are refused";

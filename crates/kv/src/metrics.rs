@@ -1,4 +1,4 @@
-//! What the store measures of itself.
+//! Metrics of the store.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -45,7 +45,7 @@ impl Default for StoreMetrics {
 }
 
 impl StoreMetrics {
-    /// Registers all of them.
+    /// Registers all metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register_with_unit(
             "store_commit",

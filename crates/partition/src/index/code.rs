@@ -11,7 +11,7 @@
 use crate::index::path::IndexPath;
 use std::borrow::Cow;
 use std::ops::Bound;
-use value::{Kind, ValueRef, encode_key_beginning, encode_undefined, key_kind_bytes};
+use value::{Kind, ValueRef, encode_key_prefix, encode_undefined, key_kind_bytes};
 
 /// Bytes of a code that are kept of a longer one.
 pub(crate) const CODE_BYTES_MAX: usize = 200;
@@ -37,7 +37,7 @@ pub(crate) fn write_code(value: ValueRef<'_>, kind: Kind, out: &mut Vec<u8>) {
         | Kind::Guid
         | Kind::ObjectId => {
             let start = out.len();
-            encode_key_beginning(value, CODE_BYTES_MAX, out);
+            encode_key_prefix(value, CODE_BYTES_MAX, out);
             if out.len() - start > CODE_BYTES_MAX {
                 out.truncate(start + CODE_BYTES_MAX);
                 out.push(CUT);

@@ -116,7 +116,7 @@ impl Writer {
         if self.doubt == Some(Doubt::Lost) && !self.lane.is_rewound() {
             return Err(self.end());
         }
-        let mut lane = match self.store.settle(&self.lane).await {
+        let mut lane = match self.store.resolve_lane(&self.lane).await {
             Ok(lane) => lane,
             Err(fault) => {
                 // What has become of the last batches is not known yet.

@@ -424,7 +424,7 @@ async fn a_store_that_fails_anywhere_leaves_the_index_right() {
                 house.put(id % 45, id).await.ok();
                 house.store.reopen().await.ok();
             }
-            script.calm();
+            script.clear_faults();
             house.store.reopen().await.unwrap();
             // Long enough for an index that could not be made to be tried again.
             for id in 0..40 {
