@@ -14,7 +14,7 @@ use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
-use partition::{PartitionMetrics, RecordCache, Surroundings, commit_fault};
+use partition::{PartitionEnvironment, PartitionMetrics, RecordCache, commit_fault};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -174,7 +174,7 @@ impl Engine {
         let record_cache = Arc::new(RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed)));
         let index_memory = IndexMemory::new(options.index);
         let partition_metrics = PartitionMetrics::default();
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::clone(&record_cache),
             ambient: Arc::clone(&ambient),
@@ -185,7 +185,7 @@ impl Engine {
         let engine = Arc::new(Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
             store,
-            slots: Slots::new(surroundings, Handle::current()),
+            slots: Slots::new(environment, Handle::current()),
             index_memory,
             partition_metrics,
             metrics: EngineMetrics::default(),
