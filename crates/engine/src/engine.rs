@@ -6,6 +6,7 @@ use crate::catalog::Catalog;
 use crate::isolation::Isolation;
 use crate::jobs::Jobs;
 use crate::join::join_all;
+use crate::metrics::EngineMetrics;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
 use crate::slot::{CLOSING_MAX, Slots};
 use eval::QueryMemory;
@@ -147,6 +148,7 @@ pub struct Engine {
     pub(crate) record_cache: Arc<RecordCache>,
     pub(crate) index_memory: Arc<IndexMemory>,
     pub(crate) partition_metrics: PartitionMetrics,
+    pub(crate) metrics: EngineMetrics,
     pub(crate) query_memory: Arc<QueryMemory>,
     pub(crate) request_memory: Arc<RequestMemory>,
     pub(crate) catalog: Catalog,
@@ -186,6 +188,7 @@ impl Engine {
             slots: Slots::new(environment, Handle::current()),
             index_memory,
             partition_metrics,
+            metrics: EngineMetrics::default(),
             query_memory: Arc::new(QueryMemory::new(options.query_memory_bytes)),
             request_memory: RequestMemory::new(options.request_memory),
             options,

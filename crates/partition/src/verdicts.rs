@@ -3,7 +3,7 @@
 use crate::evaluate::Outcomes;
 use crate::partition::{Executed, Unexecuted};
 use crate::writer::{Command, Reply};
-use kv::{Room, Store};
+use kv::{DiskSpace, Store};
 use model::{Fault, Lsn, StorageFault, Work};
 use plan::{Mutation, Operation, StepFault, Transaction};
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ pub(crate) fn is_shrinking(transaction: &Transaction) -> bool {
 }
 
 pub(crate) fn full_fault(store: &Store) -> Option<Fault> {
-    let Room { free_bytes, reserve_bytes } = store.shortage()?;
+    let DiskSpace { free_bytes, reserve_bytes } = store.shortage()?;
     Some(StorageFault::Full { free_bytes, reserve_bytes }.into())
 }
 

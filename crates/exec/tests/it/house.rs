@@ -7,11 +7,12 @@ use exec::{
     ComputedProperty, Page, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow, Resume,
 };
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
-use model::policy::ComputedProperty as ComputedDefinition;
+use model::policy::{ComputedProperty as ComputedDefinition, IndexPath};
 use model::{
-    Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, Fault, PartitionOrdinal,
+    Ambient, ContainerDefinition, ContainerDraft, ContainerNumber, DatabaseNumber, EffectiveKey, Fault,
+    PartitionOrdinal,
 };
-use partition::index::{IndexMemory, IndexOptions};
+use partition::index::{Fingerprint, IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
     ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PartitionView,
@@ -30,8 +31,8 @@ use value::{Document, Value};
 pub(crate) const SYSTEM: SystemProperties =
     SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
 
-/// How often other tasks go first while a reopened partition builds its index.
-const REOPEN_YIELDS_MAX: usize = 1_000_000;
+/// How often other tasks go first while a partition builds its index.
+const YIELDS_MAX: usize = 1_000_000;
 
 /// A clock that stands until the test moves it.
 #[derive(Debug)]
@@ -201,12 +202,41 @@ impl House {
             let mut waited = 0;
             while opened.view().await.unwrap().index().is_none() {
                 waited += 1;
-                assert!(waited < REOPEN_YIELDS_MAX, "no index after it was opened again");
+                assert!(waited < YIELDS_MAX, "no index after it was opened again");
                 tokio::task::yield_now().await;
             }
             part.source = PartSource::Live(Arc::clone(&opened));
             self.partitions[at] = opened;
         }
+    }
+
+    /// Changes the indexing policy and changes it back, and waits each time until the index is rebuilt.
+    pub(crate) async fn rebuild(&mut self) {
+        let mut other = ContainerDraft::clone(&self.definition);
+        other.policies.indexing.excluded.push(IndexPath::parse("/left/out/?").unwrap());
+        let other = other.checked().unwrap();
+        for definition in [&other, &self.definition] {
+            let mut shape = ContainerShape::new(definition, |text| Some(query(text)));
+            shape.change = self.shape.load().change + 1;
+            let before = self.fingerprints().await;
+            assert!(self.shape.adopt(shape));
+            self.partitions.iter().for_each(|partition| partition.reshape());
+            let mut waited = 0;
+            while self.fingerprints().await.iter().zip(&before).any(|(now, before)| now == before) {
+                waited += 1;
+                assert!(waited < YIELDS_MAX, "the index is not rebuilt");
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// What the index of each partition is made by.
+    async fn fingerprints(&self) -> Vec<Option<Fingerprint>> {
+        let mut found = Vec::new();
+        for partition in &self.partitions {
+            found.push(partition.view().await.unwrap().index().map(|index| index.fingerprint()));
+        }
+        found
     }
 
     pub(crate) async fn delete(&self, id: &str) {

@@ -12,7 +12,7 @@
 use crate::index::path::IndexPath;
 use std::borrow::Cow;
 use std::ops::Bound;
-use value::{Kind, ValueRef, encode_key_beginning, encode_undefined, key_kind_bytes};
+use value::{Kind, ValueRef, encode_key_prefix, encode_undefined, key_kind_bytes};
 
 /// Bytes of a code that are kept when it is truncated.
 pub(crate) const CODE_BYTES_MAX: usize = 200;
@@ -38,7 +38,7 @@ pub(crate) fn write_code(value: ValueRef<'_>, kind: Kind, out: &mut Vec<u8>) {
         | Kind::Guid
         | Kind::ObjectId => {
             let start = out.len();
-            encode_key_beginning(value, CODE_BYTES_MAX, out);
+            encode_key_prefix(value, CODE_BYTES_MAX, out);
             if out.len() - start > CODE_BYTES_MAX {
                 out.truncate(start + CODE_BYTES_MAX);
                 out.push(CUT);

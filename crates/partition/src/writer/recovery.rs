@@ -119,7 +119,7 @@ impl Writer {
         if self.failure == Some(BatchFailure::Lost) && !self.lane.is_rewound() {
             return Err(self.end());
         }
-        let mut lane = match self.store.settle(&self.lane).await {
+        let mut lane = match self.store.resolve_lane(&self.lane).await {
             Ok(lane) => lane,
             Err(fault) => {
                 // The outcome of the last batches is not known yet.

@@ -426,7 +426,7 @@ async fn a_store_that_fails_anywhere_leaves_the_index_right() {
                 fixture.put(id % 45, id).await.ok();
                 fixture.store.reopen().await.ok();
             }
-            script.calm();
+            script.clear_faults();
             fixture.store.reopen().await.unwrap();
             // Long enough for a failed build to be retried.
             for id in 0..40 {
