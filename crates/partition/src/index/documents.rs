@@ -37,6 +37,11 @@ impl Documents {
         }
     }
 
+    /// The number of them that are also in `others`, which came from the same reader.
+    pub fn count_in(&self, others: &Documents) -> u64 {
+        self.ranks.iter().zip(&others.ranks).map(|(set, other)| set.intersection_len(other)).sum()
+    }
+
     /// Whether all documents match. If not, some may have another value than the requested one, and each must be
     /// checked.
     pub fn is_exact(&self) -> bool {

@@ -175,14 +175,14 @@ impl IndexFixture {
 }
 
 #[tokio::test]
-async fn runs_and_restarts_say_what_the_records_say() {
+async fn runs_and_restarts_agree_with_the_records() {
     runs_and_restarts(IndexFixture::in_memory().await).await;
 }
 
 /// The same over a store where every call takes a round trip and calls overtake each other. When the partition is
 /// opened again, jobs of the previous opening still run. They used to delete rows of the opened index.
 #[tokio::test(start_paused = true)]
-async fn runs_and_restarts_over_round_trips_say_what_the_records_say() {
+async fn runs_and_restarts_over_round_trips_agree_with_the_records() {
     for seed in 0..6 {
         runs_and_restarts(IndexFixture::new(Store::round_trip(&SPACES, kv::Link::seeded(seed))).await).await;
     }
@@ -231,7 +231,7 @@ async fn segments_become_one_when_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_new_policy_is_indexed_beside_the_old_one() {
+async fn the_old_index_serves_while_one_for_a_new_policy_is_built() {
     let mut fixture = IndexFixture::in_memory().await;
     for id in 0..100 {
         fixture.put(id, 1).await.unwrap();
@@ -323,7 +323,7 @@ async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_i
 }
 
 #[tokio::test]
-async fn damage_is_told_and_the_index_is_made_anew() {
+async fn damage_is_reported_and_the_index_is_rebuilt() {
     let mut fixture = IndexFixture::in_memory().await;
     for id in 0..100 {
         fixture.put(id, id % 7).await.unwrap();
@@ -469,7 +469,7 @@ async fn nothing_unnamed(fixture: &IndexFixture) {
 
 /// Their rows and the marks of their ingests used to stay until the next start.
 #[tokio::test]
-async fn builds_that_are_given_up_leave_no_rows() {
+async fn abandoned_builds_leave_no_rows() {
     let fixture = IndexFixture::in_memory().await;
     for id in 0..300 {
         fixture.put(id, 1).await.unwrap();

@@ -236,7 +236,7 @@ async fn versions_of_a_transaction_have_stamps_and_times_of_their_own() {
 
 /// Trimming used to delete only the entries of deletions: entries kept for a slow consumer stayed forever.
 #[tokio::test]
-async fn what_was_kept_for_a_consumer_goes_when_it_was_read() {
+async fn entries_kept_for_a_consumer_are_trimmed_after_it_has_read_them() {
     let fixture = Fixture::new().await;
     fixture.run(vec![upsert("1")]).await;
     fixture.run(vec![upsert("2")]).await;
