@@ -24,14 +24,15 @@ mod slot;
 mod verify;
 
 pub use access::{
-    Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Grant, Identity, IdentityOptions,
-    KeyFingerprint, KeyName, KeyUse, Place, Principal, Reach, ReadPass, RoleAssignment, RoleDefinition,
-    RoleTable, Sought, WritePass,
+    Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, DocumentPass,
+    ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions, KeyFingerprint, KeyName, KeyUse,
+    LogicalPartitionPass, Permissions, Place, Principal, QueryPass, Reach, RoleAssignment, RoleDefinition,
+    RoleTable, Scripts, Users, WritePass,
 };
 pub use admission::AdmissionBounds;
 pub use catalog::{
-    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
-    Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
+    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, NamedScript, Offer,
+    OfferOwner, Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
 };
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,

@@ -1,11 +1,14 @@
 //! Users, permissions, scripts and keys on the store: what survives a restart, what goes with its owner.
 
 use crate::harness::{Harness, KEY, TestAmbient};
-use engine::{AccountKey, Action, Container, Creation, KeyName, Permission, Place, Principal, Reach};
+use engine::{
+    AccountKey, Action, CatalogPass, Container, Creation, KeyName, PageRequest, Permission, Permissions,
+    Place, Principal, Reach, Script, Scripts, Users,
+};
 use kv::{CommitMode, Direction, ScanLimit, Store};
 use model::{
-    AccessFault, ClientEncryptionKeyDefinition, Opaque, PermissionDefinition, PermissionMode,
-    ScriptDefinition, ScriptKind, TokenLife, TriggerOperation, TriggerTime,
+    AccessFault, ClientEncryptionKeyDefinition, Fault, MissingFault, Opaque, PermissionDefinition,
+    PermissionMode, ScriptDefinition, ScriptKind, TokenLife, TriggerOperation, TriggerTime,
 };
 use partition::keyspace::{CATALOG, EntryKind, SPACES, entry_range};
 use plan::Condition;
@@ -25,23 +28,44 @@ async fn furnish(harness: &Harness) -> (Arc<Container>, Arc<Permission>) {
     let container = harness.container(|_| {}, 400).await;
     let database = container.database();
     let engine = &harness.engine;
-    let user = engine.create_user(harness.admin(), database, "u", &Creation::OnlyNew).await.unwrap().resource;
+    let user = engine.create_user(harness.admin(Users { database }), "u", &Creation::OnlyNew).await.unwrap();
+    let user = user.resource;
     let key = Some(r#"["a"]"#.to_owned());
     let definition = PermissionDefinition::new("p", PermissionMode::All, "dbs/d/colls/c", key).unwrap();
-    let written =
-        engine.create_permission(harness.admin(), &user, definition, &Creation::OnlyNew).await.unwrap();
+    let written = engine.create_permission(
+        harness.admin(Permissions { database }),
+        &user,
+        definition,
+        &Creation::OnlyNew,
+    );
+    let written = written.await.unwrap();
     for kind in ScriptKind::ALL {
         let trigger = (kind == ScriptKind::Trigger).then_some((TriggerTime::Pre, TriggerOperation::All));
         let definition = ScriptDefinition::new("s", "function () {}", trigger).unwrap();
         let creation = Creation::OnlyNew;
-        engine.create_script(harness.admin(), &container, kind, definition, &creation).await.unwrap();
+        let pass = harness.admin(Scripts { container: &container, kind });
+        engine.create_script(pass, definition, &creation).await.unwrap();
     }
     let metadata = ["type", "name", "value", "algorithm"];
     let metadata = metadata.map(|name| (name.to_owned(), Opaque::Text("x".to_owned())));
     let metadata = metadata.into_iter().collect();
     let definition = ClientEncryptionKeyDefinition::new("k", "A", "AQ==", metadata).unwrap();
-    engine.create_encryption_key(harness.admin(), database, definition).await.unwrap();
+    engine.create_encryption_key(harness.admin(&**database), definition).await.unwrap();
     (container, written.resource)
+}
+
+fn permissions<'a>(harness: &Harness, container: &'a Container) -> CatalogPass<Permissions<'a>> {
+    harness.reader(Permissions { database: container.database() })
+}
+
+fn token(harness: &Harness, container: &Container, permission: &Permission) -> String {
+    let pass = permissions(harness, container);
+    harness.engine.permission_token(&pass, permission, TokenLife::DEFAULT).unwrap()
+}
+
+fn find_script(harness: &Harness, container: &Container, kind: ScriptKind) -> Result<Arc<Script>, Fault> {
+    let named = harness.engine.named_script(container, kind, "s");
+    harness.engine.find_script(&harness.reader(named))
 }
 
 async fn rows(store: &Store) -> Vec<usize> {
@@ -66,20 +90,22 @@ async fn tokens_and_their_grants_survive_a_restart_but_not_a_change_of_keys() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let ambient = TestAmbient::new();
     let harness = Harness::on(store.clone(), ambient.clone()).await;
-    let (_, permission) = furnish(&harness).await;
-    let token = harness.engine.permission_token(&permission, TokenLife::DEFAULT);
+    let (container, permission) = furnish(&harness).await;
+    let token = token(&harness, &container, &permission);
     drop(harness);
 
     let harness = Harness::on(store.clone(), ambient.clone()).await;
-    let container = harness.engine.find_container("d", "c").unwrap().resource;
-    let user = harness.engine.find_user(container.database(), "u").unwrap().resource;
-    let found = harness.engine.find_permission(&user, "p").unwrap().resource;
+    let container = harness.found().unwrap();
+    let pass = permissions(&harness, &container);
+    let user = harness.engine.find_user(&pass.users(), "u").unwrap();
+    let found = harness.engine.find_permission(&pass, &user, "p").unwrap();
     assert_eq!(*found, *permission);
     for kind in ScriptKind::ALL {
-        let script = harness.engine.find_script(&container, kind, "s").unwrap().resource;
+        let script = find_script(&harness, &container, kind).unwrap();
         assert_eq!(script.definition().trigger().is_some(), kind == ScriptKind::Trigger);
     }
-    assert!(harness.engine.find_encryption_key(container.database(), "k").is_ok());
+    let pass = harness.reader(&**container.database());
+    assert!(harness.engine.find_encryption_key(&pass, "k").is_ok());
     let principal = harness.engine.verify_token(&token).unwrap();
     assert!(may_read(&harness, &principal, &container, r#"["a"]"#));
     assert!(!may_read(&harness, &principal, &container, r#"["b"]"#));
@@ -88,8 +114,8 @@ async fn tokens_and_their_grants_survive_a_restart_but_not_a_change_of_keys() {
     assert_eq!(expired, AccessFault::TokenExpired { seconds_ago: 0 });
     ambient.set_back_seconds(3600);
     // Numbers go on behind those that were given before the restart.
-    let second =
-        harness.engine.create_user(harness.admin(), container.database(), "v", &Creation::OnlyNew).await;
+    let pass = harness.admin(Users { database: container.database() });
+    let second = harness.engine.create_user(pass, "v", &Creation::OnlyNew).await;
     assert!(second.unwrap().resource.number() > found.number());
     drop(harness);
 
@@ -100,14 +126,14 @@ async fn tokens_and_their_grants_survive_a_restart_but_not_a_change_of_keys() {
 #[tokio::test]
 async fn a_replaced_key_ends_tokens_at_once_and_one_that_only_reads_does_not() {
     let harness = Harness::new().await;
-    let (_, permission) = furnish(&harness).await;
-    let token = harness.engine.permission_token(&permission, TokenLife::DEFAULT);
+    let (container, permission) = furnish(&harness).await;
+    let first = token(&harness, &container, &permission);
     let access = harness.engine.access();
     access.replace_keys(vec![AccountKey::new(KEY), AccountKey::named(KeyName::PrimaryReadOnly, b"reader")]);
-    assert!(harness.engine.verify_token(&token).is_ok());
+    assert!(harness.engine.verify_token(&first).is_ok());
     access.replace_keys(vec![AccountKey::new(b"another")]);
-    assert_eq!(harness.engine.verify_token(&token).unwrap_err(), AccessFault::TokenInvalid);
-    let fresh = harness.engine.permission_token(&permission, TokenLife::DEFAULT);
+    assert_eq!(harness.engine.verify_token(&first).unwrap_err(), AccessFault::TokenInvalid);
+    let fresh = token(&harness, &container, &permission);
     assert!(harness.engine.verify_token(&fresh).is_ok());
 }
 
@@ -116,12 +142,12 @@ async fn no_row_outlives_its_owner() {
     let harness = Harness::new().await;
     let (container, permission) = furnish(&harness).await;
     assert_eq!(rows(&harness.store).await, [1; 6]);
-    let token = harness.engine.permission_token(&permission, TokenLife::DEFAULT);
-    harness.engine.delete_container(harness.admin(), &container, &Condition::None).await.unwrap();
+    let token = token(&harness, &container, &permission);
+    harness.drop_container(&container).await.unwrap();
     assert_eq!(rows(&harness.store).await, [1, 1, 0, 0, 0, 1]);
-    assert!(harness.engine.find_script(&container, ScriptKind::Trigger, "s").is_err());
+    assert!(find_script(&harness, &container, ScriptKind::Trigger).is_err());
     let database = container.database();
-    harness.engine.delete_database(harness.admin(), database, &Condition::None).await.unwrap();
+    harness.engine.delete_database(harness.admin(&**database), &Condition::None).await.unwrap();
     assert_eq!(rows(&harness.store).await, [0; 6]);
     assert_eq!(harness.engine.verify_token(&token).unwrap_err(), AccessFault::TokenEnded);
 }
@@ -130,14 +156,48 @@ async fn no_row_outlives_its_owner() {
 async fn a_refused_change_leaves_no_trace() {
     let harness = Harness::new().await;
     let (container, _) = furnish(&harness).await;
-    let user = harness.engine.find_user(container.database(), "u").unwrap().resource;
+    let database = container.database();
+    let user = harness.engine.find_user(&harness.reader(Users { database }), "u").unwrap();
     let definition =
         PermissionDefinition::new("q", PermissionMode::Read, "dbs/d/colls/absent", None).unwrap();
-    let refused =
-        harness.engine.create_permission(harness.admin(), &user, definition, &Creation::OnlyNew).await;
+    let pass = harness.admin(Permissions { database });
+    let refused = harness.engine.create_permission(pass, &user, definition, &Creation::OnlyNew).await;
     assert!(refused.is_err());
-    let twice =
-        harness.engine.create_user(harness.admin(), container.database(), "u", &Creation::OnlyNew).await;
+    let pass = harness.admin(Users { database });
+    let twice = harness.engine.create_user(pass, "u", &Creation::OnlyNew).await;
     assert!(twice.is_err());
     assert_eq!(rows(&harness.store).await, [1; 6]);
+}
+
+/// A pass for one database opened every other: it carried nothing, and the resource stood beside it.
+#[tokio::test]
+async fn a_pass_for_one_database_is_none_for_another() {
+    let harness = Harness::new().await;
+    let (container, permission) = furnish(&harness).await;
+    let other = harness.database("other").await.unwrap();
+    let missing = Fault::Missing(MissingFault::Resource);
+    let engine = &harness.engine;
+    let pass = permissions(&harness, &container);
+    let user = engine.find_user(&pass.users(), "u").unwrap();
+    let foreign = harness.reader(Permissions { database: &other });
+    assert_eq!(engine.permission_token(&foreign, &permission, TokenLife::DEFAULT).unwrap_err(), missing);
+    assert_eq!(engine.find_user(&foreign.users(), "u").unwrap_err(), missing);
+    assert_eq!(engine.find_permission(&foreign, &user, "p").unwrap_err(), missing);
+    let page = PageRequest { items_max: 10, continuation: None };
+    assert_eq!(engine.list_permissions(&foreign, &user, &page).unwrap_err(), missing);
+    let users = || harness.admin(Users { database: &other });
+    let permissions = || harness.admin(Permissions { database: &other });
+    let unconditional = &Condition::None;
+    assert_eq!(engine.delete_user(users(), &user, unconditional).await.unwrap_err(), missing);
+    assert_eq!(engine.replace_user(users(), &user, "v", unconditional).await.unwrap_err(), missing);
+    let deleted = engine.delete_permission(permissions(), &permission, unconditional).await;
+    assert_eq!(deleted.unwrap_err(), missing);
+    let definition = || PermissionDefinition::new("q", PermissionMode::Read, "dbs/d/colls/c", None).unwrap();
+    let created = engine.create_permission(permissions(), &user, definition(), &Creation::OnlyNew).await;
+    assert_eq!(created.unwrap_err(), missing);
+    let replaced =
+        engine.replace_permission(permissions(), &user, &permission, definition(), unconditional).await;
+    assert_eq!(replaced.unwrap_err(), missing);
+    assert_eq!(rows(&harness.store).await, [1; 6]);
+    assert!(engine.permission_token(&pass, &permission, TokenLife::DEFAULT).is_ok());
 }
