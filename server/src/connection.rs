@@ -91,8 +91,10 @@ pub(crate) async fn serve(stream: TcpStream, address: SocketAddr, service: Arc<S
             let manner = if is_http2 { Manner::Multiplexed } else { Manner::Sequential };
             serve_http(stream, Peer { address, secure: true }, manner, service, watcher).await;
         }
-        Ok(Err(cause)) => tracing::debug!(%address, %cause, "TLS handshake failed"),
-        Err(_) => tracing::debug!(%address, "TLS handshake took too long"),
+        Ok(Err(cause)) => {
+            tracing::debug!(event = "tls_handshake_failed", %address, %cause, "TLS handshake failed")
+        }
+        Err(_) => tracing::debug!(event = "tls_handshake_timeout", %address, "TLS handshake timed out"),
     }
 }
 
@@ -164,9 +166,9 @@ async fn watched<C, E>(
     tokio::select! {
         biased;
         result = connection => if let Err(cause) = result {
-            tracing::debug!(address = %peer.address, %cause, "connection ended");
+            tracing::debug!(event = "connection_ended", address = %peer.address, %cause, "connection ended with an error");
         },
-        () = watch.expired(timeouts, memory) => tracing::debug!(address = %peer.address, "connection was cut off for silence"),
+        () = watch.expired(timeouts, memory) => tracing::debug!(event = "connection_timeout", address = %peer.address, "connection closed by a timeout"),
     }
 }
 

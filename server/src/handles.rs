@@ -30,15 +30,16 @@ pub(crate) fn raise_limit(connections_max: usize) {
     if before.current != before.maximum
         && let Err(cause) = setrlimit(Resource::Nofile, raised)
     {
-        tracing::warn!(%cause, "cannot raise the limit of open files");
+        tracing::warn!(event = "file_limit_kept", %cause, "the limit of open files could not be raised");
     }
     let Some(handles) = getrlimit(Resource::Nofile).current else { return };
     let wanted = u64::try_from(connections_max).unwrap_or(u64::MAX).saturating_add(OTHER_HANDLES);
     if handles < wanted {
         tracing::warn!(
+            event = "file_limit_low",
             handles,
             wanted,
-            "fewer open files are allowed than connections-max needs; raise `ulimit -n`"
+            "the limit of open files is lower than connections-max needs: raise `ulimit -n`"
         );
     }
 }

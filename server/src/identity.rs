@@ -76,10 +76,13 @@ impl IdentityFile {
             match identity {
                 Ok(identity) => {
                     engine.access().replace_identity(Some(identity));
-                    tracing::info!("the identity provider's keys and roles were read again");
+                    tracing::info!(
+                        event = "identity_reloaded",
+                        "keys and roles of the identity provider were reloaded"
+                    );
                 }
                 Err(failure) => {
-                    tracing::warn!(%failure, "the changed identity file cannot be used; the old one counts");
+                    tracing::warn!(event = "identity_rejected", %failure, "the changed identity file is invalid; the old one stays in use");
                 }
             }
         }

@@ -103,7 +103,7 @@ async fn serve_one(
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(cause) => {
-                tracing::warn!(%cause, "cannot accept a connection");
+                tracing::warn!(event = "accept_failed", %cause, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -123,6 +123,6 @@ async fn serve_one(
     }
     drop(listener);
     if tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await.is_err() {
-        tracing::warn!("some connections did not end in time and were cut off");
+        tracing::warn!(event = "connections_aborted", "connections that did not end in time were closed");
     }
 }

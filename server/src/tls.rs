@@ -102,11 +102,11 @@ impl Tls {
         match config {
             Ok(config) => {
                 self.config.store(Arc::new(config));
-                tracing::info!("the TLS certificate was replaced");
+                tracing::info!(event = "certificate_reloaded", "the TLS certificate was reloaded");
             }
             // Renewal tools write two files; the second change will be seen too.
             Err(failure) => {
-                tracing::warn!(%failure, "the changed TLS certificate cannot be used; the old one stays")
+                tracing::warn!(event = "certificate_rejected", %failure, "the changed TLS certificate is invalid; the old one stays in use")
             }
         }
     }

@@ -383,7 +383,7 @@ impl Housekeeping {
         let (engine, principal) = (self.world.engine(), self.world.principal());
         let container = Arc::clone(&self.tended[number].container);
         self.world.run(async move {
-            let key = container.definition().partition_key.parse_header(r#"["a"]"#)?;
+            let key = container.definition().partition_key.key(vec!["a".into()])?;
             let keyed = Keyed::new(&container, Some(key), Operation::Write(mutation))?;
             let pass = engine.access().write(&principal, keyed)?;
             engine.write(pass).await.map(|receipt| receipt.outcome)
@@ -511,7 +511,7 @@ async fn read_one(
     container: &Container,
     id: usize,
 ) -> Result<StoredDocument, Fault> {
-    let key = container.definition().partition_key.parse_header(r#"["a"]"#)?;
+    let key = container.definition().partition_key.key(vec!["a".into()])?;
     let address = DocumentAddress { key, target: Target::Id(id.to_string()) };
     let pass = engine.access().read_document(principal, container, address)?;
     match engine.read(pass, &ReadOptions::default()).await?.outcome {

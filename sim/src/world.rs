@@ -23,7 +23,8 @@ use kv::{
 };
 use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType};
 use model::{
-    ContainerDraft, Fault, PartitionKey, PartitionKeyDefinition, PartitionKeyKind, RequestFault, UniqueKey,
+    ContainerDraft, Fault, KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind,
+    RequestFault, UniqueKey,
 };
 use partition::index::IndexOptions;
 use partition::keyspace::{self, CATALOG, META, PartitionId, RECORDS, SPACES};
@@ -34,6 +35,7 @@ use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use value::Value;
 
 const ACCOUNT_KEY: &[u8] = b"key of the simulation";
 /// So that a few documents already become runs, and runs are merged.
@@ -553,11 +555,18 @@ pub(crate) fn defined_ttl(default_ttl: DefaultTtl) -> model::DefaultTtl {
 /// The partition key with an index.
 pub(crate) fn partition_key(container: &Container, key: usize) -> PartitionKey {
     let definition = &container.definition().partition_key;
-    definition.parse_header(KEYS[key].1).expect("the keys of the simulation are headers")
+    let component = match KEYS[key] {
+        None => KeyComponent::Undefined,
+        Some(text) => {
+            let value = Value::from_json(text.as_bytes()).expect("the keys of the simulation are JSON");
+            KeyComponent::from_value(value.as_ref()).expect("the keys of the simulation are scalars")
+        }
+    };
+    definition.key(vec![component]).expect("the keys of the simulation are short")
 }
 
 /// The index of a document's partition key.
 pub fn key_of(body: &Body) -> Option<usize> {
     let text = body.get("pk").map(ToString::to_string);
-    KEYS.iter().position(|(value, _)| *value == text.as_deref())
+    KEYS.iter().position(|value| *value == text.as_deref())
 }

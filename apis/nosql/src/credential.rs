@@ -3,10 +3,10 @@
 //! Only takes it apart. Whether a signature or token is good is asked in [`crate::auth`].
 
 use crate::faults::CredentialFault;
+use crate::wire::percent::{self, hex_value};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
-use model::{hex_value, percent_decoded};
 
 /// Bytes of an HMAC-SHA256.
 pub(crate) const SIGNATURE_BYTES: usize = 32;
@@ -40,7 +40,7 @@ impl Credential {
             return Ok(Credential::Signature(signature));
         }
         let encoded = str::from_utf8(value.as_bytes()).map_err(|_| malformed("it is not UTF-8"))?;
-        let text = percent_decoded(encoded).ok_or(malformed("its percent-encoding is broken"))?;
+        let text = percent::decoded(encoded).ok_or(malformed("its percent-encoding is broken"))?;
         let [mut kind, mut version, mut signature] = [None; 3];
         for field in text.as_bytes().split(|byte| *byte == b'&') {
             let end = field.iter().position(|byte| *byte == b'=').ok_or(malformed("a field has no \"=\""))?;

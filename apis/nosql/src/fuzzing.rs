@@ -3,11 +3,12 @@
 
 use crate::auth::{Signed, authenticate as judge};
 use crate::client_plan::{Extent, client_plan, hybrid_plan};
+use crate::faults::text_errors;
 use crate::lower::{QueryText, TextCache, advice};
 use crate::resource_token;
 use crate::route::Path;
 use crate::wire::definition::{container, encryption_key, permission, script, throughput};
-use crate::wire::names;
+use crate::wire::{key_header, names, permission_link, session};
 use engine::{Access, AccountKey, pinned_keys};
 use http::{HeaderMap, HeaderValue, Method};
 use model::{PartitionKeyDefinition, PartitionKeyKind, ScriptKind};
@@ -29,6 +30,23 @@ pub fn authenticate(authorization: &[u8], date: &[u8], path: &str) {
     let signed =
         Signed { verb: &Method::GET, path: &path, headers: &headers, authorization: authorization.as_ref() };
     assert!(judge(&access, NOW_SECONDS, &signed).is_err(), "a forged signature was accepted");
+}
+
+/// Reads session tokens and partition keys as headers bring them.
+pub fn header_texts(text: &str) {
+    if let Ok(tokens) = session::parse_list(text) {
+        let mut written = Vec::new();
+        session::push_list(&tokens, &mut written);
+        let written = String::from_utf8_lossy(&written);
+        assert_eq!(session::parse_list(&written), Ok(tokens), "{text}");
+    }
+    key_header::parse(&PartitionKeyDefinition::system(), text).ok();
+}
+
+/// Writes the faults of a query's text as the message of a refusal has them.
+pub fn query_faults(faults: &sql::SqlFaults) {
+    let text = text_errors(faults);
+    serde_json::from_str::<serde_json::Value>(&text).expect("faults are written as JSON");
 }
 
 /// What clients put into a rewritten query.
@@ -70,7 +88,9 @@ pub fn definition(text: &[u8]) {
         assert_eq!(replaced.as_ref(), Ok(&definition), "a container replaces itself");
     }
     if let Ok(definition) = permission::read(&body) {
-        definition.resource_segments().ok();
+        if let Ok(segments) = permission_link::segments(&definition) {
+            permission_link::wanted(&definition, &segments).ok();
+        }
         let again = permission::read(&permission::write(&definition).into());
         assert_eq!(again, Ok(definition), "a permission comes back from its wire form");
     }

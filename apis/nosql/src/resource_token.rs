@@ -4,8 +4,8 @@
 //! question.
 
 use crate::faults::CredentialFault;
+use crate::wire::percent;
 use http::HeaderValue;
-use model::percent_decoded;
 
 /// What every token begins with. Clients copy it from a permission and percent-encode it as a whole.
 const KIND: &str = "type=resource&";
@@ -20,7 +20,7 @@ pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Option<String>, 
         return Ok(None);
     }
     // What cannot be read is left to those who read credentials of all kinds.
-    let Some(text) = str::from_utf8(value).ok().and_then(percent_decoded) else {
+    let Some(text) = str::from_utf8(value).ok().and_then(percent::decoded) else {
         return Ok(None);
     };
     let Some(fields) = text.strip_prefix(KIND) else { return Ok(None) };

@@ -6,8 +6,10 @@
 mod table;
 
 use crate::faults::RouteFault;
+use crate::wire::percent;
+use crate::wire::pieces::pieces;
 use http::Method;
-use model::{ScriptKind, percent_decoded, pieces};
+use model::ScriptKind;
 use std::borrow::Cow;
 use table::{IDS_MAX, ROUTES};
 
@@ -37,7 +39,7 @@ impl<'a> Path<'a> {
             }
             segments.push(match is_plain {
                 true => Cow::Borrowed(segment),
-                false => percent_decoded(segment).ok_or_else(missing)?,
+                false => percent::decoded(segment).ok_or_else(missing)?,
             });
         }
         Ok(Path { segments })

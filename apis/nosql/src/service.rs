@@ -187,18 +187,20 @@ fn check_size(parts: &Parts) -> Result<(), LimitFault> {
     Ok(())
 }
 
-/// What the operator must know. Refusals that are the client's business are not logged.
+/// What the operator must know. Refusals that are the client's business are logged for debugging only.
 fn log(fault: &NosqlFault, activity: &ActivityId) {
-    let NosqlFault::Core(fault) = fault else { return };
-    match fault {
-        Fault::Internal(_) => tracing::error!(activity = activity.as_str(), %fault, "request failed"),
+    let NosqlFault::Core(core) = fault else { return log_refusal(fault, activity) };
+    match core {
+        Fault::Internal(_) => {
+            tracing::error!(event = "request_failed", activity = activity.as_str(), %fault, "a request failed by a defect of the server")
+        }
         Fault::Storage(StorageFault::Damaged { .. }) => {
-            tracing::error!(activity = activity.as_str(), %fault, "data_damaged: stop the server and run verify")
+            tracing::error!(event = "data_damaged", activity = activity.as_str(), %fault, "stored data is damaged: stop the server and run `perihelion verify`")
         }
         Fault::Storage(
             StorageFault::Full { .. } | StorageFault::Unavailable { .. } | StorageFault::Uncertain { .. },
         ) => {
-            tracing::warn!(activity = activity.as_str(), %fault, "storage refused a request")
+            tracing::warn!(event = "storage_refused", activity = activity.as_str(), %fault, "the store refused a request")
         }
         Fault::Request(_)
         | Fault::Access(_)
@@ -206,6 +208,10 @@ fn log(fault: &NosqlFault, activity: &ActivityId) {
         | Fault::Conflict(_)
         | Fault::Precondition(_)
         | Fault::Query(_)
-        | Fault::Limit(_) => {}
+        | Fault::Limit(_) => log_refusal(fault, activity),
     }
+}
+
+fn log_refusal(fault: &NosqlFault, activity: &ActivityId) {
+    tracing::debug!(event = "request_refused", activity = activity.as_str(), %fault, "a request was refused");
 }

@@ -107,8 +107,8 @@ impl House {
     }
 
     async fn read(&self, number: usize) {
-        let key =
-            self.container.definition().partition_key.parse_header(&format!("[\"p{}\"]", number % 1000));
+        let component = format!("p{}", number % 1000).as_str().into();
+        let key = self.container.definition().partition_key.key(vec![component]);
         let address = DocumentAddress { key: key.unwrap(), target: Target::Id(format!("d{number}")) };
         let access = self.engine.access();
         let pass = access.read_document(&self.principal, &self.container, address).unwrap();

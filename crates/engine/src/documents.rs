@@ -28,6 +28,13 @@ pub struct DocumentAddress {
     pub target: Target,
 }
 
+impl DocumentAddress {
+    /// What a caller must be allowed to see.
+    pub(crate) fn reach(&self) -> Reach<'_> {
+        Reach::Document { key: Some(&self.key), target: &self.target }
+    }
+}
+
 /// An operation in a container, and the partition key on which request and document agree. There is no other way to
 /// write.
 #[derive(Clone, Debug)]
@@ -247,7 +254,7 @@ impl Engine {
 fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
     match operation {
         Operation::Read { .. } => true,
-        Operation::Write(Mutation::Patch { .. }) => returned == Returned::All,
+        Operation::Write(Mutation::Patch { .. } | Mutation::Merge { .. }) => returned == Returned::All,
         Operation::Write(
             Mutation::Create { .. }
             | Mutation::Upsert { .. }
@@ -282,7 +289,7 @@ impl<'a> Keyed<'a> {
     /// What is touched: a new document may have any id of the key, others are named.
     pub(crate) fn reach(&self) -> Reach<'_> {
         match &self.operation {
-            Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. }) => {
+            Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Merge { .. }) => {
                 Reach::LogicalPartition(&self.key)
             }
             Operation::Read { target, .. }
@@ -315,8 +322,11 @@ fn agreed_key(
         Operation::Write(
             Mutation::Create { item, .. } | Mutation::Upsert { item, .. } | Mutation::Replace { item, .. },
         ) => item,
+        // The members of a merge need not have the key; the partition compares the result.
+        Operation::Write(Mutation::Merge { item, .. }) if given.is_none() => item,
         Operation::Write(
-            Mutation::Patch { .. }
+            Mutation::Merge { .. }
+            | Mutation::Patch { .. }
             | Mutation::Delete { .. }
             | Mutation::Expire { .. }
             | Mutation::Reschedule { .. },

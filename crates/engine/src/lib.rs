@@ -6,6 +6,7 @@
 mod access;
 mod admission;
 mod catalog;
+mod derived;
 mod documents;
 mod engine;
 mod feed;
@@ -17,6 +18,7 @@ mod log;
 mod metrics;
 mod pinned;
 mod query;
+mod read_many;
 mod request_memory;
 mod resource_query;
 mod router;
@@ -25,15 +27,17 @@ mod verify;
 
 pub use access::{
     Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, DocumentPass,
-    ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions, KeyFingerprint, KeyName, KeyUse,
-    LogicalPartitionPass, Permissions, Place, Principal, QueryPass, Reach, RoleAssignment, RoleDefinition,
-    RoleTable, Scripts, Users, WritePass,
+    DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions, KeyFingerprint, KeyName,
+    KeyUse, LogicalPartitionPass, Permissions, Place, Principal, QueryPass, Reach, RoleAssignment,
+    RoleDefinition, RoleTable, Scripts, Users, WritePass,
 };
 pub use admission::AdmissionBounds;
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, NamedScript, Offer,
-    OfferOwner, Page, PageRequest, PartitionRange, Permission, RangeFeed, Script, User, Written,
+    OfferOwner, Page, PageRequest, PartitionRange, Permission, PermissionPart, PermissionResource, RangeFeed,
+    Script, User, WantedPermission, Written,
 };
+pub use derived::Derived;
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
 };
@@ -47,6 +51,7 @@ pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
 pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
+pub use read_many::{ManyDocuments, READ_MANY_MAX};
 pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
 };

@@ -34,7 +34,7 @@ pub(crate) struct Routed {
 impl Routed {
     /// Refuses a client that has seen more than the partition has. Tokens of the partitions it came from count too,
     /// since it continues their LSNs.
-    fn check_session(&self, session: &[SessionToken]) -> Result<(), Fault> {
+    pub(crate) fn check_session(&self, session: &[SessionToken]) -> Result<(), Fault> {
         let seen = session.iter().filter(|token| self.slot.descends_from(token.ordinal));
         match seen.map(|token| token.lsn).max() {
             Some(lsn) if lsn > self.partition.lsn() => Err(MissingFault::Session.into()),
@@ -101,7 +101,7 @@ impl Attempts {
         self.again(std::iter::once(&routed.partition))
     }
 
-    fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         self.made == 0
     }
 }
@@ -163,7 +163,7 @@ impl Engine {
             match routed.partition.try_execute(transaction).await {
                 Ok(executed) => return Ok((Ok(Executed::priced(executed, &routed.slot.ledger)), routed)),
                 Err(Unexecuted::Refused(refusal)) => {
-                    let StepFault { index, fault, work } = refusal;
+                    let StepFault { index, fault, work } = *refusal;
                     let charge = work.price();
                     routed.slot.ledger.refuse(charge);
                     return Ok((Err(RefusedStep { index, fault, charge }), routed));
@@ -249,7 +249,11 @@ impl Engine {
         self.routed_all(container, &container.map.entries, &[]).await
     }
 
-    async fn routed(&self, container: &Container, slot: &Arc<PartitionSlot>) -> Result<Routed, Fault> {
+    pub(crate) async fn routed(
+        &self,
+        container: &Container,
+        slot: &Arc<PartitionSlot>,
+    ) -> Result<Routed, Fault> {
         let partition = self.opened(container, slot).await?;
         Ok(Routed { partition, slot: Arc::clone(slot) })
     }

@@ -382,7 +382,7 @@ impl Drop for UnderWay {
             Some(Ok(partition)) => {
                 let partition = Arc::new(partition);
                 let generation = self.slot.generation.fetch_add(1, Ordering::Relaxed) + 1;
-                tracing::debug!(partition = ?partition.spec().id, generation, "partition_opened");
+                tracing::debug!(event = "partition_opened", partition = ?partition.spec().id, generation, "partition opened");
                 self.slot.open.store(Some(Arc::clone(&partition)));
                 self.slots.open_count.fetch_add(1, Ordering::Relaxed);
                 SlotState::Open(partition)

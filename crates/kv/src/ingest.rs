@@ -75,7 +75,11 @@ pub(crate) async fn remove_unnamed(rows: &AnyRows) -> Result<(), Cause> {
             let row_count = remove_range(rows, space, range).await?;
             let gone = Operation { space: OWN_SPACE, key, value: None };
             rows.commit(vec![vec![gone]], Durability::Sync).await?;
-            tracing::info!(row_count, "removed an ingest that was never named");
+            tracing::info!(
+                event = "ingest_removed",
+                row_count,
+                "rows of an unreferenced ingest were deleted"
+            );
         }
         if !marks.more {
             return Ok(());

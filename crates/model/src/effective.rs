@@ -3,7 +3,6 @@
 //! Clients compute the same bytes and compare them as upper-case hex text, so every rule here is protocol: a
 //! different byte sends a request to the wrong range. Does not know who owns which range.
 
-use crate::link::hex_value;
 use crate::murmur::{murmur3_32, murmur3_128};
 use crate::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 use std::fmt;
@@ -32,7 +31,7 @@ impl EffectiveKey {
         if !rest.is_empty() {
             return None;
         }
-        let bytes = pairs.iter().map(|[high, low]| Some(hex_value(*high)? << 4 | hex_value(*low)?));
+        let bytes = pairs.iter().map(|[high, low]| Some(hex_digit(*high)? << 4 | hex_digit(*low)?));
         bytes.collect::<Option<_>>().map(EffectiveKey)
     }
 
@@ -306,6 +305,11 @@ fn push_number_v1(number: f64, bytes: &mut Vec<u8>) {
         }
         bytes.push(top | 1);
     }
+}
+
+/// The value of a hex digit of either case.
+fn hex_digit(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 #[cfg(test)]

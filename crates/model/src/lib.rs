@@ -12,11 +12,9 @@ mod fault;
 mod id_code;
 mod ids;
 pub mod limits;
-mod link;
 mod murmur;
 mod opaque;
 mod partition_key;
-mod pieces;
 pub mod policy;
 mod resource;
 mod rid;
@@ -41,10 +39,8 @@ pub use id_code::IdCode;
 pub use ids::{
     ContainerNumber, DatabaseNumber, DocumentNumber, Etag, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber,
 };
-pub use link::{hex_value, percent_decoded, percent_encoded};
 pub use opaque::{Opaque, OpaqueMembers};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
-pub use pieces::{cut_once, pieces};
 pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
 pub use resource::{
     ClientEncryptionKeyDefinition, PermissionDefinition, PermissionMode, ScriptDefinition, ScriptKind,

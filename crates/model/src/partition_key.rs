@@ -95,37 +95,24 @@ impl PartitionKeyDefinition {
         self.check(PartitionKey { components })
     }
 
-    /// Reads a header: a JSON array with one element per path, fewer for a prefix of a hierarchical key.
-    ///
-    /// `{}` stands for undefined, and `[]` for the key of a container that has none.
-    pub fn parse_header(&self, text: &str) -> Result<PartitionKey, RequestFault> {
-        let bad = |reason: &str| RequestFault::BadPartitionKeyHeader {
-            text: text.to_owned(),
-            reason: reason.to_owned(),
-        };
-        if let Some(text) = only_string(text) {
-            let component = KeyComponent::String(text.to_owned());
-            return self.check(PartitionKey { components: vec![component] });
+    /// The key with these components: one for each path, or fewer for the beginning of a hierarchical key. None at all
+    /// name the key of a container that has no key of its own.
+    pub fn key(&self, components: Vec<KeyComponent>) -> Result<PartitionKey, RequestFault> {
+        if let Some(implied) = self.implied_key().filter(|_| components.is_empty()) {
+            return Ok(implied);
         }
-        let Ok(Value::Array(elements)) = Value::from_json(text.as_bytes()) else {
-            return Err(bad("not a JSON array"));
-        };
-        if elements.is_empty() && self.system_key {
-            return Ok(PartitionKey { components: vec![KeyComponent::Undefined] });
-        }
-        if elements.is_empty() || elements.len() > self.paths.len() {
+        if components.is_empty() || components.len() > self.paths.len() {
             return Err(RequestFault::PartitionKeyLength {
-                given: elements.len(),
+                given: components.len(),
                 expected: self.paths.len(),
             });
         }
-        let components = elements
-            .into_iter()
-            .map(|element| {
-                KeyComponent::from_element(element).ok_or_else(|| bad("an element is not a scalar"))
-            })
-            .collect::<Result<_, _>>()?;
         self.check(PartitionKey { components })
+    }
+
+    /// The key of all documents of a container that has no key of its own.
+    pub fn implied_key(&self) -> Option<PartitionKey> {
+        self.system_key.then(|| PartitionKey { components: vec![KeyComponent::Undefined] })
     }
 
     /// Whether `key` has a value for every path, so that it names one logical partition.
@@ -152,14 +139,6 @@ impl PartitionKeyDefinition {
         }
         Ok(key)
     }
-}
-
-/// The text in a header of the form that nearly all have, `["text"]` without escapes or spaces: it is read without
-/// making a tree of values first.
-fn only_string(header: &str) -> Option<&str> {
-    let text = header.strip_prefix("[\"")?.strip_suffix("\"]")?;
-    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
-    text.bytes().all(is_plain).then_some(text)
 }
 
 /// The value of a partition key, one component per path.
@@ -229,25 +208,11 @@ impl KeyComponent {
             | Kind::Object => None,
         }
     }
+}
 
-    /// The component a header element makes.
-    fn from_element(element: Value) -> Option<KeyComponent> {
-        match element {
-            Value::Null => Some(KeyComponent::Null),
-            Value::Bool(flag) => Some(KeyComponent::Bool(flag)),
-            Value::Int32(number) => KeyComponent::number(f64::from(number)),
-            Value::Int64(number) => KeyComponent::number(number as f64),
-            Value::Double(number) => KeyComponent::number(number),
-            Value::String(text) => Some(KeyComponent::String(text)),
-            Value::Object(members) if members.is_empty() => Some(KeyComponent::Undefined),
-            Value::Decimal(_)
-            | Value::Binary { .. }
-            | Value::Date(_)
-            | Value::Guid(_)
-            | Value::ObjectId(_)
-            | Value::Array(_)
-            | Value::Object(_) => None,
-        }
+impl From<&str> for KeyComponent {
+    fn from(text: &str) -> KeyComponent {
+        KeyComponent::String(text.to_owned())
     }
 }
 
@@ -334,34 +299,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_header_is_read_as_any_other() {
-        let definition = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/a"]).unwrap();
-        // A space in front takes the general way.
-        for header in [
-            r#"["text"]"#,
-            r#"[""]"#,
-            "[\"é😀\u{7F}\"]",
-            r#"["a,b]"]"#,
-            r#"["a","b"]"#,
-            r#"["a\u0041"]"#,
-            r#"["\""]"#,
-            "[\"\t\"]",
-            "[\"\n\"]",
-            r#"["]"#,
-            r#"["\"]"#,
-            r#"["a"]]"#,
-            r#"[["a"]"#,
-        ] {
-            let general = definition.parse_header(&format!(" {header}"));
-            match (definition.parse_header(header), general) {
-                (Err(direct), Err(general)) => {
-                    assert_eq!(std::mem::discriminant(&direct), std::mem::discriminant(&general), "{header}")
-                }
-                (direct, general) => assert_eq!(direct, general, "{header}"),
-            }
+    fn a_key_has_one_to_as_many_components_as_paths() {
+        let definition = PartitionKeyDefinition::new(PartitionKeyKind::MultiHash, ["/a", "/b"]).unwrap();
+        let given = |components: &[KeyComponent]| definition.key(components.to_vec());
+        assert!(!definition.is_complete(&given(&["x".into()]).unwrap()));
+        assert!(definition.is_complete(&given(&["x".into(), KeyComponent::Undefined]).unwrap()));
+        for count in [0, 3] {
+            let expected = RequestFault::PartitionKeyLength { given: count, expected: 2 };
+            assert_eq!(given(&vec![KeyComponent::Null; count]), Err(expected));
         }
-        let long = format!("[\"{}\"]", "x".repeat(KEY_STRING_BYTES_MAX + 1));
-        assert!(matches!(definition.parse_header(&long), Err(RequestFault::PartitionKeyTooLong { .. })));
+        let long = "x".repeat(KEY_STRING_BYTES_MAX + 1);
+        assert!(matches!(given(&[long.as_str().into()]), Err(RequestFault::PartitionKeyTooLong { .. })));
     }
 
     #[test]

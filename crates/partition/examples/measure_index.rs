@@ -119,7 +119,7 @@ async fn universes(documents: u64) {
 
 impl Bench {
     async fn change(&self, mutations: impl Iterator<Item = Mutation>) {
-        let partition_key = self.definition.partition_key.parse_header(r#"["a"]"#).unwrap();
+        let partition_key = self.definition.partition_key.key(vec!["a".into()]).unwrap();
         let effective = self.definition.partition_key.effective_key(&partition_key);
         let mut mutations = mutations.map(Operation::Write).peekable();
         while mutations.peek().is_some() {

@@ -77,7 +77,7 @@ impl PartitionClock {
     }
 
     fn tell_ahead(&self, ahead_seconds: u64, clock_seconds: u64) {
-        tracing::warn!(partition = ?self.partition, ahead_seconds, clock_seconds, "clock_ahead");
+        tracing::warn!(event = "clock_ahead", partition = ?self.partition, ahead_seconds, clock_seconds, "the stored time was ahead of the clock; the partition uses the clock again");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What each wanted step means on the state it finds: the rules of create, replace, upsert, patch, delete, read.
+//! What each wanted step means on the state it finds: the rules of create, replace, upsert, merge, patch, delete, read.
 //!
 //! Knows nothing of batches, commits or who waits for the answer.
 
@@ -15,8 +15,9 @@ use model::{
 };
 use plan::{
     Condition, Item, Mutation, Operation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault, Target, Transaction,
+    WhenAbsent,
 };
-use value::PatchOperation;
+use value::{Document, PatchOperation};
 
 /// What an accepted transaction answers.
 pub(crate) type Outcomes = Vec<(Outcome, Work)>;
@@ -74,6 +75,9 @@ async fn step(
         Operation::Write(Mutation::Replace { target, item, condition, rename }) => {
             replace(staging, target, item, condition, *rename).await
         }
+        Operation::Write(Mutation::Merge { item, condition, absent }) => {
+            merge(staging, partition_key, item, condition, *absent).await
+        }
         Operation::Write(Mutation::Patch { target, operations, condition, filter }) => {
             let (key, old) = existing(staging, target).await?;
             check(condition, &old)?;
@@ -116,6 +120,37 @@ async fn upsert(
     }
 }
 
+async fn merge(
+    staging: &mut Staging<'_>,
+    partition_key: &PartitionKey,
+    item: &Item,
+    condition: &Condition,
+    absent: WhenAbsent,
+) -> Result<(Outcome, Work), Fault> {
+    let key = staging.record_key(item.id().into())?;
+    let expired = match staging.find(&key).await? {
+        Found::Live(old) => {
+            check(condition, &old)?;
+            let members: Vec<_> = item.document().root().members().collect();
+            // Members of two documents cannot nest deeper than either of them.
+            let merged =
+                old.document.extended(&members).map_err(|error| Fault::Internal(error.to_string()))?;
+            return replaced(staging, key, &old, &changed_item(staging, partition_key, merged)?).await;
+        }
+        Found::Expired(record) => Some(record),
+        Found::Absent => None,
+    };
+    match absent {
+        WhenAbsent::Refuse => Err(MissingFault::Resource.into()),
+        WhenAbsent::Create
+            if staging.context.shape.partition_key.extract(item.document())? != *partition_key =>
+        {
+            Err(RequestFault::PartitionKeyMismatch.into())
+        }
+        WhenAbsent::Create => created(staging, key, item, expired).await,
+    }
+}
+
 async fn replace(
     staging: &mut Staging<'_>,
     target: &Target,
@@ -153,7 +188,7 @@ async fn renamed(
     Ok((Outcome::Replaced(record.into_stored()), work))
 }
 
-/// The document after the patch; id, partition key and system properties must be as before.
+/// The document after the patch; id and system properties must be as before.
 fn patched(
     staging: &Staging<'_>,
     partition_key: &PartitionKey,
@@ -169,6 +204,15 @@ fn patched(
     }
     let document = value::apply(&old.document, operations)
         .map_err(|error| RequestFault::BadPatch { index: error.operation_index, cause: error.cause })?;
+    changed_item(staging, partition_key, document)
+}
+
+/// The new version of a document that was changed in part; its partition key must be as before.
+fn changed_item(
+    staging: &Staging<'_>,
+    partition_key: &PartitionKey,
+    document: Document,
+) -> Result<Item, Fault> {
     let definition = &staging.context.shape.partition_key;
     if definition.extract(&document)? != *partition_key {
         let property = definition.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -57,7 +57,7 @@ pub struct Surroundings {
 /// What an accepted transaction answers.
 #[derive(Debug)]
 pub struct Executed {
-    /// One outcome and charge per step.
+    /// One outcome and its work per step.
     pub outcomes: Outcomes,
     /// The partition's position when the transaction was durable.
     pub lsn: Lsn,
@@ -67,14 +67,14 @@ pub struct Executed {
 #[derive(Debug)]
 pub enum Unexecuted {
     /// It was refused, or its outcome is unknown.
-    Refused(StepFault),
+    Refused(Box<StepFault>),
     /// The partition stopped before it took the transaction. Nothing was done.
     Stopped(Box<Transaction>),
 }
 
 impl From<StepFault> for Unexecuted {
     fn from(refusal: StepFault) -> Unexecuted {
-        Unexecuted::Refused(refusal)
+        Unexecuted::Refused(Box::new(refusal))
     }
 }
 
@@ -201,7 +201,7 @@ impl PhysicalPartition {
     /// Carries out a transaction: all of it, durable, or nothing.
     pub async fn execute(&self, transaction: Transaction) -> Result<Executed, StepFault> {
         self.try_execute(transaction).await.map_err(|unexecuted| match unexecuted {
-            Unexecuted::Refused(refusal) => refusal,
+            Unexecuted::Refused(refusal) => *refusal,
             Unexecuted::Stopped(_) => StepFault { index: 0, fault: writer_stopped(), work: Work::Free },
         })
     }

@@ -24,6 +24,7 @@ pub(crate) fn is_shrinking(transaction: &Transaction) -> bool {
             Mutation::Create { .. }
             | Mutation::Upsert { .. }
             | Mutation::Replace { .. }
+            | Mutation::Merge { .. }
             | Mutation::Patch { .. }
             | Mutation::Reschedule { .. } => false,
         },

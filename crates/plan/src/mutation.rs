@@ -52,6 +52,15 @@ pub enum Rename {
     Refused,
 }
 
+/// What a merge does that finds no document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenAbsent {
+    /// It stores its members as a new document.
+    Create,
+    /// It is refused.
+    Refuse,
+}
+
 /// A wanted change to one document.
 #[derive(Clone, Debug)]
 pub enum Mutation {
@@ -79,6 +88,17 @@ pub enum Mutation {
         condition: Condition,
         /// Whether the id of the new version may differ from that of the stored one.
         rename: Rename,
+    },
+    /// Put members into a document: those given replace those of the stored version with the same names, the others
+    /// stay as they are.
+    Merge {
+        /// The members, with the id that names the document. It need not have the partition key, unless it may be
+        /// stored as a new document.
+        item: Item,
+        /// Checked only when there is a stored version.
+        condition: Condition,
+        /// What happens if there is none.
+        absent: WhenAbsent,
     },
     /// Change parts of a document that is there.
     Patch {

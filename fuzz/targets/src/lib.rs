@@ -100,7 +100,7 @@ pub fn rows(data: &[u8]) {
     keyspace::parse_consumer_key(data);
     keyspace::parse_catalog_number(data);
     if let Ok(text) = std::str::from_utf8(data) {
-        model::SessionToken::parse_list(text).ok();
+        nosql::fuzzing::header_texts(text);
         if let Some(rid) = model::Rid::parse(text) {
             assert_eq!(model::Rid::parse(&rid.to_string()), Some(rid));
         }
@@ -198,7 +198,8 @@ fn check_faults(text: &str, faults: &sql::SqlFaults) {
         let end = usize::try_from(fault.place.end).expect("a place is an offset");
         assert!(fault.place.start <= fault.place.end && end <= text.encode_utf16().count());
     }
-    assert!(!faults.to_string().is_empty(), "faults have a text");
+    assert!(!faults.to_string().is_empty());
+    nosql::fuzzing::query_faults(faults);
 }
 
 fn parts(data: &[u8]) -> (&[u8], &[u8]) {

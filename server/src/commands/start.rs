@@ -70,9 +70,9 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Failure> {
     let address = nosql_address(mode, &settings)?;
-    tracing::info!(total = %settings.memory_total, "memory_shared");
+    tracing::info!(event = "memory_shares", total = %settings.memory_total, "memory is divided into shares");
     for setting in &settings.without_effect {
-        tracing::warn!(setting, "setting_without_effect: this version ignores it");
+        tracing::warn!(event = "setting_without_effect", setting, "this version ignores the setting");
     }
     let ambient = Arc::new(SystemAmbient::new());
     let bound = Bound::at(mode, address, settings.nosql_is_default).await?;
@@ -292,7 +292,7 @@ fn stop_signal(service: Arc<Service>) -> Result<impl Future<Output = ()>, Failur
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     Ok(async move {
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-        tracing::info!("stopping; once more to stop at once");
+        tracing::info!(event = "stopping", "stopping; a second signal stops at once");
         service.stopping.store(true, Ordering::SeqCst);
         service.engine.stop_queries();
         tokio::spawn(async move {

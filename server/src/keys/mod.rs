@@ -69,7 +69,7 @@ impl KeySource {
             match looked.await {
                 Ok(same) => keeper = same,
                 Err(cause) => {
-                    tracing::error!(%cause, "account keys are not watched any more");
+                    tracing::error!(event = "keys_unwatched", %cause, "changes of account keys are no longer noticed until a restart");
                     return std::future::pending().await;
                 }
             }
@@ -106,16 +106,21 @@ impl Keeper {
         match self.source.read() {
             Ok(keys) if keys.is_empty() => {
                 tracing::warn!(
-                    "the file of account keys is gone: the old keys stay valid until the next start"
+                    event = "keys_missing",
+                    "the file of account keys is gone; the old keys stay valid until the next start"
                 );
             }
             Ok(keys) => {
                 let names: Vec<_> = keys.iter().map(|key| key.name().text()).collect();
                 self.engine.access().replace_keys(keys);
-                tracing::info!(keys = names.join(", "), "account keys were read again");
+                tracing::info!(
+                    event = "keys_reloaded",
+                    keys = names.join(", "),
+                    "account keys were reloaded"
+                );
             }
             Err(failure) => {
-                tracing::warn!(%failure, "changed account keys cannot be used; the old ones stay valid")
+                tracing::warn!(event = "keys_rejected", %failure, "the changed account keys are invalid; the old ones stay valid")
             }
         }
     }
@@ -128,7 +133,9 @@ impl Keeper {
         }
         match self.file.write_uses(&uses) {
             Ok(()) => self.noted = uses,
-            Err(failure) => tracing::warn!(%failure, "cannot note when account keys were used"),
+            Err(failure) => {
+                tracing::warn!(event = "key_uses_unsaved", %failure, "the time of use of account keys could not be saved")
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, Rename, Returned, StepFault, SystemProperties, Target,
     Transaction,
 };
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::sync::Arc;
 use value::Document;
 
@@ -194,7 +194,7 @@ impl Desk {
 
     fn logical(&self, key: &str) -> Result<LogicalKey, Complaint> {
         let definition = &self.definition.partition_key;
-        let partition_key = definition.parse_header(&json!([key]).to_string());
+        let partition_key = definition.key(vec![key.into()]);
         let partition_key = partition_key.map_err(|fault| fault.to_string())?;
         let effective = definition.effective_key(&partition_key);
         Ok(LogicalKey { partition_key, effective })

@@ -21,7 +21,7 @@ use kv::{CommitMode, Store};
 use model::{Ambient, Fault, PartitionOrdinal, Throughput};
 use partition::keyspace::SPACES;
 use plan::{Condition, Item as NewItem, Mutation, Operation, Outcome, StoredDocument, Target};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -204,9 +204,8 @@ impl Ring {
     async fn write(&self, key: &str, mutation: Mutation) -> Result<Option<StoredDocument>, Complaint> {
         let told = |fault: Fault| format!("a write was refused: {fault}");
         let definition = &self.container.definition().partition_key;
-        let header =
-            definition.parse_header(&json!([key]).to_string()).map_err(|fault| told(fault.into()))?;
-        let keyed = Keyed::new(&self.container, Some(header), Operation::Write(mutation));
+        let key = definition.key(vec![key.into()]).map_err(|fault| told(fault.into()))?;
+        let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation));
         let keyed = keyed.map_err(|fault| told(fault.into()))?;
         let pass = self.engine.access().write(&self.principal, keyed);
         let receipt = self.engine.write(pass.map_err(|fault| told(fault.into()))?).await.map_err(told)?;
@@ -248,7 +247,7 @@ impl Ring {
             Reach::Partition(ordinal) => Scope::Range(PartitionOrdinal(*ordinal), None),
             Reach::Key(key) => {
                 let definition = &self.container.definition().partition_key;
-                let key = definition.parse_header(&json!([key]).to_string());
+                let key = definition.key(vec![key.as_str().into()]);
                 Scope::Key(key.map_err(|fault| fault.to_string())?)
             }
         };

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: what a program can check about the house and a compiler does not.
 
 mod arrows;
+mod events;
 mod sources;
 mod text_links;
 
@@ -25,6 +26,7 @@ pub(crate) fn report(root: &Path) -> Result<(), String> {
 fn findings(root: &Path) -> Result<Vec<String>, String> {
     let files = files(root)?;
     let mut findings = arrows::findings(root, &files)?;
+    findings.extend(events::findings(root, &files)?);
     for file in files {
         let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
         let kind = file.extension().and_then(std::ffi::OsStr::to_str);

@@ -96,21 +96,18 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::BadPartitionKeyValue { .. }
-        | RequestFault::BadPartitionKeyHeader { .. }
         | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }
-        | RequestFault::BadContinuation(_)
-        | RequestFault::BadSessionToken { .. }
-        | RequestFault::NotSupported { .. } => fault.to_string(),
+        | RequestFault::BadContinuation(_) => fault.to_string(),
     }
 }
 
 fn access(fault: &AccessFault) -> String {
     match fault {
         AccessFault::RoleMissing { principal, action, scope, .. } => {
-            let link = match scope {
+            let link = match &**scope {
                 ScopeName::Account => "/".to_owned(),
                 ScopeName::Database(database) => format!("/dbs/{database}"),
                 ScopeName::Container { database, container } => format!("/dbs/{database}/colls/{container}"),
@@ -218,7 +215,7 @@ mod tests {
         let role = |scope| AccessFault::RoleMissing {
             principal: "p".to_owned(),
             action: "a",
-            scope,
+            scope: Box::new(scope),
             is_metadata: false,
         };
         let container = ScopeName::Container { database: "d".to_owned(), container: "c".to_owned() };

@@ -8,10 +8,10 @@ mod message;
 mod query_text;
 mod status;
 
-pub(crate) use message::body;
-pub(crate) use status::wire;
+pub(crate) use message::{body, text_errors};
 #[cfg(test)]
-pub(crate) use {message::text_errors, query_text::code};
+pub(crate) use query_text::code;
+pub(crate) use status::wire;
 
 use engine::refusal_charge;
 use model::{
@@ -83,6 +83,10 @@ pub(crate) enum WireFault {
     Body { reason: String },
     #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
     Header { name: &'static str, value: String, reason: String },
+    #[error("the partition key header \"{text}\" is invalid: {reason}")]
+    PartitionKey { text: String, reason: &'static str },
+    #[error("the session token \"{text}\" is invalid")]
+    SessionToken { text: String },
     /// The container was created again since the client looked.
     #[error("the container's resource id is \"{actual}\", the request was meant for \"{intended}\"")]
     ContainerChanged { intended: String, actual: String },

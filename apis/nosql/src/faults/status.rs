@@ -29,6 +29,8 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
             WireFault::Json { .. }
             | WireFault::Body { .. }
             | WireFault::Header { .. }
+            | WireFault::PartitionKey { .. }
+            | WireFault::SessionToken { .. }
             | WireFault::ConsistencyTooStrong { .. }
             | WireFault::NotSupported { .. },
         )
@@ -78,15 +80,12 @@ fn request_substatus(fault: &RequestFault) -> u32 {
         | RequestFault::ManualThroughput { .. }
         | RequestFault::AutoscaleThroughput { .. }
         | RequestFault::BadPartitionKeyValue { .. }
-        | RequestFault::BadPartitionKeyHeader { .. }
         | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }
-        | RequestFault::BadContinuation(_)
-        | RequestFault::BadSessionToken { .. }
-        | RequestFault::NotSupported { .. } => 0,
+        | RequestFault::BadContinuation(_) => 0,
     }
 }
 

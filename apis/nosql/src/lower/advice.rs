@@ -2,7 +2,7 @@
 //!
 //! The header lists ids of rules; clients have a text for each. By the query alone, whatever is in the container.
 
-use crate::wire::index_metrics::percent_encoded;
+use crate::wire::percent;
 use plan::query::{Expression, Function, Predicate, Query, Requirement, Source, TextPattern};
 use serde_json::{Value as Json, json};
 use sql::limits::EXPRESSION_DEPTH_MAX;
@@ -60,7 +60,7 @@ pub(crate) fn advice(query: &Query) -> Option<String> {
     let rules = rules(query);
     let entry = |rule: &Rule| json!({ "Id": rule.id(), "Params": [] });
     let entries: Json = rules.iter().map(entry).collect();
-    (!rules.is_empty()).then(|| percent_encoded(&entries.to_string()))
+    (!rules.is_empty()).then(|| percent::strictly_encoded(&entries.to_string()))
 }
 
 fn rules(query: &Query) -> BTreeSet<Rule> {

@@ -6,9 +6,8 @@ use super::scope::range_id;
 use super::steps::{self, RawStep, StepWriter};
 use crate::faults::{NosqlFault, Refusal};
 use crate::route::ContainerPath;
-use crate::wire::headers;
-use crate::wire::names;
 use crate::wire::reply::Reply;
+use crate::wire::{headers, key_header, names};
 use engine::{Action, Container, Keyed, StepReceipt, WritePass};
 use http::StatusCode;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
@@ -54,7 +53,7 @@ fn prepare<'a>(
     shared: Option<&PartitionKey>,
 ) -> Result<WritePass<'a>, NosqlFault> {
     let own = step.partition_key.as_deref();
-    let own = own.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
+    let own = own.map(|text| key_header::parse(&container.definition().partition_key, text)).transpose()?;
     let operation = step.operation(container)?;
     // A document tells its own key.
     let tells_key = matches!(
@@ -62,7 +61,7 @@ fn prepare<'a>(
         Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. })
     );
     let key = match own.or_else(|| shared.cloned()) {
-        None if !tells_key => implied_key(container)?,
+        None if !tells_key => implied_key(container),
         key => key,
     };
     let keyed = Keyed::new(container, key, operation)?;

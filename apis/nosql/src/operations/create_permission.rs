@@ -4,7 +4,7 @@ use super::{CATALOG_WRITE, Call, list_permissions, owner_fault, resource_reply, 
 use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, small_resources};
+use crate::wire::{definition, headers, permission_link, small_resources};
 use engine::{Action, Permissions};
 
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
@@ -17,8 +17,10 @@ pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply
     let reading = pass.reading();
     let user = call.engine.find_user(&reading.users(), path.user).map_err(owner_fault)?;
     let definition = definition::permission::read(&call.json_body()?)?;
+    let segments = permission_link::segments(&definition)?;
+    let wanted = permission_link::wanted(&definition, &segments)?;
     let creation = call.creation()?;
-    let written = call.engine.create_permission(pass, &user, definition, &creation).await?;
+    let written = call.engine.create_permission(pass, &user, wanted, &creation).await?;
     let permission = written.resource;
     let token = call.engine.permission_token(&reading, &permission, life)?;
     let resource = small_resources::permission(&database, &user, &permission, &token);

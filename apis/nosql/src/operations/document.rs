@@ -5,7 +5,7 @@ use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::lower::condition;
 use crate::wire::reply::{HEADER_BYTES_USUAL, Reply};
 use crate::wire::resources::ItemWriter;
-use crate::wire::{headers, names};
+use crate::wire::{headers, key_header, names};
 use engine::{Addressed, Container, WriteReceipt};
 use http::StatusCode;
 use model::limits::ITEM_BYTES_MAX;
@@ -17,7 +17,7 @@ use value::{BINARY_JSON_MARK, Document, JsonError, PATCH_OPERATIONS_MAX, PatchOp
 /// The partition key of the header; `None` when it is absent.
 pub(super) fn header_key(call: &Call<'_>, container: &Container) -> Result<Option<PartitionKey>, NosqlFault> {
     let text = headers::text(call.headers(), &names::PARTITION_KEY)?;
-    Ok(text.map(|text| container.definition().partition_key.parse_header(text)).transpose()?)
+    text.map(|text| key_header::parse(&container.definition().partition_key, text)).transpose()
 }
 
 /// The partition key of the header, without which no stored document is found.
@@ -27,14 +27,13 @@ pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<Par
     let key = header_key(call, container)?;
     match key {
         Some(key) => Ok(key),
-        None => Ok(implied_key(container)?.ok_or(RequestFault::PartitionKeyRequired)?),
+        None => Ok(implied_key(container).ok_or(RequestFault::PartitionKeyRequired)?),
     }
 }
 
 /// The key of all documents of a container that has no key of its own.
-pub(super) fn implied_key(container: &Container) -> Result<Option<PartitionKey>, RequestFault> {
-    let definition = &container.definition().partition_key;
-    definition.is_system_key().then(|| definition.parse_header("[]")).transpose()
+pub(super) fn implied_key(container: &Container) -> Option<PartitionKey> {
+    container.definition().partition_key.implied_key()
 }
 
 /// The item in `text`, which may be JSON in the service's binary form. Clients send back the system properties they

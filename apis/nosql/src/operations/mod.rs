@@ -66,6 +66,7 @@ use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::lower::{QueryText, Resumable, TextCache};
 use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, NosqlOptions};
+use crate::wire::links::ContainerLinks;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, headers, names};
 use bytes::Bytes;
@@ -245,7 +246,9 @@ impl Call<'_> {
     fn owner(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Refusal> {
         let found = self.container(path, action).map_err(owner_fault)?;
         let intended = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)?;
-        if let Some(intended) = intended.filter(|intended| intended.as_bytes() != found.resource.rid_text()) {
+        if let Some(intended) =
+            intended.filter(|intended| intended.as_bytes() != ContainerLinks::of(&found.resource).rid)
+        {
             let (intended, actual) = (intended.to_owned(), found.resource.rid().to_string());
             return Err(WireFault::ContainerChanged { intended, actual }.into());
         }

@@ -4,7 +4,7 @@ use super::read_offer::offer_reply;
 use super::{CATALOG_WRITE, Call};
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, names};
+use crate::wire::{definition, headers, links, names};
 use engine::{Account, Offer};
 use model::{RequestFault, ThroughputChange};
 use serde_json::Value as Json;
@@ -27,7 +27,7 @@ fn check_identity(offer: &Offer, body: &Json) -> Result<(), NosqlFault> {
         return Err(WireFault::Body { reason: "an offer is a JSON object".to_owned() }.into());
     };
     let rid = offer.rid().to_string();
-    let (owner, link) = (offer.owner().rid.to_string(), offer.owner().link());
+    let (owner, link) = (offer.owner().rid.to_string(), links::offer_owner(offer.owner().rid));
     for (name, fixed) in [("id", &rid), ("_rid", &rid), ("offerResourceId", &owner), ("resource", &link)] {
         let sent = members.get(name).filter(|sent| !sent.is_null());
         let same =

@@ -4,7 +4,7 @@ use super::{CATALOG_WRITE, Call, owner_fault, resource_reply};
 use crate::faults::Refusal;
 use crate::route::PermissionPath;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, small_resources};
+use crate::wire::{definition, headers, permission_link, small_resources};
 use engine::{Action, Permissions};
 use http::StatusCode;
 
@@ -17,7 +17,9 @@ pub(super) async fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result
     let user = call.engine.find_user(&reading.users(), path.user.user).map_err(owner_fault)?;
     let permission = call.engine.find_permission(&reading, &user, path.permission)?;
     let definition = definition::permission::read(&call.json_body()?)?;
-    let permission = call.engine.replace_permission(pass, &user, &permission, definition, &condition).await?;
+    let segments = permission_link::segments(&definition)?;
+    let wanted = permission_link::wanted(&definition, &segments)?;
+    let permission = call.engine.replace_permission(pass, &user, &permission, wanted, &condition).await?;
     let token = call.engine.permission_token(&reading, &permission, life)?;
     let resource = small_resources::permission(&database, &user, &permission, &token);
     Ok(resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, permission.etag()))

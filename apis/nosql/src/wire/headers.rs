@@ -2,7 +2,7 @@
 //!
 //! A header that is absent or empty says nothing; a header that says something unreadable refuses the request.
 
-use super::names;
+use super::{names, session};
 use crate::faults::{NosqlFault, WireFault};
 use http::{HeaderMap, HeaderName};
 use model::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
@@ -132,11 +132,8 @@ pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, WireFault> {
 }
 
 /// What the client has seen.
-pub(crate) fn session(headers: &HeaderMap) -> Result<Vec<SessionToken>, NosqlFault> {
-    match text(headers, &names::SESSION_TOKEN)? {
-        None => Ok(Vec::new()),
-        Some(text) => Ok(SessionToken::parse_list(text)?),
-    }
+pub(crate) fn session(headers: &HeaderMap) -> Result<Vec<SessionToken>, WireFault> {
+    text(headers, &names::SESSION_TOKEN)?.map_or(Ok(Vec::new()), session::parse_list)
 }
 
 /// Whether the body of a write's answer may be left out.

@@ -5,6 +5,7 @@
 
 use super::headers;
 use super::names;
+use super::percent;
 use crate::faults::WireFault;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -44,7 +45,7 @@ impl IndexMetricsForm {
         shorten(&mut indexes);
         match self {
             IndexMetricsForm::First => BASE64_STANDARD.encode(first_form(&indexes).to_string()),
-            IndexMetricsForm::Second => percent_encoded(&second_form(&indexes).to_string()),
+            IndexMetricsForm::Second => percent::strictly_encoded(&second_form(&indexes).to_string()),
         }
     }
 }
@@ -167,20 +168,6 @@ fn push_name(name: &str, text: &mut String) {
     text.push('"');
 }
 
-/// The text with everything but letters, digits and a few signs as `%XX`, which all clients turn back alike.
-pub(crate) fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len() * 2);
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,6 +215,6 @@ mod tests {
 
     #[test]
     fn percent_signs_stand_for_all_that_is_not_plain() {
-        assert_eq!(percent_encoded("a b+ß\"~"), "a%20b%2B%C3%9F%22~");
+        assert_eq!(percent::strictly_encoded("a b+ß\"~"), "a%20b%2B%C3%9F%22~");
     }
 }

@@ -2,7 +2,8 @@
 
 use super::activity::ActivityId;
 use super::answer_body::{AnswerBody, reserved};
-use super::{header_map, json, names};
+use super::links::ContainerLinks;
+use super::{header_map, json, names, session};
 use crate::faults::{self, Refusal};
 use bytes::Bytes;
 use engine::{Container, Reservation};
@@ -123,13 +124,14 @@ impl Reply {
 
     /// Adds the container that a session token belongs to; without it clients keep no session.
     pub(crate) fn owner(&mut self, container: &Container) {
-        self.headers.push((&names::ALT_CONTENT_PATH, Text::Shared(container.name_path().clone())));
-        self.headers.push((&names::CONTENT_PATH, Text::Shared(container.rid_text().clone())));
+        let links = ContainerLinks::of(container);
+        self.headers.push((&names::ALT_CONTENT_PATH, Text::Shared(links.name_path.clone())));
+        self.headers.push((&names::CONTENT_PATH, Text::Shared(links.rid.clone())));
     }
 
     /// Adds what the client has now seen of a partition of `container`.
     pub(crate) fn session(&mut self, container: &Container, session: SessionToken) {
-        self.written(&names::SESSION_TOKEN, |text| session.push_text(text));
+        self.written(&names::SESSION_TOKEN, |text| session::push(session, text));
         self.number(&names::LSN, session.lsn.0);
         self.number(&names::PARTITION_KEY_RANGE_ID, session.ordinal.0);
         self.owner(container);
@@ -141,7 +143,7 @@ impl Reply {
             [] => self.owner(container),
             [session] => self.session(container, *session),
             several => {
-                self.written(&names::SESSION_TOKEN, |text| push_sessions(several, text));
+                self.written(&names::SESSION_TOKEN, |text| session::push_list(several, text));
                 self.owner(container);
             }
         }
@@ -196,15 +198,5 @@ impl Reply {
             Some(reservation) => reserved(self.bytes, *reservation),
             None => Bytes::from(self.bytes),
         }
-    }
-}
-
-/// Tokens joined by commas.
-fn push_sessions(sessions: &[SessionToken], text: &mut Vec<u8>) {
-    for (index, session) in sessions.iter().enumerate() {
-        if index > 0 {
-            text.push(b',');
-        }
-        session.push_text(text);
     }
 }

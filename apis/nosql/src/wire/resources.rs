@@ -1,5 +1,6 @@
 //! Resources as JSON, with the properties that the server adds to each.
 
+use super::links::{self, ContainerLinks};
 use super::{definition, json};
 use engine::{Container, Database, Offer, PartitionRange};
 use model::limits::THROUGHPUT_MIN;
@@ -26,7 +27,7 @@ pub(crate) fn container(container: &Container) -> Json {
     let mut members = definition::container::write(container.definition());
     members.insert("_rid".to_owned(), container.rid().to_string().into());
     members.insert("_ts".to_owned(), container.ts().into());
-    members.insert("_self".to_owned(), container.rid_path().into());
+    members.insert("_self".to_owned(), ContainerLinks::of(container).rid_path.as_str().into());
     members.insert("_etag".to_owned(), container.etag().to_string().into());
     for (name, path) in [
         ("_docs", "docs/"),
@@ -45,7 +46,7 @@ pub(crate) fn range(container: &Container, range: &PartitionRange) -> Json {
     let rid = range.rid.to_string();
     json!({
         "id": range.ordinal.to_string(),
-        "_self": format!("{}pkranges/{rid}/", container.rid_path()),
+        "_self": format!("{}pkranges/{rid}/", ContainerLinks::of(container).rid_path),
         "_rid": rid,
         "_etag": range.etag.to_string(),
         "_ts": range.ts,
@@ -70,7 +71,7 @@ pub(crate) fn offer(offer: &Offer) -> Json {
         "_ts": offer.ts(),
         "offerVersion": "V2",
         "offerType": "Invalid",
-        "resource": offer.owner().link(),
+        "resource": links::offer_owner(offer.owner().rid),
         "offerResourceId": offer.owner().rid.to_string(),
         "content": offer_content(offer),
     })
@@ -121,12 +122,13 @@ pub(crate) fn text(json: &Json) -> Vec<u8> {
 /// Writes items of one container. Their links share all but the last RID.
 pub(crate) struct ItemWriter<'a> {
     container: &'a Container,
+    links: &'a ContainerLinks,
 }
 
 impl ItemWriter<'_> {
     /// A writer for items of `container`.
     pub(crate) fn new(container: &Container) -> ItemWriter<'_> {
-        ItemWriter { container }
+        ItemWriter { container, links: ContainerLinks::of(container) }
     }
 
     /// Appends one item. Written by hand into one buffer: this is the hot path of reads.
@@ -139,7 +141,7 @@ impl ItemWriter<'_> {
         out.extend_from_slice(b"\"_rid\":\"");
         out.extend_from_slice(rid.as_bytes());
         out.extend_from_slice(b"\",\"_self\":\"");
-        out.extend_from_slice(self.container.rid_path().as_bytes());
+        out.extend_from_slice(self.links.rid_path.as_bytes());
         out.extend_from_slice(b"docs/");
         out.extend_from_slice(rid.as_bytes());
         out.extend_from_slice(b"/\",\"_etag\":");

@@ -1,6 +1,6 @@
 //! Users, permissions, scripts and client encryption keys as JSON.
 
-use super::definition;
+use super::{definition, links};
 use engine::{ClientEncryptionKey, Container, Database, Entry, Permission, Script, User};
 use model::ScriptKind;
 use serde_json::{Map, Value as Json};
@@ -31,7 +31,7 @@ pub(crate) fn permission(database: &Database, user: &User, permission: &Permissi
 pub(crate) fn script(container: &Container, kind: ScriptKind, script: &Script) -> Json {
     let mut members = definition::script::write(script.definition());
     let (database, owner) = (container.database().rid(), container.rid());
-    let link = format!("dbs/{database}/colls/{owner}/{}/{}/", kind.segment(), script.rid());
+    let link = format!("dbs/{database}/colls/{owner}/{}/{}/", links::script_segment(kind), script.rid());
     add_system(&mut members, script, &link);
     Json::Object(members)
 }

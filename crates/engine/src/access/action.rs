@@ -2,7 +2,7 @@
 
 use crate::catalog::{Container, Database};
 use model::{PartitionKey, ScriptKind};
-use plan::{Mutation, Operation, Target};
+use plan::{Mutation, Operation, Target, WhenAbsent};
 
 /// A deed. One name for each right that a credential can give or withhold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,10 +73,13 @@ impl Action {
             Operation::Read { .. } => Action::ReadDocument,
             Operation::Write(mutation) => match mutation {
                 Mutation::Create { .. } => Action::CreateDocument,
-                Mutation::Upsert { .. } => Action::UpsertDocument,
-                Mutation::Replace { .. } | Mutation::Patch { .. } | Mutation::Reschedule { .. } => {
-                    Action::ReplaceDocument
+                Mutation::Upsert { .. } | Mutation::Merge { absent: WhenAbsent::Create, .. } => {
+                    Action::UpsertDocument
                 }
+                Mutation::Replace { .. }
+                | Mutation::Merge { absent: WhenAbsent::Refuse, .. }
+                | Mutation::Patch { .. }
+                | Mutation::Reschedule { .. } => Action::ReplaceDocument,
                 Mutation::Delete { .. } | Mutation::Expire { .. } => Action::DeleteDocument,
             },
         }

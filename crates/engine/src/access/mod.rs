@@ -21,7 +21,7 @@ pub(crate) use grant::{GrantScope, Named};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
 pub(crate) use pass::check_parent;
 pub use pass::{
-    Account, AdminPass, BatchPass, CatalogPass, DocumentPass, ExecutePass, FeedPass, Guarded,
+    Account, AdminPass, BatchPass, CatalogPass, DocumentPass, DocumentsPass, ExecutePass, FeedPass, Guarded,
     LogicalPartitionPass, Permissions, QueryPass, Scripts, Users, WritePass,
 };
 pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
@@ -252,9 +252,21 @@ impl Access {
         container: &'a Container,
         address: DocumentAddress,
     ) -> Result<DocumentPass<'a>, AccessFault> {
-        let reach = Reach::Document { key: Some(&address.key), target: &address.target };
-        self.authorise(principal, Action::ReadDocument, Place::Container(container, reach))?;
+        self.authorise(principal, Action::ReadDocument, Place::Container(container, address.reach()))?;
         Ok(DocumentPass { container, address })
+    }
+
+    /// Permission to read some documents of `container`, each of which the caller may read.
+    pub fn read_documents<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+        addresses: Vec<DocumentAddress>,
+    ) -> Result<DocumentsPass<'a>, AccessFault> {
+        for address in &addresses {
+            self.authorise(principal, Action::ReadDocument, Place::Container(container, address.reach()))?;
+        }
+        Ok(DocumentsPass { container, addresses })
     }
 
     /// Permission to list the documents of a scope.

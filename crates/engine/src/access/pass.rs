@@ -199,6 +199,14 @@ pub struct DocumentPass<'a> {
     pub(crate) address: DocumentAddress,
 }
 
+/// Permission to read some documents.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct DocumentsPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) addresses: Vec<DocumentAddress>,
+}
+
 /// Permission to list the documents of a scope.
 #[derive(Debug)]
 #[must_use = "a pass that is not used authorises nothing"]

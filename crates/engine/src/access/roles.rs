@@ -203,7 +203,12 @@ impl RoleRights {
 
     fn missing(&self, action: &'static str, scope: ScopeName) -> AccessFault {
         let is_metadata = action == READ_METADATA;
-        AccessFault::RoleMissing { principal: self.principal.clone(), action, scope, is_metadata }
+        AccessFault::RoleMissing {
+            principal: self.principal.clone(),
+            action,
+            scope: Box::new(scope),
+            is_metadata,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the catalog holds: databases, containers with their partition map, offers.
 
+use crate::derived::Derived;
 use crate::slot::{Opening, PartitionSlot};
-use bytes::Bytes;
 use exec::ComputedProperty;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
@@ -140,9 +140,7 @@ pub struct Container {
     /// The computed properties with their queries, read once; or the name of one that could not be read.
     computed: Result<Arc<[ComputedProperty]>, String>,
     rid: Rid,
-    rid_text: Bytes,
-    rid_path: String,
-    name_path: Bytes,
+    derived: Derived,
 }
 
 impl Container {
@@ -174,12 +172,8 @@ impl Container {
         map: Arc<PartitionMap>,
     ) -> Container {
         let rid = Rid::Container(parts.database.number, parts.number);
-        let rid_text = Bytes::from(rid.to_string());
-        let rid_path = format!("dbs/{}/colls/{rid}/", parts.database.rid());
-        let name_path = format!("dbs/{}/colls/{}", parts.database.id, parts.definition.id);
-        let name_path = Bytes::from(model::percent_encoded(&name_path).into_owned());
         let computed = parts.computed();
-        Container { parts, expiry_pending, shape, map, computed, rid, rid_text, rid_path, name_path }
+        Container { parts, expiry_pending, shape, map, computed, rid, derived: Derived::default() }
     }
 
     /// This container, read from the store again, with the partitions that are in use.
@@ -240,20 +234,9 @@ impl Container {
         self.rid
     }
 
-    /// The text of its resource id; every answer about its documents carries it.
-    pub fn rid_text(&self) -> &Bytes {
-        &self.rid_text
-    }
-
-    /// Its path by RIDs: `dbs/…/colls/…/`; every document carries it.
-    pub fn rid_path(&self) -> &str {
-        &self.rid_path
-    }
-
-    /// Its path by names: `dbs/…/colls/…`; every answer about its documents carries it. Names are any text, the path
-    /// is ASCII: what is not stands percent-encoded.
-    pub fn name_path(&self) -> &Bytes {
-        &self.name_path
+    /// What APIs have derived from this version of its definition.
+    pub fn derived(&self) -> &Derived {
+        &self.derived
     }
 
     /// The database it belongs to.
@@ -397,22 +380,6 @@ impl OfferOwner {
 
     pub(crate) fn container(container: &Container) -> OfferOwner {
         OfferOwner { rid: container.rid() }
-    }
-
-    /// The owner's link by RIDs, as in its `_self`.
-    pub fn link(&self) -> String {
-        match self.rid {
-            Rid::Container(database, _) => format!("dbs/{}/colls/{}/", Rid::Database(database), self.rid),
-            Rid::Database(_)
-            | Rid::Document(..)
-            | Rid::Range(..)
-            | Rid::DatabaseChild(..)
-            | Rid::Permission(..)
-            | Rid::Script(..)
-            | Rid::Offer(_) => {
-                format!("dbs/{}/", self.rid)
-            }
-        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) use entries::PartitionMap;
 pub use entries::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
-pub use permissions::Permission;
+pub use permissions::{Permission, PermissionPart, PermissionResource, WantedPermission};
 pub use scripts::{NamedScript, Script};
 pub use shelf::Entry;
 pub use small::{Creation, Written};

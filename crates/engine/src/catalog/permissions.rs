@@ -7,13 +7,47 @@ use super::state::CatalogState;
 use super::users::User;
 use crate::access::{AdminPass, CatalogPass, Grant, GrantScope, Named, Permissions, check_parent};
 use crate::engine::Engine;
-use model::{ConflictFault, Fault, MissingFault, PermissionDefinition, RequestFault, Rid, ScriptKind};
+use model::{
+    ConflictFault, Fault, KeyComponent, MissingFault, PermissionDefinition, RequestFault, Rid, ScriptKind,
+};
 use plan::Condition;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A permission with what it grants.
 pub type Permission = Entry<Grant>;
+
+/// A permission that is to be written.
+#[derive(Clone, Debug)]
+pub struct WantedPermission<'a> {
+    /// Its name and mode, and the texts that are given back with it.
+    pub definition: PermissionDefinition,
+    /// What it is for.
+    pub resource: PermissionResource<'a>,
+    /// The key, or the beginning of a hierarchical key, to which it is restricted.
+    pub key: Option<Vec<KeyComponent>>,
+}
+
+/// What a permission is for. Databases, containers, documents and scripts are named by id or by RID.
+#[derive(Clone, Copy, Debug)]
+pub struct PermissionResource<'a> {
+    /// The database, which is that of the user.
+    pub database: &'a str,
+    /// The container.
+    pub container: &'a str,
+    /// How much of it.
+    pub part: PermissionPart<'a>,
+}
+
+/// How much of a container a permission is for.
+#[derive(Clone, Copy, Debug)]
+pub enum PermissionPart<'a> {
+    /// All documents.
+    Whole,
+    /// One document, which need not exist yet.
+    Document(&'a str),
+    /// One script, which must exist.
+    Script(ScriptKind, &'a str),
+}
 
 impl Engine {
     /// Finds a permission of `user` by name, or else by RID.
@@ -33,13 +67,13 @@ impl Engine {
         &self,
         pass: AdminPass<Permissions<'_>>,
         user: &User,
-        definition: PermissionDefinition,
+        wanted: WantedPermission<'_>,
         creation: &Creation,
     ) -> Result<Written<Permission>, Fault> {
         check_parent(user, pass.resource.database.rid())?;
         let mut change = self.catalog.begin(self).await?;
         change.state.shelves.users.get(user.number()).ok_or(MissingFault::Owner)?;
-        let grant = resolved(&change.state, user, definition)?;
+        let grant = resolved(&change.state, user, wanted)?;
         let Rid::DatabaseChild(database, of_user) = user.rid() else {
             return Err(Fault::Internal("a user has a RID of another kind".to_owned()));
         };
@@ -59,14 +93,14 @@ impl Engine {
         pass: AdminPass<Permissions<'_>>,
         user: &User,
         permission: &Permission,
-        definition: PermissionDefinition,
+        wanted: WantedPermission<'_>,
         condition: &Condition,
     ) -> Result<Arc<Permission>, Fault> {
         check_parent(user, pass.resource.database.rid())?;
         check_parent(permission, user.rid())?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.current_entry(|shelves| &mut shelves.permissions, permission, condition)?;
-        let grant = resolved(&change.state, user, definition)?;
+        let grant = resolved(&change.state, user, wanted)?;
         refuse_second(&change.state, user.rid(), &grant, Some(&current))?;
         let id = grant.definition.id.clone();
         let replaced = change.rename_or_replace(|shelves| &mut shelves.permissions, &current, &id, grant)?;
@@ -98,61 +132,39 @@ impl Engine {
     }
 }
 
-/// Finds what the definition names.
-fn resolved(state: &CatalogState, user: &User, definition: PermissionDefinition) -> Result<Grant, Fault> {
-    let bad = |reason: &str| RequestFault::BadDefinition {
-        field: "resource".to_owned(),
-        reason: reason.to_owned(),
-    };
-    let segments = definition.resource_segments()?;
-    let names: Vec<&str> = segments.iter().map(Cow::as_ref).collect();
-    let (database, container, below) = match names[..] {
-        ["dbs", database, "colls", container] => (database, container, None),
-        ["dbs", database, "colls", container, kind, id] => (database, container, Some((kind, id))),
-        ["dbs", _, "colls", _, "docs", _, "attachments", ..] => {
-            return Err(
-                RequestFault::NotSupported { feature: "a permission for an attachment".to_owned() }.into()
-            );
-        }
-        _ => return Err(bad("it must be the link of a container, an item or a script").into()),
-    };
-    let database = state.find_database(database).ok_or(MissingFault::Resource)?;
+/// Finds what the permission is for.
+fn resolved(state: &CatalogState, user: &User, wanted: WantedPermission<'_>) -> Result<Grant, Fault> {
+    let WantedPermission { definition, resource, key } = wanted;
+    let database = state.find_database(resource.database).ok_or(MissingFault::Resource)?;
     if Some(database.resource.rid()) != user.rid().parent() {
-        return Err(bad("it is in another database than the user").into());
+        return Err(RequestFault::BadDefinition {
+            field: "resource".to_owned(),
+            reason: "it is in another database than the user".to_owned(),
+        }
+        .into());
     }
-    let found = state.find_container(database.resource, container).ok_or(MissingFault::Resource)?;
-    let scope = match below {
-        None => GrantScope::Container,
-        Some((kind, id)) => scope_below(state, &found, kind, id)?
-            .ok_or_else(|| bad("its last part names nothing that can be granted"))?,
+    let found = state.find_container(database.resource, resource.container).ok_or(MissingFault::Resource)?;
+    let scope = match resource.part {
+        PermissionPart::Whole => GrantScope::Container,
+        PermissionPart::Document(id) => GrantScope::Document(document(&found, id)),
+        PermissionPart::Script(kind, id) => {
+            let scripts = state.shelves.scripts(kind);
+            let script = scripts.find(found.resource.rid(), id).ok_or(MissingFault::Resource)?;
+            GrantScope::Script(kind, script.resource.id().to_owned())
+        }
     };
     let container = found.resource;
-    let key = definition.key.as_deref();
-    let key = key.map(|text| container.definition().partition_key.parse_header(text)).transpose()?;
+    let key = key.map(|components| container.definition().partition_key.key(components)).transpose()?;
     Ok(Grant { container: container.number(), scope, key, definition })
 }
 
-/// What the last two segments of a link name. A script must be there; an item may come later.
-fn scope_below(
-    state: &CatalogState,
-    owner: &Addressed<Arc<Container>>,
-    kind: &str,
-    id: &str,
-) -> Result<Option<GrantScope>, Fault> {
-    let container = owner.resource.rid();
-    if kind == "docs" {
-        let number = match Rid::parse(id).filter(|rid| owner.by_rid && rid.parent() == Some(container)) {
-            Some(Rid::Document(_, _, number)) => Some(number),
-            Some(_) | None => None,
-        };
-        let item = number.map_or_else(|| Named::Id(id.to_owned()), |number| Named::Number(number.raw()));
-        return Ok((!id.is_empty()).then_some(GrantScope::Document(item)));
+/// Which document is named: below a container that is named by RID it is a RID, else an id.
+fn document(owner: &Addressed<Arc<Container>>, id: &str) -> Named {
+    let here = |rid: &Rid| owner.by_rid && rid.parent() == Some(owner.resource.rid());
+    match Rid::parse(id).filter(here) {
+        Some(Rid::Document(_, _, number)) => Named::Number(number.raw()),
+        Some(_) | None => Named::Id(id.to_owned()),
     }
-    let Some(kind) = ScriptKind::ALL.into_iter().find(|script| script.segment() == kind) else {
-        return Ok(None);
-    };
-    let script = state.shelves.scripts(kind).find(container, id).ok_or(MissingFault::Resource)?;
-    Ok(Some(GrantScope::Script(kind, script.resource.id().to_owned())))
 }
 
 /// A user has one permission for a resource and key, or it would be unclear which one holds.

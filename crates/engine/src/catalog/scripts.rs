@@ -113,6 +113,15 @@ impl Engine {
     ) -> Result<Page<Arc<Script>>, Fault> {
         let Scripts { container, kind } = pass.resource;
         let scripts = self.catalog.state().shelves.scripts(kind).children(container.rid());
-        self.page_of_entries(page, kind.segment(), container.rid(), scripts)
+        self.page_of_entries(page, list_name(kind), container.rid(), scripts)
+    }
+}
+
+/// The name of the list of a kind, to which its continuations are bound.
+fn list_name(kind: ScriptKind) -> &'static str {
+    match kind {
+        ScriptKind::StoredProcedure => "stored procedures",
+        ScriptKind::Trigger => "triggers",
+        ScriptKind::UserDefinedFunction => "user-defined functions",
     }
 }

@@ -29,7 +29,7 @@ impl Engine {
             let closing = chunk.iter().map(|slot| slot.close_idle(&self.slots)).collect();
             for (slot, closed) in chunk.iter().zip(join_all(closing).await) {
                 if let Err(fault) = closed {
-                    tracing::warn!(ordinal = slot.ordinal.0, cause = %fault, "idle_close_failed");
+                    tracing::warn!(event = "idle_close_failed", ordinal = slot.ordinal.0, cause = %fault, "an idle partition could not be closed");
                 }
             }
         }

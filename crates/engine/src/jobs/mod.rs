@@ -119,7 +119,7 @@ impl Jobs {
         if let Some(task) = task
             && let Err(error) = task.await
         {
-            tracing::error!(%error, "jobs_failed");
+            tracing::error!(event = "housekeeping_stopped", %error, "housekeeping ended early and is started again");
         }
     }
 
@@ -215,8 +215,12 @@ impl UnderWay {
         let name = work.map_or("unknown", Work::name);
         match ended {
             Ok((_, Ok(()))) => {}
-            Ok((_, Err(fault))) => tracing::warn!(job = name, ?work, cause = %fault, "job_failed"),
-            Err(error) => tracing::error!(job = name, %error, "job_panicked"),
+            Ok((_, Err(fault))) => {
+                tracing::warn!(event = "job_failed", job = name, ?work, cause = %fault, "a housekeeping job failed and is tried again")
+            }
+            Err(error) => {
+                tracing::error!(event = "job_panicked", job = name, %error, "a housekeeping job panicked and is tried again")
+            }
         }
     }
 

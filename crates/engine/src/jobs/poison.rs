@@ -7,13 +7,10 @@ use super::expiry::TRANSACTION_DOCUMENTS;
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::router::RefusedStep;
-use model::{EffectiveKey, Fault, PartitionKey, StorageFault};
+use model::{EffectiveKey, Fault, KeyComponent, PartitionKey, StorageFault};
 use plan::{LogicalKey, Mutation, Operation, Returned};
 use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
-
-/// A key with as many components as the container has paths. No document is looked for by it.
-const ANY_KEY: [&str; 3] = ["[null]", "[null,null]", "[null,null,null]"];
 
 /// Documents of one transaction that are left out before the rest is carried out one by one.
 const TOGETHER_SKIPPED_MAX: u64 = 8;
@@ -82,7 +79,7 @@ impl Engine {
             if !is_poison(&fault) {
                 return Err(fault);
             }
-            tracing::warn!(container = container.number().0, ?operation, cause = %fault, "housekeeping_skipped");
+            tracing::warn!(event = "document_skipped", container = container.number().0, ?operation, cause = %fault, "housekeeping left out a document that it could not change");
             self.jobs.skipped.fetch_add(1, Ordering::Relaxed);
             skipped += Skipped(1);
         }
@@ -115,5 +112,5 @@ fn is_poison(fault: &Fault) -> bool {
 /// Some complete key of the container.
 pub(super) fn any_key(container: &Container) -> Result<PartitionKey, Fault> {
     let definition = &container.definition().partition_key;
-    Ok(definition.parse_header(ANY_KEY[definition.paths().len() - 1])?)
+    Ok(definition.key(vec![KeyComponent::Null; definition.paths().len()])?)
 }

@@ -120,7 +120,7 @@ impl Engine {
             match stored_document(row) {
                 Ok(stored) => mutations.push(Mutation::Reschedule { number: stored.number }),
                 Err(fault) => {
-                    tracing::warn!(container = container.number().0, ?key, cause = %fault, "housekeeping_skipped");
+                    tracing::warn!(event = "document_skipped", container = container.number().0, ?key, cause = %fault, "housekeeping left out a document that it could not read");
                     self.jobs.skipped.fetch_add(1, Ordering::Relaxed);
                 }
             }

@@ -7,8 +7,8 @@ use engine::{
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
 use model::{
-    Ambient, ContainerDraft, Fault, PartitionKey, PartitionKeyDefinition, PartitionKeyKind, Throughput,
-    UniqueKey, UniqueKeyPolicy,
+    Ambient, ContainerDraft, Fault, KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind,
+    Throughput, UniqueKey, UniqueKeyPolicy,
 };
 use partition::index::IndexFinding;
 use partition::keyspace::SPACES;
@@ -16,7 +16,7 @@ use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target
 use sha2::Sha256;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use value::Document;
+use value::{Document, Value};
 
 /// A clock that stands until the test moves it, and chance that counts.
 #[derive(Debug)]
@@ -236,7 +236,9 @@ impl Harness {
 }
 
 pub(crate) fn key(container: &Container, text: &str) -> PartitionKey {
-    container.definition().partition_key.parse_header(text).unwrap()
+    let Ok(Value::Array(elements)) = Value::from_json(text.as_bytes()) else { panic!("{text}") };
+    let components = elements.iter().map(|element| KeyComponent::from_value(element.as_ref()).unwrap());
+    container.definition().partition_key.key(components.collect()).unwrap()
 }
 
 /// No two documents of a logical partition have the same mail.

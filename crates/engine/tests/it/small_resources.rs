@@ -2,13 +2,14 @@
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{
-    AccountKey, Action, CatalogPass, Container, Creation, KeyName, PageRequest, Permission, Permissions,
-    Place, Principal, Reach, Script, Scripts, Users,
+    AccountKey, Action, CatalogPass, Container, Creation, KeyName, PageRequest, Permission, PermissionPart,
+    PermissionResource, Permissions, Place, Principal, Reach, Script, Scripts, Users, WantedPermission,
 };
 use kv::{CommitMode, Direction, ScanLimit, Store};
 use model::{
-    AccessFault, ClientEncryptionKeyDefinition, Fault, MissingFault, Opaque, PermissionDefinition,
-    PermissionMode, ScriptDefinition, ScriptKind, TokenLife, TriggerOperation, TriggerTime,
+    AccessFault, ClientEncryptionKeyDefinition, Fault, KeyComponent, MissingFault, Opaque,
+    PermissionDefinition, PermissionMode, ScriptDefinition, ScriptKind, TokenLife, TriggerOperation,
+    TriggerTime,
 };
 use partition::keyspace::{CATALOG, EntryKind, SPACES, entry_range};
 use plan::Condition;
@@ -30,15 +31,9 @@ async fn furnish(harness: &Harness) -> (Arc<Container>, Arc<Permission>) {
     let engine = &harness.engine;
     let user = engine.create_user(harness.admin(Users { database }), "u", &Creation::OnlyNew).await.unwrap();
     let user = user.resource;
-    let key = Some(r#"["a"]"#.to_owned());
-    let definition = PermissionDefinition::new("p", PermissionMode::All, "dbs/d/colls/c", key).unwrap();
-    let written = engine.create_permission(
-        harness.admin(Permissions { database }),
-        &user,
-        definition,
-        &Creation::OnlyNew,
-    );
-    let written = written.await.unwrap();
+    let pass = harness.admin(Permissions { database });
+    let wanted = wanted("p", PermissionMode::All, "c", Some(vec!["a".into()]));
+    let written = engine.create_permission(pass, &user, wanted, &Creation::OnlyNew).await.unwrap();
     for kind in ScriptKind::ALL {
         let trigger = (kind == ScriptKind::Trigger).then_some((TriggerTime::Pre, TriggerOperation::All));
         let definition = ScriptDefinition::new("s", "function () {}", trigger).unwrap();
@@ -52,6 +47,18 @@ async fn furnish(harness: &Harness) -> (Arc<Container>, Arc<Permission>) {
     let definition = ClientEncryptionKeyDefinition::new("k", "A", "AQ==", metadata).unwrap();
     engine.create_encryption_key(harness.admin(&**database), definition).await.unwrap();
     (container, written.resource)
+}
+
+/// A permission for all documents of a container of database `d`, or for those of a key.
+fn wanted<'a>(
+    id: &str,
+    mode: PermissionMode,
+    container: &'a str,
+    key: Option<Vec<KeyComponent>>,
+) -> WantedPermission<'a> {
+    let resource = PermissionResource { database: "d", container, part: PermissionPart::Whole };
+    let definition = PermissionDefinition::new(id, mode, container, None).unwrap();
+    WantedPermission { definition, resource, key }
 }
 
 fn permissions<'a>(harness: &Harness, container: &'a Container) -> CatalogPass<Permissions<'a>> {
@@ -158,10 +165,9 @@ async fn a_refused_change_leaves_no_trace() {
     let (container, _) = furnish(&harness).await;
     let database = container.database();
     let user = harness.engine.find_user(&harness.reader(Users { database }), "u").unwrap();
-    let definition =
-        PermissionDefinition::new("q", PermissionMode::Read, "dbs/d/colls/absent", None).unwrap();
+    let wanted = wanted("q", PermissionMode::Read, "absent", None);
     let pass = harness.admin(Permissions { database });
-    let refused = harness.engine.create_permission(pass, &user, definition, &Creation::OnlyNew).await;
+    let refused = harness.engine.create_permission(pass, &user, wanted, &Creation::OnlyNew).await;
     assert!(refused.is_err());
     let pass = harness.admin(Users { database });
     let twice = harness.engine.create_user(pass, "u", &Creation::OnlyNew).await;
@@ -192,11 +198,11 @@ async fn a_pass_for_one_database_is_none_for_another() {
     assert_eq!(engine.replace_user(users(), &user, "v", unconditional).await.unwrap_err(), missing);
     let deleted = engine.delete_permission(permissions(), &permission, unconditional).await;
     assert_eq!(deleted.unwrap_err(), missing);
-    let definition = || PermissionDefinition::new("q", PermissionMode::Read, "dbs/d/colls/c", None).unwrap();
-    let created = engine.create_permission(permissions(), &user, definition(), &Creation::OnlyNew).await;
+    let wanted = || wanted("q", PermissionMode::Read, "c", None);
+    let created = engine.create_permission(permissions(), &user, wanted(), &Creation::OnlyNew).await;
     assert_eq!(created.unwrap_err(), missing);
     let replaced =
-        engine.replace_permission(permissions(), &user, &permission, definition(), unconditional).await;
+        engine.replace_permission(permissions(), &user, &permission, wanted(), unconditional).await;
     assert_eq!(replaced.unwrap_err(), missing);
     assert_eq!(rows(&harness.store).await, [1; 6]);
     assert!(engine.permission_token(&pass, &permission, TokenLife::DEFAULT).is_ok());

@@ -155,7 +155,7 @@ impl House {
     /// The logical key of an id, and the partition that has it.
     fn route(&self, id: &str) -> (LogicalKey, &PhysicalPartition) {
         let key = &self.definition.partition_key;
-        let partition_key = key.parse_header(&json!([id]).to_string()).unwrap();
+        let partition_key = key.key(vec![id.into()]).unwrap();
         let effective = key.effective_key(&partition_key);
         let owns = |partition: &&Arc<PhysicalPartition>| partition.spec().range.contains(&effective);
         let partition = self.partitions.iter().find(owns).unwrap();

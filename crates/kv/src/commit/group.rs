@@ -197,14 +197,14 @@ impl Committer {
             Ok(()) => {
                 if let Some(poison) = self.poison.take() {
                     self.metrics.reopened();
-                    tracing::warn!(cause = %poison.cause, "store reopened after a failed commit");
+                    tracing::warn!(event = "store_reopened", cause = %poison.cause, "the store was reopened after a failed commit");
                 }
                 self.unsynced_since = None;
                 self.status.set(Health::Serving);
                 Ok(())
             }
             Err(cause) => {
-                tracing::error!(%cause, "store could not be reopened");
+                tracing::error!(event = "store_reopen_failed", %cause, "the store could not be reopened; it is tried again");
                 let delay = self.poison.as_ref().map_or(REOPEN_DELAY_FIRST, |poison| poison.delay * 2);
                 self.poison(cause.clone(), delay.min(REOPEN_DELAY_MAX));
                 Err(CommitFault::Poisoned { cause })
@@ -288,7 +288,7 @@ impl Committer {
     }
 
     fn poison(&mut self, cause: Cause, delay: Duration) {
-        tracing::error!(%cause, "store takes no commit until it is reopened");
+        tracing::error!(event = "store_poisoned", %cause, "commits are rejected until the store is reopened");
         self.status.set(Health::Poisoned { cause: cause.clone() });
         self.poison = Some(Poison { cause, retry_at: Instant::now() + delay, delay });
     }
@@ -309,11 +309,21 @@ impl Committer {
         let was_short = matches!(self.status.health(), Health::Full { .. });
         if is_short {
             if !was_short {
-                tracing::warn!(free_bytes, reserve_bytes, "disk is nearly full, growing commits are refused");
+                tracing::warn!(
+                    event = "disk_full",
+                    free_bytes,
+                    reserve_bytes,
+                    "the disk is nearly full; writes that grow the store are refused"
+                );
             }
             self.status.set(Health::Full { free_bytes, reserve_bytes });
         } else if was_short {
-            tracing::info!(free_bytes, reserve_bytes, "disk has room again, all commits are admitted");
+            tracing::info!(
+                event = "disk_has_room",
+                free_bytes,
+                reserve_bytes,
+                "the disk has room again; all writes are accepted"
+            );
             self.status.set(Health::Serving);
         }
         Ok(is_short.then_some(room))

@@ -128,7 +128,7 @@ impl Watch {
                 }
             }
         }
-        tracing::error!(%cause, "store takes no commit until it is reopened");
+        tracing::error!(event = "store_poisoned", %cause, "a storage call does not return; commits are rejected until the store is reopened");
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

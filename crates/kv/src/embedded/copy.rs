@@ -103,7 +103,7 @@ impl Drop for StoreCopy {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.path) {
             let path = self.path.display();
-            tracing::warn!(%path, %error, "the copy of the store could not be removed");
+            tracing::warn!(event = "copy_left", %path, %error, "the temporary copy of the store could not be removed");
         }
     }
 }

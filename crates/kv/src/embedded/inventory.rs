@@ -61,7 +61,9 @@ impl Engine {
                 self.journal_count.store(count, Ordering::Relaxed);
                 self.journal_is_due.store(first_commit.is_none() || is_awaited, Ordering::Relaxed);
             }
-            Err(error) => tracing::warn!(%error, "the newest journal could not be recorded"),
+            Err(error) => {
+                tracing::warn!(event = "inventory_failed", %error, "the newest journal could not be recorded")
+            }
         }
     }
 }

@@ -172,7 +172,7 @@ pub(super) fn check_all(engine: &Path, format: &Format, synced: &Synced) -> Resu
         Some(Breakage { path, position, batches_behind, .. }) => {
             cut_off(&path, position).map_err(fault)?;
             let path = path.display();
-            tracing::warn!(%path, position, batches_behind, "cut unfinished commits off the journal");
+            tracing::warn!(event = "journal_cut", %path, position, batches_behind, "unfinished commits were cut off the journal");
             Ok(ends)
         }
     }

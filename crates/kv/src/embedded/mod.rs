@@ -203,7 +203,7 @@ impl Embedded {
         let engine = Arc::clone(engine);
         let make = move || {
             if let Err(cause) = engine.make_all() {
-                tracing::warn!(%cause, "spaces could not be made ahead");
+                tracing::warn!(event = "keyspaces_delayed", %cause, "keyspaces could not be created ahead of their first use");
             }
         };
         let thread = thread::Builder::new().name("kv-spaces".to_owned()).spawn(make).ok();
@@ -429,7 +429,7 @@ impl RowStore for Embedded {
                 Ok(Some(Room { free_bytes: free_bytes.saturating_sub(promised_bytes), reserve_bytes }))
             }
             Err(error) => {
-                tracing::warn!(%error, "free space of the disk is unknown");
+                tracing::warn!(event = "free_space_unknown", %error, "the free space of the disk cannot be read");
                 Ok(None)
             }
         }

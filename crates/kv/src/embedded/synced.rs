@@ -190,7 +190,7 @@ impl SyncRecorder {
         match self.record(engine) {
             Ok(()) => self.due_at = None,
             Err(error) => {
-                tracing::warn!(%error, "how far the journal is synced could not be recorded");
+                tracing::warn!(event = "sync_record_failed", %error, "the synced length of the journal could not be recorded");
                 self.due_at = Some(now + self.interval);
             }
         }

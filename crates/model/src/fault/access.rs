@@ -30,8 +30,8 @@ pub enum AccessFault {
         principal: String,
         /// The right that is missing.
         action: &'static str,
-        /// Where it is missing.
-        scope: ScopeName,
+        /// Where it is missing. Boxed: faults are moved about, and this one is rare.
+        scope: Box<ScopeName>,
         /// Whether it is about databases and containers rather than their data.
         is_metadata: bool,
     },

@@ -66,14 +66,6 @@ pub enum RequestFault {
         /// The path.
         path: String,
     },
-    /// The partition key header is no list of scalars.
-    #[error("the partition key header \"{text}\" is invalid: {reason}")]
-    BadPartitionKeyHeader {
-        /// What was sent.
-        text: String,
-        /// What is wrong with it.
-        reason: String,
-    },
     /// The partition key has the wrong number of components.
     #[error("the partition key has {given} components, the container's definition has {expected}")]
     PartitionKeyLength {
@@ -113,18 +105,6 @@ pub enum RequestFault {
     /// The continuation is not one of ours, or not of this request.
     #[error("the continuation token is invalid: {0}")]
     BadContinuation(ContinuationFault),
-    /// The session token cannot be read.
-    #[error("the session token \"{text}\" is invalid")]
-    BadSessionToken {
-        /// What was sent.
-        text: String,
-    },
-    /// The request is well-formed, but what it asks for is not built.
-    #[error("{feature} is not supported")]
-    NotSupported {
-        /// What was asked for.
-        feature: String,
-    },
 }
 
 /// A rule that a property of an item breaks.

@@ -1,9 +1,7 @@
 //! Permissions: what a user may do with a resource.
 
-use super::bad;
 use crate::limits::{TOKEN_SECONDS_DEFAULT, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault, checked_name, percent_decoded};
-use std::borrow::Cow;
+use crate::{DecodeFault, Decoder, Encoder, RequestFault, checked_name};
 
 /// What a permission allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +24,9 @@ pub struct PermissionDefinition {
     pub id: String,
     /// What it allows.
     pub mode: PermissionMode,
-    /// The link of the resource, by names or RIDs, as it was sent.
+    /// The resource as the API that wrote the permission names it: kept and given back, never read here.
     pub resource: String,
-    /// The text of the partition key to which it is restricted: a JSON array.
+    /// The partition key to which it is restricted, as that API writes it: likewise.
     pub key: Option<String>,
 }
 
@@ -42,12 +40,6 @@ impl PermissionDefinition {
     ) -> Result<PermissionDefinition, RequestFault> {
         let (id, resource) = (checked_name(id)?.to_owned(), resource.to_owned());
         Ok(PermissionDefinition { id, mode, resource, key })
-    }
-
-    /// The decoded segments of the link. Clients write links as parts of a URL, with or without slashes around them.
-    pub fn resource_segments(&self) -> Result<Vec<Cow<'_, str>>, RequestFault> {
-        let segments = self.resource.trim_matches('/').split('/').map(percent_decoded);
-        segments.collect::<Option<_>>().ok_or_else(|| bad("resource", "its percent-encoding is broken"))
     }
 }
 
@@ -104,13 +96,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_a_part_of_a_url() {
-        let segments = |link: &str| {
-            let permission = PermissionDefinition::new("p", PermissionMode::All, link, None).unwrap();
-            permission.resource_segments().map(|all| all.join("|"))
-        };
-        assert_eq!(segments("/dbs/a%20b/colls/c/").unwrap(), "dbs|a b|colls|c");
-        assert!(segments("dbs/%zz").is_err());
+    fn names_are_checked() {
+        assert!(PermissionDefinition::new("p", PermissionMode::All, "x", None).is_ok());
         assert!(PermissionDefinition::new("a/b", PermissionMode::All, "x", None).is_err());
     }
 

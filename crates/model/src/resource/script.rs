@@ -20,15 +20,6 @@ impl ScriptKind {
     pub const ALL: [ScriptKind; 3] =
         [ScriptKind::StoredProcedure, ScriptKind::Trigger, ScriptKind::UserDefinedFunction];
 
-    /// Its segment in paths and links.
-    pub fn segment(self) -> &'static str {
-        match self {
-            ScriptKind::StoredProcedure => "sprocs",
-            ScriptKind::Trigger => "triggers",
-            ScriptKind::UserDefinedFunction => "udfs",
-        }
-    }
-
     /// Most scripts of this kind in a container.
     pub fn count_max(self) -> usize {
         match self {

@@ -112,7 +112,7 @@ pub(crate) fn run_merge_job(home: Home, inputs: Vec<RunPiece>, lsn: Lsn) -> Job 
 /// What a crash leaves of them is deleted when the partition is opened.
 pub(crate) async fn drop_run(store: Store, partition: PartitionId, claim: Claim, run: u64) {
     if let Err(fault) = delete_rows(&store, partition, run, Some(&claim)).await {
-        tracing::warn!(?partition, run, cause = %fault, "rows of a replaced run stay until the next start");
+        tracing::warn!(event = "index_rows_left", ?partition, run, cause = %fault, "rows of a replaced index run stay until the next start");
     }
 }
 

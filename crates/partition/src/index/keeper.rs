@@ -434,11 +434,11 @@ impl Keeper {
             (Ok(Err(fault)), _) => {
                 self.share.failed();
                 self.pause = self.home.memory.options().flush_documents / RETRY_PART;
-                tracing::warn!(partition = ?self.home.partition, cause = %fault, "a run was not written");
+                tracing::warn!(event = "index_flush_failed", partition = ?self.home.partition, cause = %fault, "an index run could not be written; it is tried again");
             }
             (Err(error), _) => {
                 self.share.failed();
-                tracing::error!(partition = ?self.home.partition, %error, "a job of the index ended early");
+                tracing::error!(event = "index_job_panicked", partition = ?self.home.partition, %error, "a merge or flush of the index panicked");
             }
         }
     }

@@ -269,7 +269,7 @@ impl IndexLife {
         match news {
             IndexNews::Index(Event::Changed) => {}
             IndexNews::Index(Event::Damaged) => {
-                tracing::error!(?partition, "the index is damaged and made anew");
+                tracing::error!(event = "index_damaged", ?partition, "the index is damaged and is rebuilt");
                 self.damaged(rules, start);
             }
             IndexNews::Build(ended) => match *ended {
@@ -278,11 +278,11 @@ impl IndexLife {
                     self.state = State::Swapping { old, built: Box::new(built) };
                 }
                 Ok(Err(fault)) => {
-                    tracing::warn!(?partition, cause = %fault, "index_build_failed");
+                    tracing::warn!(event = "index_build_failed", ?partition, cause = %fault, "the index build failed and is tried again");
                     self.end_failed_build(now_ms);
                 }
                 Err(error) => {
-                    tracing::error!(?partition, %error, "index_build_failed");
+                    tracing::error!(event = "index_build_failed", ?partition, %error, "the index build failed and is tried again");
                     self.end_failed_build(now_ms);
                 }
             },

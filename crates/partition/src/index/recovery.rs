@@ -47,7 +47,7 @@ pub(crate) async fn open(
     let are_few = at.documents <= home.memory.options().inline_documents_max as u64;
     let saved = match open_saved(&home, &rules, view, are_few).await {
         Err(fault) if is_damage(&fault) => {
-            tracing::error!(?partition, cause = %fault, "the index is damaged and made anew");
+            tracing::error!(event = "index_damaged", ?partition, cause = %fault, "the stored index is damaged and is rebuilt");
             Saved::Unusable
         }
         other => other?,

@@ -72,7 +72,7 @@ impl Drop for UnnamedRun {
             runtime.spawn(async move {
                 if let Err(fault) = discard(&store, partition, run, ingests, under_way).await {
                     // As when the store is closed meanwhile.
-                    tracing::info!(?partition, run, cause = %fault, "rows of an unnamed run stay until the next start");
+                    tracing::info!(event = "index_rows_left", ?partition, run, cause = %fault, "rows of an unreferenced index run stay until the next start");
                 }
             });
         }

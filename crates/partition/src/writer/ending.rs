@@ -89,7 +89,7 @@ impl Drop for Writer {
     /// Also runs when the writer panics. Batches that are under way may still be committed.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            tracing::error!(partition = ?self.id, "writer_panicked");
+            tracing::error!(event = "writer_panicked", partition = ?self.id, "the writer of a partition panicked; the next request opens the partition again");
         }
         let in_flight = self.in_flight.drain(..).flat_map(|batch| batch.records).map(|(key, _)| key);
         self.carryover.leave_shut(in_flight.chain(self.unsettled.drain(..)));

@@ -36,7 +36,7 @@ impl Writer {
                 Ok(())
             }
             Err(fault) if is_damage(&fault) => {
-                tracing::error!(partition = ?self.id, cause = %fault, "the index cannot be made");
+                tracing::error!(event = "index_unavailable", partition = ?self.id, cause = %fault, "the index cannot be built; queries scan");
                 self.index.not_opened();
                 Ok(())
             }
@@ -102,7 +102,7 @@ impl Writer {
     /// Takes over what waits for a moment without batches in flight.
     pub(super) async fn take_over(&mut self) {
         if let Err(fault) = self.wake().await {
-            tracing::warn!(partition = ?self.id, cause = %fault, "the index waits for the store");
+            tracing::warn!(event = "index_swap_delayed", partition = ?self.id, cause = %fault, "the index swap waits for the store");
             self.index.distrust();
             self.doubt = Some(Doubt::Unknown);
             return;
@@ -110,7 +110,7 @@ impl Writer {
         if let Some(built) = self.index.take_built() {
             let policy = built.rules().fingerprint();
             if let Err(fault) = self.swap(built).await {
-                tracing::warn!(partition = ?self.id, cause = %fault, "index_build_failed");
+                tracing::warn!(event = "index_build_failed", partition = ?self.id, cause = %fault, "the index swap failed and the index is built again");
                 self.index.note_failed_build(policy, self.ambient.now_ms());
             }
         } else if self.index.has_install() {
@@ -138,7 +138,7 @@ impl Writer {
         let Some(keeper) = self.index.keeper_mut() else { return };
         let Some(InstallBatch { batch, named, installed }) = keeper.install_batch() else { return };
         if let Err(fault) = self.save(batch, named).await {
-            tracing::warn!(partition = ?self.id, cause = %fault, "runs of the index were not taken");
+            tracing::warn!(event = "index_install_failed", partition = ?self.id, cause = %fault, "the manifest of new index runs was not committed");
             return;
         }
         let Some(keeper) = self.index.keeper_mut() else { return };

@@ -74,7 +74,7 @@ fn again_after(fault: &CommitFault) -> Again {
 impl Writer {
     /// A batch failed: all behind it fail too. Tells everybody, and begins anew from what is really there.
     pub(super) async fn recover(&mut self, failed: InFlight, fault: CommitFault) {
-        tracing::warn!(partition = ?self.id, cause = %fault, "a batch was not committed");
+        tracing::warn!(event = "batch_failed", partition = ?self.id, cause = %fault, "a batch was not committed");
         let mut doubt = Doubt::of(&fault);
         let runs_again = again_after(&fault);
         let told = commit_fault(fault);
@@ -107,7 +107,7 @@ impl Writer {
     pub(super) async fn begin_doubt(&mut self, doubt: Doubt) {
         self.doubt = self.doubt.max(Some(doubt));
         if let Err(fault) = self.reload().await {
-            tracing::warn!(partition = ?self.id, cause = %fault, "the partition waits for its store");
+            tracing::warn!(event = "partition_waits", partition = ?self.id, cause = %fault, "the partition waits until the store is reopened");
         }
     }
 
@@ -161,7 +161,7 @@ impl Writer {
     /// nothing behind.
     fn end(&mut self) -> Fault {
         if !self.has_ended {
-            tracing::warn!(partition = ?self.id, "ownership_lost");
+            tracing::warn!(event = "ownership_lost", partition = ?self.id, "another writer owns the partition; this one ends");
         }
         self.has_ended = true;
         self.rest_published();

@@ -93,7 +93,7 @@ impl House {
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let clock = Arc::new(TestClock::default());
         let partition = open(&store, &shape, &clock).await.unwrap();
-        let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();
+        let partition_key = definition.partition_key.key(vec!["a".into()]).unwrap();
         let effective = definition.partition_key.effective_key(&partition_key);
         House { store, shape, clock, partition, key: LogicalKey { partition_key, effective } }
     }

@@ -93,7 +93,7 @@ impl Fixture {
             metrics: PartitionMetrics::default(),
         };
         let partition = PhysicalPartition::open(surroundings, spec, Arc::clone(&shape)).await?;
-        let partition_key = definition.partition_key.parse_header(r#"["a"]"#).unwrap();
+        let partition_key = definition.partition_key.key(vec!["a".into()]).unwrap();
         let effective = definition.partition_key.effective_key(&partition_key);
         Ok(Fixture { partition, shape, key: LogicalKey { partition_key, effective } })
     }

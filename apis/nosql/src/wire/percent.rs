@@ -1,9 +1,9 @@
-//! Percent-encoding, in which names stand in paths and links.
+//! Percent-encoding, in which names stand in paths, links and headers.
 
 use std::borrow::Cow;
 
 /// Undoes percent-encoding; `None` for a broken escape or bytes that are no UTF-8.
-pub fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.as_bytes().contains(&b'%') {
         return Some(Cow::Borrowed(text));
     }
@@ -21,7 +21,7 @@ pub fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Percent-encodes what is not printable ASCII, and nothing else.
-pub fn percent_encoded(text: &str) -> Cow<'_, str> {
+pub(crate) fn encoded(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
     }
@@ -35,8 +35,22 @@ pub fn percent_encoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(encoded)
 }
 
+/// The text with everything but letters, digits and a few signs as `%XX`, which all clients turn back alike.
+pub(crate) fn strictly_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() * 2);
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
 /// The value of a hex digit of either case.
-pub fn hex_value(digit: u8) -> Option<u8> {
+pub(crate) fn hex_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),
@@ -51,17 +65,17 @@ mod tests {
 
     #[test]
     fn what_is_not_ascii_is_escaped() {
-        assert_eq!(percent_encoded("dbs/a b%20~"), "dbs/a b%20~");
-        assert_eq!(percent_encoded("é\n\u{7F}"), "%C3%A9%0A%7F");
+        assert_eq!(encoded("dbs/a b%20~"), "dbs/a b%20~");
+        assert_eq!(encoded("é\n\u{7F}"), "%C3%A9%0A%7F");
     }
 
     #[test]
     fn escapes_are_undone_or_refused() {
-        assert_eq!(percent_decoded("plain").unwrap(), "plain");
-        assert_eq!(percent_decoded("a%20b%2F%C3%a9+").unwrap(), "a b/é+");
-        assert_eq!(percent_decoded("%41%42c%43").unwrap(), "ABcC");
+        assert_eq!(decoded("plain").unwrap(), "plain");
+        assert_eq!(decoded("a%20b%2F%C3%a9+").unwrap(), "a b/é+");
+        assert_eq!(decoded("%41%42c%43").unwrap(), "ABcC");
         for broken in ["%", "%4", "a%", "%%41", "%4%41", "%zz", "%+1", "%ff", "%c3%28"] {
-            assert_eq!(percent_decoded(broken), None, "{broken}");
+            assert_eq!(decoded(broken), None, "{broken}");
         }
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! Byte by byte: paths and tokens are shorter than what the standard search for a character gets ready for.
 
-/// What stands before and behind the first `mark`.
-pub fn cut_once(text: &str, mark: u8) -> Option<(&str, &str)> {
+/// What stands before and after the first `mark`.
+pub(crate) fn cut_once(text: &str, mark: u8) -> Option<(&str, &str)> {
     debug_assert!(mark.is_ascii());
     let place = text.bytes().position(|byte| byte == mark)?;
     Some((&text[..place], &text[place + 1..]))
 }
 
 /// The pieces between marks; one more than there are marks.
-pub fn pieces(text: &str, mark: u8) -> impl Iterator<Item = &str> {
+pub(crate) fn pieces(text: &str, mark: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;

@@ -1,0 +1,58 @@
+//! Links of resources by RIDs and by names, as answers carry them.
+
+use super::percent;
+use bytes::Bytes;
+use engine::Container;
+use model::{Rid, ScriptKind};
+
+/// The links of a container. Every answer about its documents carries them, so they are made once.
+#[derive(Debug)]
+pub(crate) struct ContainerLinks {
+    /// The text of its RID.
+    pub(crate) rid: Bytes,
+    /// `dbs/…/colls/…/` by RIDs.
+    pub(crate) rid_path: String,
+    /// `dbs/…/colls/…` by names. Names are any text, the path is ASCII: what is not is percent-encoded.
+    pub(crate) name_path: Bytes,
+}
+
+impl ContainerLinks {
+    /// The links of `container`.
+    pub(crate) fn of(container: &Container) -> &ContainerLinks {
+        container.derived().get_or_make(|| {
+            let name_path = format!("dbs/{}/colls/{}", container.database().id(), container.id());
+            ContainerLinks {
+                rid: container.rid().to_string().into(),
+                rid_path: container_path(container.database().rid(), container.rid()),
+                name_path: percent::encoded(&name_path).into_owned().into(),
+            }
+        })
+    }
+}
+
+fn container_path(database: Rid, container: Rid) -> String {
+    format!("dbs/{database}/colls/{container}/")
+}
+
+/// The segment of scripts of a kind in paths and links.
+pub(crate) fn script_segment(kind: ScriptKind) -> &'static str {
+    match kind {
+        ScriptKind::StoredProcedure => "sprocs",
+        ScriptKind::Trigger => "triggers",
+        ScriptKind::UserDefinedFunction => "udfs",
+    }
+}
+
+/// The link of the database or container that an offer is for, as in its `_self`.
+pub(crate) fn offer_owner(owner: Rid) -> String {
+    match owner {
+        Rid::Container(database, _) => container_path(Rid::Database(database), owner),
+        Rid::Database(_)
+        | Rid::Document(..)
+        | Rid::Range(..)
+        | Rid::DatabaseChild(..)
+        | Rid::Permission(..)
+        | Rid::Script(..)
+        | Rid::Offer(_) => format!("dbs/{owner}/"),
+    }
+}

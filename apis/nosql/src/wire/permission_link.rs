@@ -1,0 +1,102 @@
+//! The link in a permission: which resource it is for.
+//!
+//! Clients write links as parts of a URL, by names or RIDs, with or without slashes around them.
+
+use super::{key_header, links, percent};
+use crate::faults::{NosqlFault, WireFault};
+use engine::{PermissionPart, PermissionResource, WantedPermission};
+use model::limits::KEY_PATHS_MAX;
+use model::{PermissionDefinition, RequestFault, ScriptKind};
+use std::borrow::Cow;
+
+/// The decoded segments of the link in `definition`.
+pub(crate) fn segments(definition: &PermissionDefinition) -> Result<Vec<Cow<'_, str>>, RequestFault> {
+    let segments = definition.resource.trim_matches('/').split('/').map(percent::decoded);
+    segments.collect::<Option<_>>().ok_or_else(|| bad("its percent-encoding is broken"))
+}
+
+/// What `definition` asks for, where `segments` are those of its link.
+pub(crate) fn wanted<'a>(
+    definition: &PermissionDefinition,
+    segments: &'a [Cow<'a, str>],
+) -> Result<WantedPermission<'a>, NosqlFault> {
+    let key = definition.key.as_deref();
+    let key = key.map(|text| key_header::components(text, KEY_PATHS_MAX)).transpose()?;
+    Ok(WantedPermission { definition: definition.clone(), resource: resource(segments)?, key })
+}
+
+fn resource<'a>(segments: &'a [Cow<'a, str>]) -> Result<PermissionResource<'a>, NosqlFault> {
+    let names: Vec<&str> = segments.iter().map(Cow::as_ref).collect();
+    match names[..] {
+        ["dbs", database, "colls", container] => {
+            Ok(PermissionResource { database, container, part: PermissionPart::Whole })
+        }
+        ["dbs", database, "colls", container, kind, id] => {
+            let part =
+                part(kind, id).ok_or_else(|| bad("its last part names nothing that can be granted"))?;
+            Ok(PermissionResource { database, container, part })
+        }
+        ["dbs", _, "colls", _, "docs", _, "attachments", ..] => {
+            Err(WireFault::NotSupported { feature: "a permission for an attachment".to_owned() }.into())
+        }
+        _ => Err(bad("it must be the link of a container, an item or a script").into()),
+    }
+}
+
+fn part<'a>(kind: &str, id: &'a str) -> Option<PermissionPart<'a>> {
+    if id.is_empty() {
+        return None;
+    }
+    if kind == "docs" {
+        return Some(PermissionPart::Document(id));
+    }
+    let kind = ScriptKind::ALL.into_iter().find(|script| links::script_segment(*script) == kind)?;
+    Some(PermissionPart::Script(kind, id))
+}
+
+fn bad(reason: &str) -> RequestFault {
+    RequestFault::BadDefinition { field: "resource".to_owned(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(link: &str) -> String {
+        let (id, resource) = ("p".to_owned(), link.to_owned());
+        let definition = PermissionDefinition { id, mode: model::PermissionMode::All, resource, key: None };
+        let segments = match segments(&definition) {
+            Ok(segments) => segments,
+            Err(fault) => return fault.to_string(),
+        };
+        match wanted(&definition, &segments) {
+            Ok(WantedPermission { resource: PermissionResource { database, container, part }, .. }) => {
+                format!("{database}|{container}|{part:?}")
+            }
+            Err(fault) => fault.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_link_names_a_container_an_item_or_a_script() {
+        assert_eq!(shown("dbs/d/colls/c"), "d|c|Whole");
+        assert_eq!(shown("/dbs/a%20b/colls/c/"), "a b|c|Whole");
+        assert_eq!(shown("dbs/d/colls/c/docs/i%2F1"), "d|c|Document(\"i/1\")");
+        assert_eq!(shown("dbs/d/colls/c/sprocs/s"), "d|c|Script(StoredProcedure, \"s\")");
+        assert_eq!(shown("dbs/d/colls/c/udfs/f"), "d|c|Script(UserDefinedFunction, \"f\")");
+    }
+
+    #[test]
+    fn other_links_are_refused() {
+        for (link, reason) in [
+            ("dbs/%zz", "its percent-encoding is broken"),
+            ("", "it must be the link of a container, an item or a script"),
+            ("dbs/d", "it must be the link of a container, an item or a script"),
+            ("dbs/d/users/u", "it must be the link of a container, an item or a script"),
+            ("dbs/d/colls/c/pkranges/0", "its last part names nothing that can be granted"),
+            ("dbs/d/colls/c/docs/i/attachments/a", "a permission for an attachment is not supported"),
+        ] {
+            assert!(shown(link).ends_with(reason), "{link}: {}", shown(link));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Documents by their keys, many in one request: grouped by partition, each partition read at one state.
+
+use crate::access::DocumentsPass;
+use crate::catalog::Container;
+use crate::documents::DocumentAddress;
+use crate::engine::Engine;
+use crate::join::join_all;
+use crate::ledger::refusal_charge;
+use crate::router::Attempts;
+use crate::slot::PartitionSlot;
+use model::limits::BATCH_ANSWER_BYTES_MAX;
+use model::{Charge, Fault, LimitFault, MissingFault, PartitionOrdinal, RequestFault, SessionToken, Work};
+use partition::PhysicalPartition;
+use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Most documents of one such request.
+pub const READ_MANY_MAX: usize = 1_000;
+
+/// What a read of many documents answers.
+#[derive(Clone, Debug)]
+pub struct ManyDocuments {
+    /// The documents in the order of their addresses; nothing for one that is not there.
+    pub documents: Vec<Option<StoredDocument>>,
+    /// What the client has seen now, one token for each partition that was read.
+    pub session: Vec<SessionToken>,
+    /// What it cost altogether.
+    pub charge: Charge,
+}
+
+/// The documents that are asked for, and the bytes found so far in all partitions.
+struct Wanted<'a> {
+    container: &'a Container,
+    addresses: Vec<(LogicalKey, Target)>,
+    session: &'a [SessionToken],
+    bytes: AtomicUsize,
+}
+
+/// A partition and the positions of its documents among the addresses.
+type Group = (Arc<PartitionSlot>, Vec<usize>);
+
+/// What one partition has of the wanted documents.
+struct Found {
+    /// By position among the addresses.
+    documents: Vec<(usize, Option<StoredDocument>)>,
+    session: SessionToken,
+    charge: Charge,
+}
+
+/// A partition that could not be read; it may not even be open.
+struct Failed {
+    fault: Fault,
+    slot: Arc<PartitionSlot>,
+    partition: Option<Arc<PhysicalPartition>>,
+}
+
+impl Engine {
+    /// Reads documents by their keys. Those of one partition are of one state; partitions are read side by side.
+    pub async fn read_many(
+        &self,
+        pass: DocumentsPass<'_>,
+        session: &[SessionToken],
+    ) -> Result<ManyDocuments, Fault> {
+        let DocumentsPass { container, addresses } = pass;
+        if addresses.len() > READ_MANY_MAX {
+            return Err(LimitFault::TooManyOperations { given: addresses.len(), limit: READ_MANY_MAX }.into());
+        }
+        let located = |DocumentAddress { key, target }| Ok((self.logical_key(container, key)?, target));
+        let addresses = addresses.into_iter().map(located).collect::<Result<Vec<_>, RequestFault>>()?;
+        let mut waiting: Vec<usize> = (0..addresses.len()).collect();
+        let mut read = ManyDocuments {
+            documents: vec![None; addresses.len()],
+            session: Vec::new(),
+            charge: Charge::NONE,
+        };
+        let wanted = Wanted { container, addresses, session, bytes: AtomicUsize::new(0) };
+        let mut attempts = Attempts::default();
+        while !waiting.is_empty() {
+            let groups = self.grouped(&wanted, &waiting, &attempts)?;
+            let reading = groups.iter().map(|(slot, group)| self.read_group(&wanted, slot, group)).collect();
+            let results: Vec<Result<Found, Failed>> = join_all(reading).await;
+            waiting.clear();
+            let mut failures = Vec::new();
+            for (result, (_, group)) in results.into_iter().zip(groups) {
+                match result {
+                    Ok(found) => read.add(found),
+                    Err(failed) => {
+                        failures.push(failed);
+                        waiting.extend(group);
+                    }
+                }
+            }
+            let partitions: Vec<_> = failures.iter().filter_map(|failed| failed.partition.clone()).collect();
+            let Some(Failed { fault, slot, .. }) = failures.into_iter().next() else { break };
+            if !attempts.again(partitions.iter()) {
+                slot.ledger.refuse(refusal_charge(&fault));
+                return Err(fault);
+            }
+            // What failed is read again, so it does not count twice.
+            wanted.bytes.store(read.bytes(), Ordering::Relaxed);
+        }
+        Ok(read)
+    }
+
+    /// The partitions that own the documents that are still wanted, each with the positions of its documents.
+    fn grouped(
+        &self,
+        wanted: &Wanted<'_>,
+        waiting: &[usize],
+        attempts: &Attempts,
+    ) -> Result<Vec<Group>, Fault> {
+        let map = match attempts.is_first() {
+            true => Arc::clone(&wanted.container.map),
+            false => self.newest_map(wanted.container)?,
+        };
+        let mut groups: BTreeMap<PartitionOrdinal, Group> = BTreeMap::new();
+        for index in waiting {
+            let (key, _) = &wanted.addresses[*index];
+            let owner = map.owner(&key.effective);
+            let slot = owner.ok_or_else(|| Fault::Internal("the partition map has a gap".to_owned()))?;
+            let group = groups.entry(slot.ordinal).or_insert_with(|| (Arc::clone(slot), Vec::new()));
+            group.1.push(*index);
+        }
+        Ok(groups.into_values().collect())
+    }
+
+    async fn read_group(
+        &self,
+        wanted: &Wanted<'_>,
+        slot: &Arc<PartitionSlot>,
+        group: &[usize],
+    ) -> Result<Found, Failed> {
+        let unrouted = |fault| Failed { fault, slot: Arc::clone(slot), partition: None };
+        let routed = self.routed(wanted.container, slot).await.map_err(unrouted)?;
+        routed.check_session(wanted.session).map_err(unrouted)?;
+        let failed = |fault| {
+            let partition = Some(Arc::clone(&routed.partition));
+            Failed { fault, slot: Arc::clone(slot), partition }
+        };
+        let view = routed.partition.view().await.map_err(failed)?;
+        let mut documents = Vec::with_capacity(group.len());
+        let mut charge = Charge::NONE;
+        for index in group {
+            let (key, target) = &wanted.addresses[*index];
+            let (document, work) = match view.read(key, target, &Condition::None).await {
+                Ok((Outcome::Read(stored), work)) => (Some(stored), work),
+                Ok((
+                    Outcome::Created(_)
+                    | Outcome::Replaced(_)
+                    | Outcome::Deleted
+                    | Outcome::NotModified(_)
+                    | Outcome::Nothing,
+                    work,
+                )) => (None, work),
+                Err(Fault::Missing(MissingFault::Resource)) => (None, Work::Lookup),
+                Err(fault) => return Err(failed(fault)),
+            };
+            wanted.count(document.as_ref()).map_err(|fault| failed(fault.into()))?;
+            charge += work.price();
+            documents.push((*index, document));
+        }
+        slot.ledger.add(charge);
+        Ok(Found { documents, session: routed.session_token(view.lsn()), charge })
+    }
+}
+
+impl Wanted<'_> {
+    /// Counts a document that was found; refuses more bytes than an answer may have.
+    fn count(&self, document: Option<&StoredDocument>) -> Result<(), LimitFault> {
+        let bytes = document.map_or(0, |stored| stored.document.bytes().len());
+        let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        match bytes <= BATCH_ANSWER_BYTES_MAX {
+            true => Ok(()),
+            false => Err(LimitFault::AnswerBytes { bytes, limit: BATCH_ANSWER_BYTES_MAX }),
+        }
+    }
+}
+
+impl ManyDocuments {
+    fn bytes(&self) -> usize {
+        self.documents.iter().flatten().map(|stored| stored.document.bytes().len()).sum()
+    }
+
+    fn add(&mut self, found: Found) {
+        for (index, document) in found.documents {
+            self.documents[index] = document;
+        }
+        self.session.push(found.session);
+        self.charge += found.charge;
+    }
+}
