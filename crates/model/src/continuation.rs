@@ -31,7 +31,7 @@ impl ContinuationKey {
         ContinuationKey(secret)
     }
 
-    /// Makes the text of a position. It is safe in a header and in a URL.
+    /// Makes the text of a position. It has letters, digits, `-` and `_` only.
     pub fn seal(&self, context: &[u8], position: &[u8]) -> String {
         let mac = self.mac(context, position).finalize().into_bytes();
         let mut sealed = Vec::with_capacity(1 + MAC_BYTES + position.len());
