@@ -84,7 +84,7 @@ pub fn definition(text: &[u8]) {
         let again = container::read(&written);
         assert_eq!(again.as_ref(), Ok(&definition), "a definition comes back from its wire form");
         let replaced =
-            container::read_change(&definition, &written).and_then(|change| change.applied(&definition));
+            container::read_change(&definition, &written).and_then(|change| Ok(change.applied(&definition)?));
         assert_eq!(replaced.as_ref(), Ok(&definition), "a container replaces itself");
     }
     if let Ok(definition) = permission::read(&body) {

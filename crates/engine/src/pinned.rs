@@ -116,7 +116,7 @@ mod tests {
         PartitionKeyDefinition::new(kind, paths.iter().copied()).unwrap()
     }
 
-    /// The keys as text.
+    /// The keys as JSON.
     fn keys(paths: &[&str], filter: &str) -> String {
         let tree = sql::parse(&format!("SELECT * FROM c WHERE {filter}")).unwrap();
         let query = sql::lower(&tree, &sql::Parameters::none()).unwrap();

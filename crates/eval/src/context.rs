@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use model::Ambient;
-use thiserror::Error;
 use value::Value;
 
 use crate::meter::{ROW_STEPS, steps_of_bytes};
-use crate::{Budget, EvalFault, Meter, Patterns, Steps};
+use crate::{Budget, EvalFault, Meter, Patterns, Steps, UserFunctionFault};
 
 /// Bytes that are not counted.
 pub(crate) const FEW_BYTES: usize = 256;
@@ -116,20 +115,6 @@ impl<'a> Context<'a> {
 pub trait UserFunctions: std::fmt::Debug + Sync {
     /// Calls one. `None` is undefined, as an argument and as a result.
     fn call(&self, name: &str, arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault>;
-}
-
-/// Why a function of the user's gave nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum UserFunctionFault {
-    /// There is none of this name.
-    #[error("not found")]
-    NotFound,
-    /// It threw, or ran for too long.
-    #[error("{message}")]
-    Failed {
-        /// What it said.
-        message: String,
-    },
 }
 
 /// For containers without any.

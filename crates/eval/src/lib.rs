@@ -19,7 +19,6 @@ mod budget;
 mod computed;
 mod context;
 mod expression;
-mod fault;
 mod functions;
 mod like;
 mod meter;
@@ -35,12 +34,12 @@ pub use budget::{
     Budget, Holding, QueryMemory, VALUE_WEIGHT_MAX, allocated, table_bytes, weigh, weigh_inside,
 };
 pub use computed::Computed;
-pub use context::{Context, Deadline, NoUserFunctions, UserFunctionFault, UserFunctions};
+pub use context::{Context, Deadline, NoUserFunctions, UserFunctions};
 pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
-pub use fault::EvalFault;
 pub use functions::{Cap, Direction, Outline, PATTERN_SIZE_MAX, angle_between, angle_of_metres};
 pub use like::{LIKE_PIECE_MAX, LikeRest, like_beginning};
 pub use meter::{Meter, Steps};
+pub use model::{EvaluationFault as EvalFault, UserFunctionFault};
 pub use patterns::Patterns;
 pub use query::{
     DocumentRow, Groups, KeptGroups, KeyHash, MatchedRow, for_each_match, for_each_row, hash_of, run,

@@ -3,7 +3,7 @@
 //! A computed property hides a member of the document with its name. `SELECT *` shows documents as they are stored,
 //! without computed properties.
 
-use eval::EXPRESSION_DEPTH_MAX;
+use eval::{EXPRESSION_DEPTH_MAX, EvalFault};
 use model::Fault;
 use plan::query::{Expression, Order, Projection, Query, SlotId, Source};
 use value::Value;
@@ -33,7 +33,7 @@ pub(crate) fn insert(query: &mut Query, computed: &[ComputedProperty]) -> Result
 
 /// The expression of a computed property: `SELECT VALUE expression FROM c` and nothing else.
 fn value_of<'q>(name: &str, query: &'q Query) -> Result<&'q Expression, Fault> {
-    let odd = || refused(format!("the computed property '{name}' is not of the form SELECT VALUE … FROM c"));
+    let odd = || refused(EvalFault::ComputedForm { name: name.to_owned() });
     query.plain_value().ok_or_else(odd)
 }
 
@@ -98,7 +98,7 @@ fn move_slots(place: &mut Expression, scope: usize, levels_left: usize) -> Resul
     if let Expression::Slot(slot) = place {
         if *slot != SlotId::DOCUMENT {
             let moved = usize::from(slot.0) + scope.saturating_sub(1);
-            *slot = SlotId(u16::try_from(moved).map_err(|_| refused("too many sources"))?);
+            *slot = SlotId(u16::try_from(moved).map_err(|_| refused(EvalFault::TooManySources))?);
         }
         return Ok(());
     }
@@ -131,5 +131,5 @@ fn move_slots_of(query: &mut Query, scope: usize, levels_left: usize) -> Result<
 fn one_less(levels_left: usize) -> Result<usize, Fault> {
     levels_left
         .checked_sub(1)
-        .ok_or_else(|| refused(format!("nested deeper than {EXPRESSION_DEPTH_MAX} levels")))
+        .ok_or_else(|| refused(EvalFault::ComputedTooDeep { depth_max: EXPRESSION_DEPTH_MAX }))
 }

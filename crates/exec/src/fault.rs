@@ -25,13 +25,19 @@ pub fn query_fault(fault: EvalFault) -> Fault {
         | EvalFault::PatternTooSlow { .. }
         | EvalFault::UserFunction { .. }
         | EvalFault::ScoreOutsideRank { .. }
-        | EvalFault::RankWithoutStatistics) => QueryFault::Evaluation { reason: fault.to_string() }.into(),
+        | EvalFault::RankWithoutStatistics
+        | EvalFault::ComputedForm { .. }
+        | EvalFault::ComputedUnread { .. }
+        | EvalFault::TooManySources
+        | EvalFault::ComputedTooDeep { .. }
+        | EvalFault::TooManyLayers { .. }
+        | EvalFault::ContainerNotFirst) => QueryFault::Evaluation(fault).into(),
         // Whoever breaks a query off begins it anew, so the second one is never told.
         fault @ (EvalFault::OutsideGroup { .. } | EvalFault::BrokenOff) => Fault::Internal(fault.to_string()),
     }
 }
 
 /// A query that cannot be carried out as it stands.
-pub(crate) fn refused(reason: impl Into<String>) -> Fault {
-    QueryFault::Evaluation { reason: reason.into() }.into()
+pub(crate) fn refused(fault: EvalFault) -> Fault {
+    QueryFault::Evaluation(fault).into()
 }

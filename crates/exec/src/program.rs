@@ -86,7 +86,7 @@ impl Program {
         let mut rest = query;
         loop {
             if queries.len() >= LAYERS_MAX {
-                return Err(refused(format!("more than {LAYERS_MAX} queries in each other")));
+                return Err(refused(EvalFault::TooManyLayers { layers_max: LAYERS_MAX }));
             }
             let below = take_first_query(&mut rest);
             let input = match (&below, rest.sources.first()) {
@@ -157,7 +157,7 @@ impl Layer {
             .skip(1)
             .any(|source| matches!(source, Source::Container { .. } | Source::ContainerElements { .. }));
         if reads_again {
-            return Err(refused("the container can only be the first source"));
+            return Err(refused(EvalFault::ContainerNotFirst));
         }
         if input == Input::Documents && !computed.is_empty() {
             computed::insert(Arc::make_mut(&mut query), computed)?;

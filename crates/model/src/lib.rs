@@ -32,8 +32,9 @@ pub use definition::{
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ConflictFault, ContinuationFault, Fault, LimitFault, MissingFault,
-    PreconditionFault, PropertyRule, QueryFault, RequestFault, ScopeName, StorageFault,
+    AccessFault, BearerFault, ConflictFault, ContinuationFault, EvaluationFault, Fault, LimitFault,
+    MissingFault, PreconditionFault, PropertyRule, QueryFault, RequestFault, ScopeName, StorageFault,
+    UserFunctionFault,
 };
 pub use id_code::IdCode;
 pub use ids::{

@@ -26,8 +26,7 @@ pub(crate) fn check(filter: Option<&Filter>, record: &Record, ambient: &dyn Ambi
     let context =
         Context::new(ambient, Budget::new(BYTES_MAX, ROWS_MAX)).with_meter(Meter::bounded(STEPS_MAX));
     let row = DocumentRow { number: stored.number.raw(), root: document.root() };
-    let found = eval::run(&context, &filter.query, [row]);
-    let found = found.map_err(|fault| QueryFault::Evaluation { reason: fault.to_string() })?;
+    let found = eval::run(&context, &filter.query, [row]).map_err(QueryFault::Evaluation)?;
     if found.is_empty() {
         return Err(PreconditionFault::Filter.into());
     }

@@ -198,7 +198,7 @@ fn check_faults(text: &str, faults: &sql::SqlFaults) {
         let end = usize::try_from(fault.place.end).expect("a place is an offset");
         assert!(fault.place.start <= fault.place.end && end <= text.encode_utf16().count());
     }
-    assert!(!faults.to_string().is_empty());
+    assert!(!faults.to_string().is_empty(), "faults have a text");
     nosql::fuzzing::query_faults(faults);
 }
 

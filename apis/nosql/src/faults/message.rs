@@ -91,8 +91,7 @@ fn request(fault: &RequestFault) -> String {
             let reason = format!("maxThroughput must be from {min} to {max} in steps of {step}");
             headers::bad(&names::AUTOPILOT_SETTINGS, &rate.to_string(), &reason).to_string()
         }
-        RequestFault::BadBody { .. }
-        | RequestFault::BadProperty { .. }
+        RequestFault::BadProperty { .. }
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::BadPartitionKeyValue { .. }

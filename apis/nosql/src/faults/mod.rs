@@ -13,6 +13,7 @@ pub(crate) use message::{body, text_errors};
 pub(crate) use query_text::code;
 pub(crate) use status::wire;
 
+use crate::client_plan::Unmergeable;
 use engine::refusal_charge;
 use model::{
     AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
@@ -108,6 +109,9 @@ pub(crate) enum NosqlQueryFault {
          true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
     )]
     CrossPartitionDisabled,
+    /// No client can merge the partial results.
+    #[error("the query cannot be evaluated: {0}")]
+    Unmergeable(Unmergeable),
     /// The client cannot merge what this query needs merged.
     #[error("the query needs features that the client does not support: {}", .missing.join(", "))]
     FeaturesMissing { missing: Vec<&'static str> },

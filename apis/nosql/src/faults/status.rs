@@ -37,6 +37,7 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         | NosqlFault::Query(
             NosqlQueryFault::Text(_)
             | NosqlQueryFault::CrossPartitionDisabled
+            | NosqlQueryFault::Unmergeable(_)
             | NosqlQueryFault::FeaturesMissing { .. },
         ) => (StatusCode::BAD_REQUEST, 0),
     };
@@ -58,7 +59,7 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
             | PreconditionFault::Filter,
         ) => (StatusCode::PRECONDITION_FAILED, 0),
         Fault::Query(
-            QueryFault::Evaluation { .. }
+            QueryFault::Evaluation(_)
             | QueryFault::MemoryExceeded { .. }
             | QueryFault::RowsExceeded { .. }
             | QueryFault::TimeExceeded { .. },
@@ -73,8 +74,7 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
 fn request_substatus(fault: &RequestFault) -> u32 {
     match fault {
         RequestFault::PartitionKeyMismatch => 1001,
-        RequestFault::BadBody { .. }
-        | RequestFault::BadProperty { .. }
+        RequestFault::BadProperty { .. }
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::ManualThroughput { .. }

@@ -13,7 +13,7 @@ use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use engine::{Action, Container, Place, Scope, pinned_keys};
 use http::StatusCode;
-use model::{Charge, EffectiveKey, EffectiveRange, PartitionKey, QueryFault};
+use model::{Charge, EffectiveKey, EffectiveRange, PartitionKey};
 use plan::query::{Order, Query, SortKey};
 use std::sync::Arc;
 
@@ -78,13 +78,13 @@ fn backwards_keys(container: &Container, query: &Query) -> Vec<bool> {
     }
 }
 
-fn unmergeable(fault: Unmergeable) -> NosqlFault {
+fn unmergeable(fault: Unmergeable) -> NosqlQueryFault {
     match fault {
-        Unmergeable::Count(faults) => NosqlQueryFault::Text(faults).into(),
+        Unmergeable::Count(faults) => NosqlQueryFault::Text(faults),
         Unmergeable::Composition
         | Unmergeable::DistinctGroups
         | Unmergeable::FoldedSource
-        | Unmergeable::Rank => QueryFault::Evaluation { reason: fault.to_string() }.into(),
+        | Unmergeable::Rank => NosqlQueryFault::Unmergeable(fault),
     }
 }
 

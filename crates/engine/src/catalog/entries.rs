@@ -5,7 +5,7 @@ use crate::slot::{Opening, PartitionSlot};
 use exec::ComputedProperty;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
-    OfferNumber, PartitionKeyDefinition, PartitionOrdinal, QueryFault, Rid, Throughput,
+    EvaluationFault, OfferNumber, PartitionKeyDefinition, PartitionOrdinal, QueryFault, Rid, Throughput,
 };
 use partition::index::ComputedReader;
 use partition::keyspace::PartitionId;
@@ -251,9 +251,9 @@ impl Container {
 
     /// The computed properties that queries over it see.
     pub(crate) fn computed(&self) -> Result<&Arc<[ComputedProperty]>, QueryFault> {
-        self.computed.as_ref().map_err(|name| QueryFault::Evaluation {
-            reason: format!("the computed property '{name}' cannot be read"),
-        })
+        self.computed
+            .as_ref()
+            .map_err(|name| QueryFault::Evaluation(EvaluationFault::ComputedUnread { name: name.clone() }))
     }
 
     /// Its version.

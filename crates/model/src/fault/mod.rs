@@ -3,10 +3,12 @@
 //! Knows no wire codes: each API maps a fault to its protocol in one exhaustive match.
 
 mod access;
+mod evaluation;
 mod limit;
 mod request;
 
 pub use access::{AccessFault, BearerFault, ScopeName};
+pub use evaluation::{EvaluationFault, UserFunctionFault};
 pub use limit::LimitFault;
 pub use request::{ContinuationFault, PropertyRule, RequestFault};
 
@@ -49,11 +51,8 @@ pub enum Fault {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum QueryFault {
     /// A value that cannot be computed.
-    #[error("the query cannot be evaluated: {reason}")]
-    Evaluation {
-        /// Why not.
-        reason: String,
-    },
+    #[error("the query cannot be evaluated: {0}")]
+    Evaluation(#[from] EvaluationFault),
     /// More memory than a query may have.
     #[error("the query needs more than {bytes_max} bytes of memory: filter more, or ask for fewer rows")]
     MemoryExceeded {

@@ -6,12 +6,6 @@ use value::PatchCause;
 /// The client sent something that makes no sense.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum RequestFault {
-    /// The body is JSON of the wrong shape.
-    #[error("the request body is invalid: {reason}")]
-    BadBody {
-        /// What is wrong with it.
-        reason: String,
-    },
     /// A property of an item has a value that is not allowed.
     #[error("the property \"{property}\" is invalid: {rule}")]
     BadProperty {

@@ -96,8 +96,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_checked() {
-        assert!(PermissionDefinition::new("p", PermissionMode::All, "x", None).is_ok());
+    fn the_name_is_checked() {
+        assert!(PermissionDefinition::new("a", PermissionMode::All, "x", None).is_ok());
         assert!(PermissionDefinition::new("a/b", PermissionMode::All, "x", None).is_err());
     }
 

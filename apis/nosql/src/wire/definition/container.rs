@@ -1,7 +1,10 @@
 //! Containers: a new one, a replacement, and what is answered.
 
-use super::{bad, change_feed, computed, conflict, encryption, full_text, geospatial, indexing, name_of};
+use super::{
+    bad, change_feed, computed, conflict, encryption, full_text, geospatial, indexing, members, name_of,
+};
 use super::{partition_key, time_to_live, unique, vector};
+use crate::faults::NosqlFault;
 use model::policy::Policies;
 use model::{
     ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, PartitionKeyDefinition, RequestFault,
@@ -17,22 +20,19 @@ const KEPT_WHEN_ABSENT: [(&str, KeptProperty); 4] = [
 ];
 
 /// A new container. One without a partition key is of an old client and gets a key that its documents do not have.
-pub(crate) fn read(body: &Json) -> Result<ContainerDefinition, RequestFault> {
-    let members = members(body)?;
+pub(crate) fn read(body: &Json) -> Result<ContainerDefinition, NosqlFault> {
+    let members = members(body, "a container definition")?;
     let id = name_of(members)?;
     let partition_key = match members.get("partitionKey") {
         Some(json) => partition_key::read(json)?,
         None => PartitionKeyDefinition::system(),
     };
-    read_draft(members, id, partition_key)?.checked()
+    Ok(read_draft(members, id, partition_key)?.checked()?)
 }
 
 /// A replacement of `current`. What cannot be changed may be absent; what is absent and can be changed is reset.
-pub(crate) fn read_change(
-    current: &ContainerDefinition,
-    body: &Json,
-) -> Result<ContainerChange, RequestFault> {
-    let members = members(body)?;
+pub(crate) fn read_change(current: &ContainerDefinition, body: &Json) -> Result<ContainerChange, NosqlFault> {
+    let members = members(body, "a container definition")?;
     let is_absent = |name: &str| given(members, name).is_none();
     let mut kept: Vec<KeptProperty> = KEPT_WHEN_ABSENT
         .into_iter()
@@ -45,7 +45,7 @@ pub(crate) fn read_change(
             kept.push(KeptProperty::PartitionKey);
             None
         }
-        None => return Err(bad("partitionKey", "it is missing")),
+        None => return Err(bad("partitionKey", "it is missing").into()),
         Some(json) => Some(json),
     };
     let id = name_of(members)?;
@@ -117,11 +117,6 @@ pub(crate) fn write(definition: &ContainerDefinition) -> Map<String, Json> {
     json
 }
 
-fn members(body: &Json) -> Result<&Map<String, Json>, RequestFault> {
-    let bad = || RequestFault::BadBody { reason: "a container definition is a JSON object".to_owned() };
-    body.as_object().ok_or_else(bad)
-}
-
 /// A member that says something: null counts as absent.
 fn given<'a>(members: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
     members.get(name).filter(|json| !json.is_null())
@@ -143,8 +138,8 @@ mod tests {
         .unwrap()
     }
 
-    fn replace(current: &ContainerDefinition, body: &Json) -> Result<ContainerDefinition, RequestFault> {
-        read_change(current, body)?.applied(current)
+    fn replace(current: &ContainerDefinition, body: &Json) -> Result<ContainerDefinition, NosqlFault> {
+        Ok(read_change(current, body)?.applied(current)?)
     }
 
     #[test]
@@ -160,7 +155,7 @@ mod tests {
         let mut json = Json::Object(write(&definition()));
         json["partitionKey"]["paths"][0] = "/other".into();
         let property = "partitionKey".to_owned();
-        assert_eq!(replace(&definition(), &json), Err(RequestFault::ImmutableProperty { property }));
+        assert_eq!(replace(&definition(), &json), Err(RequestFault::ImmutableProperty { property }.into()));
     }
 
     #[test]
@@ -190,7 +185,7 @@ mod tests {
             let mut body = Json::Object(write(&old));
             body[property] = value;
             let expected = RequestFault::ImmutableProperty { property: property.to_owned() };
-            assert_eq!(replace(&old, &body), Err(expected));
+            assert_eq!(replace(&old, &body), Err(expected.into()));
         }
         let mut added = Json::Object(write(&old));
         added["vectorEmbeddingPolicy"]["vectorEmbeddings"] = json!([{ "path": "/w" }]);

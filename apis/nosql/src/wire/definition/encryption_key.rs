@@ -1,15 +1,16 @@
 //! Client encryption keys of a database.
 
 use super::{bad, members, name_of, opaque, text};
+use crate::faults::NosqlFault;
 use model::{ClientEncryptionKeyDefinition, OpaqueMembers, RequestFault};
 use serde_json::{Map, Value as Json};
 
-pub(crate) fn read(body: &Json) -> Result<ClientEncryptionKeyDefinition, RequestFault> {
+pub(crate) fn read(body: &Json) -> Result<ClientEncryptionKeyDefinition, NosqlFault> {
     let members = members(body, "a client encryption key")?;
     let id = name_of(members)?;
     let algorithm = text(members, "encryptionAlgorithm")?;
     let wrapped_key = text(members, "wrappedDataEncryptionKey")?;
-    ClientEncryptionKeyDefinition::new(&id, algorithm, wrapped_key, metadata(members)?)
+    Ok(ClientEncryptionKeyDefinition::new(&id, algorithm, wrapped_key, metadata(members)?)?)
 }
 
 fn metadata(members: &Map<String, Json>) -> Result<OpaqueMembers, RequestFault> {

@@ -25,6 +25,7 @@ mod time_to_live;
 mod unique;
 mod vector;
 
+use crate::faults::WireFault;
 use model::{RequestFault, checked_name};
 use serde_json::{Map, Value as Json};
 
@@ -38,8 +39,8 @@ pub(crate) fn name_of(members: &Map<String, Json>) -> Result<String, RequestFaul
 }
 
 /// The members of a definition of a small resource.
-fn members<'a>(body: &'a Json, what: &str) -> Result<&'a Map<String, Json>, RequestFault> {
-    body.as_object().ok_or_else(|| RequestFault::BadBody { reason: format!("{what} is a JSON object") })
+fn members<'a>(body: &'a Json, what: &str) -> Result<&'a Map<String, Json>, WireFault> {
+    body.as_object().ok_or_else(|| WireFault::Body { reason: format!("{what} is a JSON object") })
 }
 
 /// A member that must be a string.

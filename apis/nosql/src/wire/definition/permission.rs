@@ -1,21 +1,22 @@
 //! Permissions of a user.
 
 use super::{bad, choice, members, name_in, name_of, text};
-use model::{PermissionDefinition, PermissionMode, RequestFault};
+use crate::faults::NosqlFault;
+use model::{PermissionDefinition, PermissionMode};
 use serde_json::{Map, Value as Json};
 
 const MODES: [(&str, PermissionMode); 2] = [("Read", PermissionMode::Read), ("All", PermissionMode::All)];
 
-pub(crate) fn read(body: &Json) -> Result<PermissionDefinition, RequestFault> {
+pub(crate) fn read(body: &Json) -> Result<PermissionDefinition, NosqlFault> {
     let members = members(body, "a permission")?;
     let key = match members.get("resourcePartitionKey") {
         None | Some(Json::Null) => None,
         Some(key @ Json::Array(_)) => Some(key.to_string()),
-        Some(_) => return Err(bad("resourcePartitionKey", "it must be an array")),
+        Some(_) => return Err(bad("resourcePartitionKey", "it must be an array").into()),
     };
     let id = name_of(members)?;
     let mode = choice(members, "permissionMode", &MODES)?;
-    PermissionDefinition::new(&id, mode, text(members, "resource")?, key)
+    Ok(PermissionDefinition::new(&id, mode, text(members, "resource")?, key)?)
 }
 
 /// Without system properties and token.

@@ -17,7 +17,7 @@ fn check(body: &Json) -> Result<(), TestCaseError> {
     prop_assert_eq!(Json::from(write(&stored.unwrap())).to_string(), written.to_string());
     let again = read(&written);
     prop_assert_eq!(again.as_ref(), Ok(&definition));
-    let replaced = read_change(&definition, &written).and_then(|change| change.applied(&definition));
+    let replaced = read_change(&definition, &written).and_then(|change| Ok(change.applied(&definition)?));
     prop_assert_eq!(replaced, Ok(definition));
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Scripts of a container.
 
 use super::{choice, members, name_in, name_of, text};
-use model::{RequestFault, ScriptDefinition, ScriptKind, TriggerOperation, TriggerTime};
+use crate::faults::NosqlFault;
+use model::{ScriptDefinition, ScriptKind, TriggerOperation, TriggerTime};
 use serde_json::{Map, Value as Json};
 
 const TIMES: [(&str, TriggerTime); 2] = [("Pre", TriggerTime::Pre), ("Post", TriggerTime::Post)];
@@ -15,7 +16,7 @@ const OPERATIONS: [(&str, TriggerOperation); 6] = [
     ("Upsert", TriggerOperation::Upsert),
 ];
 
-pub(crate) fn read(kind: ScriptKind, body: &Json) -> Result<ScriptDefinition, RequestFault> {
+pub(crate) fn read(kind: ScriptKind, body: &Json) -> Result<ScriptDefinition, NosqlFault> {
     let members = members(body, "a script")?;
     let id = name_of(members)?;
     // Its text is judged before the members that only triggers have.
@@ -25,7 +26,7 @@ pub(crate) fn read(kind: ScriptKind, body: &Json) -> Result<ScriptDefinition, Re
         ScriptKind::Trigger => {
             let time = choice(members, "triggerType", &TIMES)?;
             let operation = choice(members, "triggerOperation", &OPERATIONS)?;
-            ScriptDefinition::new(&id, script.body(), Some((time, operation)))
+            Ok(ScriptDefinition::new(&id, script.body(), Some((time, operation)))?)
         }
     }
 }

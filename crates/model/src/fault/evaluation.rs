@@ -2,11 +2,9 @@
 
 use thiserror::Error;
 
-use crate::UserFunctionFault;
-
 /// Why an expression or a query has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum EvalFault {
+pub enum EvaluationFault {
     /// A subquery that stands for one value gave several.
     #[error("the cardinality of a scalar subquery result set cannot be greater than one")]
     ScalarSubqueryRows,
@@ -91,5 +89,49 @@ pub enum EvalFault {
         what: &'static str,
         /// Which.
         index: usize,
+    },
+    /// A computed property whose query makes no value of each document.
+    #[error("the computed property '{name}' is not of the form SELECT VALUE … FROM c")]
+    ComputedForm {
+        /// The property.
+        name: String,
+    },
+    /// A computed property whose query cannot be read.
+    #[error("the computed property '{name}' cannot be read")]
+    ComputedUnread {
+        /// The property.
+        name: String,
+    },
+    /// More sources than rows have places for.
+    #[error("too many sources")]
+    TooManySources,
+    /// An expression that is too deep once computed properties stand in it.
+    #[error("nested deeper than {depth_max} levels")]
+    ComputedTooDeep {
+        /// Most levels.
+        depth_max: usize,
+    },
+    /// More queries in each other than are carried out.
+    #[error("more than {layers_max} queries in each other")]
+    TooManyLayers {
+        /// Most queries.
+        layers_max: usize,
+    },
+    /// The container as a later source than the first.
+    #[error("the container can only be the first source")]
+    ContainerNotFirst,
+}
+
+/// Why a function of the user's gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UserFunctionFault {
+    /// There is none of this name.
+    #[error("not found")]
+    NotFound,
+    /// It threw, or ran for too long.
+    #[error("{message}")]
+    Failed {
+        /// What it said.
+        message: String,
     },
 }
