@@ -2,7 +2,7 @@
 //!
 //! The model stores documents as JSON and answers by scanning all of them, with its own code for paths and policies.
 
-use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, Prepared};
+use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, InstallBatch, Prepared};
 use crate::index::jobs::delete_rows;
 use crate::index::rules::Rules;
 use crate::index::terms::DocumentVersion;
@@ -23,7 +23,6 @@ use value::{Document, PropertyPath, Value, encode_key_value};
 
 /// More values than any case has at a path.
 const VALUES_MAX: usize = 100_000;
-
 /// A small seeded generator of numbers.
 struct Random(u64);
 
@@ -240,12 +239,11 @@ impl Case {
         };
         let store = Store::memory(&SPACES, CommitMode::Inline);
         let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(3) };
-        let run_numbers = Arc::new(crate::index::RunNumbers::of_epoch(1));
         let environment = IndexEnvironment {
             store: store.clone(),
             partition,
             memory: IndexMemory::new(options),
-            run_numbers,
+            run_numbers: Arc::new(crate::index::RunNumbers::of_epoch(1)),
             metrics: PartitionMetrics::default(),
         };
         let mut index_writer = IndexWriter::new(environment, rules, Lsn(0));
@@ -256,9 +254,7 @@ impl Case {
     /// Installs the result of a job, as the writer does.
     async fn finish_job(&mut self) {
         self.index_writer.next_event().await;
-        if let Some(crate::index::InstallBatch { batch, named, installed }) =
-            self.index_writer.install_batch()
-        {
+        if let Some(InstallBatch { batch, named, installed }) = self.index_writer.install_batch() {
             self.store.submit(&self.store.lane(), batch, Durability::Sync).await.unwrap();
             named.into_iter().for_each(crate::index::UnnamedRun::keep);
             for run in self.index_writer.installed(installed).await {
