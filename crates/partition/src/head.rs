@@ -71,7 +71,7 @@ impl Head {
     }
 
     /// An upper bound of all LSNs and stamps that were assigned.
-    fn highest_given(&self) -> u64 {
+    fn highest_assigned(&self) -> u64 {
         self.lsn.max(self.lsn_reserved).0.max(self.stamp).max(self.stamp_reserved)
     }
 
@@ -193,7 +193,7 @@ impl Head {
 
 /// The highest LSN or stamp that any partition of `container` may have assigned, by the heads in `view`; 0 if there
 /// are none. LSNs of a container that is created later must start above it.
-pub async fn highest_given(view: &View, container: ContainerNumber) -> Result<u64, Fault> {
+pub async fn highest_assigned(view: &View, container: ContainerNumber) -> Result<u64, Fault> {
     let mut highest = 0;
     let all = keyspace::container_rows(container);
     let mut start = all.start.clone();
@@ -204,7 +204,7 @@ pub async fn highest_given(view: &View, container: ContainerNumber) -> Result<u6
         let Some((key, _)) = chunk.rows.first() else { return Ok(highest) };
         let id = keyspace::parse_partition(key).ok_or_else(|| damaged("key of a partition's row"))?;
         if let Some(row) = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)? {
-            highest = highest.max(Head::decode(&row)?.highest_given());
+            highest = highest.max(Head::decode(&row)?.highest_assigned());
         }
         // A partition may have many rows; those of the next one start after its ordinal.
         let Some(next) = id.ordinal.0.checked_add(1) else { return Ok(highest) };
@@ -260,7 +260,7 @@ mod tests {
         let mut old = Head::first(41);
         assert_eq!((old.lsn, old.stamp), (Lsn(42), 41));
         old.reserve();
-        let new = Head::first(old.highest_given());
+        let new = Head::first(old.highest_assigned());
         assert!(new.lsn > old.clone().reopened().lsn && new.stamp >= old.reopened().stamp);
     }
 }

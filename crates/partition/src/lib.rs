@@ -42,7 +42,7 @@ pub use cache::RecordCache;
 pub use carryover::Carryover;
 pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
 pub use draft::Draft;
-pub use head::highest_given;
+pub use head::highest_assigned;
 pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use metrics::PartitionMetrics;

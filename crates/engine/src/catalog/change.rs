@@ -12,7 +12,7 @@ use model::{
     ScriptKind, Throughput,
 };
 use partition::keyspace::{self, CATALOG, PartitionId};
-use partition::{commit_fault, delete_owner_row, highest_given, new_partition_rows, read_fault};
+use partition::{commit_fault, delete_owner_row, highest_assigned, new_partition_rows, read_fault};
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
@@ -100,7 +100,7 @@ impl<'a> Change<'a> {
         let view = self.store.view().await.map_err(read_fault)?;
         // Each once: with many of them, every new container would read the heads of all.
         for dropped in dropped.iter_mut().filter(|dropped| !dropped.is_below_floor) {
-            meta.floor = meta.floor.max(highest_given(&view, dropped.number).await?);
+            meta.floor = meta.floor.max(highest_assigned(&view, dropped.number).await?);
             dropped.is_below_floor = true;
         }
         Ok(())

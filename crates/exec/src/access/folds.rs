@@ -126,7 +126,7 @@ impl Folding<'_> {
             return Ok(true);
         };
         let value = decode_key(&counted.code).ok().map(|(value, _)| value);
-        if let (None, Some(value), false) = (counted.ends, &value, counted.is_cut) {
+        if let (None, Some(value), false) = (counted.ends, &value, counted.is_truncated) {
             add(collector, position, Some(value), 1);
             return Ok(true);
         }
@@ -198,7 +198,7 @@ impl Folding<'_> {
 }
 
 fn number_of(counted: &Counted) -> Option<Value> {
-    if counted.is_cut {
+    if counted.is_truncated {
         return None;
     }
     let (value, _) = decode_key(&counted.code).ok()?;

@@ -243,7 +243,7 @@ impl OrderedWalk {
         }
         if let Some(terms) = &mut self.terms {
             if let Some(step) = terms.next().await? {
-                self.take(step.numbers, step.code, step.is_cut);
+                self.take(step.numbers, step.code, step.is_truncated);
                 return Ok(true);
             }
             self.terms = None;

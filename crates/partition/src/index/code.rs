@@ -17,7 +17,7 @@ use value::{Kind, ValueRef, encode_key_prefix, encode_undefined, key_kind_bytes}
 /// Bytes of a code that are kept when it is truncated.
 pub(crate) const CODE_BYTES_MAX: usize = 200;
 /// Follows a truncated code.
-const CUT: u8 = 0xff;
+const TRUNCATED: u8 = 0xff;
 
 /// The code of the presence mark, a term of every document with any value at a path; sorts before the codes of values.
 pub(crate) const PRESENT: &[u8] = &[];
@@ -41,7 +41,7 @@ pub(crate) fn write_code(value: ValueRef<'_>, kind: Kind, out: &mut Vec<u8>) {
             encode_key_prefix(value, CODE_BYTES_MAX, out);
             if out.len() - start > CODE_BYTES_MAX {
                 out.truncate(start + CODE_BYTES_MAX);
-                out.push(CUT);
+                out.push(TRUNCATED);
             }
         }
     }
@@ -50,7 +50,7 @@ pub(crate) fn write_code(value: ValueRef<'_>, kind: Kind, out: &mut Vec<u8>) {
 /// Last byte of a tuple with all its members.
 pub(crate) const TUPLE_WHOLE: u8 = 0;
 /// Last byte of a tuple that ends with a truncated member.
-pub(crate) const TUPLE_CUT: u8 = 1;
+pub(crate) const TUPLE_TRUNCATED: u8 = 1;
 
 /// Writes the code of one member of a tuple, `None` for a missing value. Returns whether it was truncated; it must
 /// then be the last one.
@@ -60,11 +60,11 @@ pub fn write_tuple_member(value: Option<ValueRef<'_>>, descending: bool, out: &m
         Some(value) => write_code(value, value.kind(), out),
         None => encode_undefined(out),
     }
-    let cut = is_cut_value(&out[start..]);
+    let truncated = is_truncated_value(&out[start..]);
     if descending {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
-    cut
+    truncated
 }
 
 /// The code as it is in terms, and whether it was truncated.
@@ -75,9 +75,9 @@ pub(crate) fn shorten(code: &[u8]) -> (Cow<'_, [u8]>, bool) {
     if code.len() <= CODE_BYTES_MAX {
         return (Cow::Borrowed(code), false);
     }
-    let mut cut = code[..CODE_BYTES_MAX].to_vec();
-    cut.push(CUT);
-    (Cow::Owned(cut), true)
+    let mut truncated = code[..CODE_BYTES_MAX].to_vec();
+    truncated.push(TRUNCATED);
+    (Cow::Owned(truncated), true)
 }
 
 /// The code of a value as it is in the terms of a path, and whether other values have the same one.
@@ -86,15 +86,15 @@ pub(crate) fn term_code<'c>(path: &IndexPath, code: &'c [u8]) -> (Cow<'c, [u8]>,
 }
 
 /// Whether a term's code is truncated.
-pub(crate) fn is_cut(path: &IndexPath, code: &[u8]) -> bool {
+pub(crate) fn is_truncated(path: &IndexPath, code: &[u8]) -> bool {
     if path.is_property() {
-        is_cut_value(code)
+        is_truncated_value(code)
     } else {
-        path.is_composite() && code.last() == Some(&TUPLE_CUT)
+        path.is_composite() && code.last() == Some(&TUPLE_TRUNCATED)
     }
 }
 
-fn is_cut_value(code: &[u8]) -> bool {
+fn is_truncated_value(code: &[u8]) -> bool {
     code.len() > CODE_BYTES_MAX || is_container(code)
 }
 

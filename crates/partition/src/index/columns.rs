@@ -1,6 +1,6 @@
 //! The values at some paths per document: the postings of one piece, transposed.
 
-use crate::index::code::{CodeRange, is_cut};
+use crate::index::code::{CodeRange, is_truncated};
 use crate::index::documents::Documents;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
@@ -37,7 +37,7 @@ impl Column {
     }
 
     fn push(&mut self, path: &IndexPath, code: &[u8], posting: &ranks::Posting<'_>) {
-        self.codes.push((code.to_vec(), is_cut(path, code)));
+        self.codes.push((code.to_vec(), is_truncated(path, code)));
         let place = ranks::count(self.codes.len());
         posting.for_each(self.places.len(), |rank| {
             if let Some(known) = self.places.get_mut(rank as usize) {

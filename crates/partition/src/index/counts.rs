@@ -23,7 +23,7 @@ pub struct Counted {
     /// Key code of the value, or a prefix of it.
     pub code: Vec<u8>,
     /// Whether the code is truncated: the documents may have different values with this prefix.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// The number of documents.
     pub count: u64,
     /// The first and the last of them, if requested.
@@ -97,8 +97,8 @@ impl Live<'_> {
 }
 
 impl Counted {
-    pub(crate) fn new(code: Vec<u8>, is_cut: bool) -> Counted {
-        Counted { code, is_cut, count: 0, ends: None, numbers: Vec::new() }
+    pub(crate) fn new(code: Vec<u8>, is_truncated: bool) -> Counted {
+        Counted { code, is_truncated, count: 0, ends: None, numbers: Vec::new() }
     }
 
     /// Adds the live documents of one piece.

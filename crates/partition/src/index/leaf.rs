@@ -1,7 +1,7 @@
 //! A leaf of a lookup, evaluated on the terms of one piece.
 
 use crate::index::block_cache::BlockCache;
-use crate::index::code::{CodeRange, PRESENT, is_cut, term_code};
+use crate::index::code::{CodeRange, PRESENT, is_truncated, term_code};
 use crate::index::counts::Live;
 use crate::index::lookup::{Lookup, Matches, ValueTest, Verdict};
 use crate::index::path::{IndexPath, LOGICAL_KEYS};
@@ -306,7 +306,7 @@ fn codes_in_segment(
 /// What a term in a range says about the condition.
 fn verdict(path: &IndexPath, range: &CodeRange, test: Option<&ValueTest>, code: &[u8]) -> Verdict {
     match test {
-        Some(_) if is_cut(path, code) => Verdict::Unknown,
+        Some(_) if is_truncated(path, code) => Verdict::Unknown,
         Some(test) => test.verdict(code),
         None if range.is_inexact(code) => Verdict::Unknown,
         None => Verdict::Yes,

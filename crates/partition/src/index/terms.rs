@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of the pieces that contain the terms.
 
-use crate::index::code::{TUPLE_CUT, TUPLE_WHOLE, write_code, write_tuple_member};
+use crate::index::code::{TUPLE_TRUNCATED, TUPLE_WHOLE, write_code, write_tuple_member};
 use crate::index::computed::Calculator;
 use crate::index::path::{LOGICAL_PATH, PathCode};
 use crate::index::rules::{PolicyCursor, Rules, TIME};
@@ -135,7 +135,7 @@ impl<'a> TermWalker<'a> {
     ) {
         for index in self.rules.composites() {
             self.code.clear();
-            let cut = index.members.iter().any(|member| {
+            let is_truncated = index.members.iter().any(|member| {
                 let path = &member.path.path;
                 let value = match member.computed {
                     Some(property) => below(computed.get(property).and_then(Option::as_ref), path),
@@ -144,7 +144,7 @@ impl<'a> TermWalker<'a> {
                 };
                 write_tuple_member(value, member.path.descending, &mut self.code)
             });
-            self.code.push(if cut { TUPLE_CUT } else { TUPLE_WHOLE });
+            self.code.push(if is_truncated { TUPLE_TRUNCATED } else { TUPLE_WHOLE });
             take(index.path.code(), &self.code);
         }
     }

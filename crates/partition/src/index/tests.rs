@@ -498,12 +498,15 @@ impl Case {
             assert!(step.numbers.is_sorted());
             let detail = *self.random.pick(&[Detail::Count, Detail::Ends, Detail::Numbers]);
             let counted = counts.next_counted(|_, _| detail).await.unwrap().unwrap();
-            assert_eq!((&counted.code, counted.is_cut), (&step.code, step.is_cut));
+            assert_eq!((&counted.code, counted.is_truncated), (&step.code, step.is_truncated));
             assert_eq!(counted.count, step.numbers.len() as u64, "{steps:?} {detail:?}");
             let ends = step.numbers.first().copied().zip(step.numbers.last().copied());
             assert_eq!(counted.ends, ends.filter(|_| detail == Detail::Ends));
             assert!(detail != Detail::Numbers || counted.numbers == step.numbers);
-            assert_eq!(step.is_cut, step.code.len() > 200 || step.code.len() == 1 && step.code[0] >= 0x50);
+            assert_eq!(
+                step.is_truncated,
+                step.code.len() > 200 || step.code.len() == 1 && step.code[0] >= 0x50
+            );
             found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
         }
         assert!(counts.next_counted(|_, _| Detail::Count).await.unwrap().is_none());
@@ -544,7 +547,7 @@ impl Case {
             let mut found = Vec::new();
             while let Some(step) = walk.next().await.unwrap() {
                 assert!(found.len() < VALUES_MAX, "the walk does not end");
-                assert_eq!(step.is_cut, step.code.last() == Some(&1));
+                assert_eq!(step.is_truncated, step.code.last() == Some(&1));
                 found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
             }
             assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{members:?}");

@@ -1,7 +1,7 @@
 //! A walk over the values at a path, merged over all pieces by code.
 
 use crate::index::block::TermEntry;
-use crate::index::code::{CodeRange, is_cut};
+use crate::index::code::{CodeRange, is_truncated};
 use crate::index::counts::{Counted, Detail, Live};
 use crate::index::dead::DeadSet;
 use crate::index::documents::Documents;
@@ -35,7 +35,7 @@ pub struct WalkStep {
     /// Key code of the value, or a prefix of it.
     pub code: Vec<u8>,
     /// Whether the code is truncated: the documents may have different values with this prefix.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// The documents, ascending.
     pub numbers: Vec<DocumentNumber>,
 }
@@ -123,8 +123,8 @@ impl TermWalk {
             }
             if !numbers.is_empty() {
                 numbers.sort_unstable();
-                let is_cut = is_cut(path, &code);
-                return Ok(Some(WalkStep { code, is_cut, numbers }));
+                let is_truncated = is_truncated(path, &code);
+                return Ok(Some(WalkStep { code, is_truncated, numbers }));
             }
             // If few documents are wanted, most values have none of them.
             passed += 1;
@@ -152,9 +152,9 @@ impl TermWalk {
         let (path, direction, prefix_len) = (&self.path, self.direction, self.prefix_len);
         let mut passed = 0_usize;
         while let Some((head, code)) = next_code(&self.cursors, path, direction) {
-            let is_cut = is_cut(path, &code);
-            let mut counted = Counted::new(code, is_cut);
-            let detail = detail(&counted.code, is_cut);
+            let is_truncated = is_truncated(path, &code);
+            let mut counted = Counted::new(code, is_truncated);
+            let detail = detail(&counted.code, is_truncated);
             let mut has_ended = false;
             for cursor in &mut self.cursors {
                 if cursor.head == head && cursor.code(path, direction) == Some(&counted.code) {
