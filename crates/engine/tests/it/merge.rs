@@ -25,7 +25,7 @@ async fn merged(
 #[tokio::test]
 async fn given_members_replace_and_others_stay() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| (), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let first = merge(r#"{"id":"1","pk":"a","n":1,"o":{"x":1}}"#, Condition::None, WhenAbsent::Create);
     let first = merged(&harness, &container, r#"["a"]"#, first).await.unwrap();
     let Outcome::Created(first) = first else { panic!("{first:?}") };
@@ -42,7 +42,7 @@ async fn given_members_replace_and_others_stay() {
 #[tokio::test]
 async fn a_merge_may_ask_for_a_stored_version() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| (), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let at = |json: &str, condition, absent| {
         merged(&harness, &container, r#"["a"]"#, merge(json, condition, absent))
     };
@@ -60,7 +60,7 @@ async fn a_merge_may_ask_for_a_stored_version() {
 #[tokio::test]
 async fn a_merge_never_moves_a_document_to_another_key() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| (), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let at = |json: &str| {
         merged(&harness, &container, r#"["a"]"#, merge(json, Condition::None, WhenAbsent::Create))
     };
@@ -76,11 +76,11 @@ async fn a_merge_never_moves_a_document_to_another_key() {
 #[tokio::test]
 async fn a_merge_keeps_unique_keys_and_takes_a_new_time_to_live() {
     let harness = Harness::new().await;
-    let changed = |draft: &mut ContainerDraft| {
+    let unique = |draft: &mut ContainerDraft| {
         draft.unique_keys = unique_mail();
         draft.default_ttl = DefaultTtl::OnDemand;
     };
-    let container = harness.container(changed, 400).await;
+    let container = harness.container(unique, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a","mail":"x"}"#).await.unwrap();
     harness.create(&container, r#"{"id":"2","pk":"a","mail":"y"}"#).await.unwrap();
     let at = |json: &str| {

@@ -14,7 +14,7 @@ fn address(container: &Container, pk: usize, id: usize) -> DocumentAddress {
 async fn documents_come_in_the_order_of_their_addresses() {
     let harness = Harness::new().await;
     // Three partitions.
-    let container = harness.container(|_| (), 25_000).await;
+    let container = harness.container(|_| {}, 25_000).await;
     for id in 0..60 {
         let body = format!(r#"{{"id":"{id}","pk":"{}"}}"#, id % 20);
         harness.create(&container, &body).await.unwrap();
@@ -37,7 +37,7 @@ async fn documents_come_in_the_order_of_their_addresses() {
 #[tokio::test]
 async fn a_document_may_be_named_by_its_number() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| (), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let created = harness.create(&container, r#"{"id":"1","pk":"1"}"#).await.unwrap();
     let numbered =
         |pk: usize| DocumentAddress { target: Target::Number(created.number), ..address(&container, pk, 0) };
@@ -50,7 +50,7 @@ async fn a_document_may_be_named_by_its_number() {
 #[tokio::test]
 async fn bounds_keys_and_sessions_are_checked() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| (), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let read = |addresses, session: Vec<SessionToken>| {
         let (engine, pass) = (&harness.engine, harness.read_pass(&container));
         async move { engine.read_many(pass, addresses, &session).await }
@@ -74,7 +74,7 @@ async fn bounds_keys_and_sessions_are_checked() {
 #[tokio::test]
 async fn an_answer_has_a_bound_in_bytes() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| (), 400).await;
+    let container = harness.container(|_| {}, 400).await;
     let body = format!(r#"{{"id":"0","pk":"0","text":"{}"}}"#, "x".repeat(1 << 20));
     harness.create(&container, &body).await.unwrap();
     let addresses = vec![address(&container, 0, 0); 64];
