@@ -25,3 +25,4 @@ pub use cors::CorsPolicy;
 pub use lower::read_computed_property;
 pub use service::{ConnectionInfo, NosqlApi, NosqlOptions};
 pub use wire::answer_body::AnswerBody;
+pub use wire::links::document_link;

@@ -27,8 +27,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use value::{Document, Value};
 
-pub(crate) const SYSTEM: SystemProperties =
-    SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
+pub(crate) const SYSTEM: SystemProperties = SystemProperties {
+    database: DatabaseNumber(1),
+    container: ContainerNumber(1),
+    link: |rid| rid.to_string(),
+};
 
 /// A clock that stands until the test moves it.
 #[derive(Debug)]
