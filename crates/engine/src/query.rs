@@ -204,9 +204,10 @@ impl Engine {
         let program = self.program(&pass, request).await?;
         let asked = Asked { scope: &request.scope, session: &[], size: Size::of_text(request.text_bytes) };
         let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
+        let items_max = request.items_max;
         let begin = |meter| {
             let (program, parts) = (Arc::clone(&program), Arc::clone(&parts));
-            async move { exec::explain(&program, &parts, meter).await }
+            async move { exec::explain(&program, &parts, items_max, meter).await }
         };
         self.isolation.run(pass.principal, asked.size, begin).await
     }

@@ -6,16 +6,22 @@ use plan::query::Order;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::access;
+use crate::access::{self, AccessPath};
 use crate::program::{Input, Layer, Program, Shape};
-use crate::task::{OpenPart, Part, PartScope};
+use crate::task::{OpenPart, Part};
 
-/// How a query is carried out over parts of partitions, as the index of the first of them stands.
-pub async fn explain(program: &Program, parts: &[Part], meter: Arc<Meter>) -> Result<String, Fault> {
-    let open = match parts.first() {
-        Some(part) => Some(OpenPart::alone(part, meter).await?),
-        None => None,
-    };
+/// How a query is carried out over parts of partitions for a page of at most `items_max` rows: the access path of each
+/// part as it would be executed now, with the numbers that decided.
+pub async fn explain(
+    program: &Program,
+    parts: &[Part],
+    items_max: usize,
+    meter: Arc<Meter>,
+) -> Result<String, Fault> {
+    let mut open = Vec::with_capacity(parts.len());
+    for part in parts {
+        open.push(Arc::new(OpenPart::alone(part, true, Arc::clone(&meter)).await?));
+    }
     let mut text = String::new();
     let count = program.layers.len();
     for (index, layer) in program.layers.iter().enumerate() {
@@ -24,7 +30,10 @@ pub async fn explain(program: &Program, parts: &[Part], meter: Arc<Meter>) -> Re
         }
         match layer.input {
             Input::Documents => {
-                line(&mut text, &format!("read {}", way(layer, index + 1 == count, open.as_ref())));
+                let paths = access::choose(layer, &open, access::goal(program, index, items_max)).await?;
+                for (open, path) in open.iter().zip(&paths) {
+                    write_path(&mut text, (open, path), paths.len());
+                }
                 line(&mut text, &format!("evaluate on documents {}", layer.needs.name()));
             }
             Input::Rows => line(&mut text, "read the results of the layer before"),
@@ -47,36 +56,16 @@ pub async fn explain(program: &Program, parts: &[Part], meter: Arc<Meter>) -> Re
     Ok(text)
 }
 
-/// How documents are reached.
-fn way(layer: &Layer, is_last: bool, open: Option<&OpenPart>) -> String {
-    let known = open.and_then(|open| access::known(layer, open));
-    let has_index = open.is_some_and(|open| open.view.index().is_some());
-    if let Some(text) = open.and_then(|open| access::covered_text(layer, open)) {
-        return text;
-    }
-    let scope = match open.map(|open| &open.part.scope) {
-        Some(PartScope::Logical(_)) if has_index => Some("the logical partition".to_owned()),
-        Some(PartScope::Hashes(_)) if has_index => Some("the stretch of hashes".to_owned()),
-        Some(PartScope::Whole | PartScope::Logical(_) | PartScope::Hashes(_)) | None => None,
-    };
-    let narrowed: Vec<String> = scope.into_iter().chain(known.and_then(|known| known.text)).collect();
-    let named = (!narrowed.is_empty())
-        .then(|| format!("documents that the index names by {}", narrowed.join(" and ")));
-    let can_order = open.is_some_and(|open| access::ordering(layer, open).is_some());
-    if is_last && access::comes_by_number(layer) {
-        let all = if access::has_tests(layer, open) { ", or all documents if that is cheaper," } else { "" };
-        let named = named.map_or_else(|| "documents".to_owned(), |named| format!("{named}{all}"));
-        return format!("{named} by number, until the page is full");
-    }
-    let named = named.map_or_else(
-        || "all records".to_owned(),
-        |named| format!("{named}, or all records if that is cheaper"),
-    );
-    if is_last && can_order {
-        format!("{named}, or in the order of the index until the page is full")
+/// The access path of one part of several.
+fn write_path(text: &mut String, (open, path): (&OpenPart, &AccessPath<'_>), parts: usize) {
+    let mut lines = path.lines().into_iter();
+    let way = lines.next().unwrap_or_default();
+    if parts > 1 {
+        line(text, &format!("read in partition {}: {way}", open.part.source.ordinal().0));
     } else {
-        named
+        line(text, &format!("read {way}"));
     }
+    lines.for_each(|rejected| line(text, &format!("  {rejected}")));
 }
 
 /// How the answers of partitions become one.

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `position` | where a result stands |
 //! | `program` | a query made ready: layers, shapes, what it needs of documents (`needs`, `computed`) |
-//! | `access` | ways to a partition's documents, and the choice between them |
+//! | `access` | access paths to a partition's documents as values, the choice between them, and how each is executed |
 //! | `source` | where a part is read: a live partition or one state of it |
 //! | `stream` | rows in the order of numbers, no further than they are wanted |
 //! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
@@ -20,7 +20,7 @@
 //! | `ranges` | the order of rows without ORDER BY over several ranges |
 //! | `rank` | ranked queries made ordered ones |
 //! | `resume` | what a continuation says |
-//! | `explain` | all that as text |
+//! | `explain` | how a query is carried out, as text: the access path of each part |
 //! | `index_use` | the indexes that are used, and those that might help |
 
 mod access;

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, OrderedRequest, Prospect};
+use crate::access::{self, AccessPath, Ordering, Way};
 use crate::assembly::Assembly;
 use crate::collect::Wish;
 use crate::fault::query_fault;
@@ -188,13 +188,8 @@ impl Work {
         self.settle(last, &feed).await?;
         if let Feed::Partitions(parts) = &feed
             && inner.is_empty()
-            && let Some(requests) = self.orderings(last, parts).await?
+            && let Some(streams) = self.ordered_streams(last, parts).await?
         {
-            let after = self.assembly.after().settled(|_| None);
-            let ordered = |(open, request): (&Arc<OpenPart>, Arc<OrderedRequest>)| {
-                Stream::ordered(&self.task, Arc::clone(open), request, &after)
-            };
-            let streams = parts.iter().zip(requests).map(ordered).collect();
             if self.stream(last, streams).await? {
                 self.assembly.end();
             }
@@ -203,35 +198,26 @@ impl Work {
         self.select(last, &feed).await
     }
 
-    /// What to ask the index of every part for to get the order of the layer; nothing if one cannot give it, or if to
-    /// sort is cheaper.
-    async fn orderings(
+    /// Streams of all parts in the order of the layer, if their indexes have it and to sort is not cheaper.
+    async fn ordered_streams(
         &self,
         layer: &Layer,
         parts: &[Arc<OpenPart>],
-    ) -> Result<Option<Vec<Arc<OrderedRequest>>>, Fault> {
-        let offset = usize::try_from(self.assembly.offset()).unwrap_or(usize::MAX);
-        let wanted = self.assembly.room().saturating_add(offset);
-        let mut prospect = Prospect::default();
-        let mut requests: Vec<Arc<OrderedRequest>> = Vec::with_capacity(parts.len());
-        let mut before: Option<&OpenPart> = None;
-        for open in parts {
-            // Parts that are indexed alike are asked for the same.
-            let same = requests.last().filter(|_| before.is_some_and(|before| open.is_asked_like(before)));
-            let request = match same {
-                Some(request) => Arc::clone(request),
-                None => match access::ordering(layer, open) {
-                    Some(request) => Arc::new(request),
-                    None => return Ok(None),
-                },
-            };
-            if !prospect.should_walk(wanted) {
-                prospect.add(open, &request).await?;
+    ) -> Result<Option<Vec<Stream>>, Fault> {
+        let wanted = (self.assembly.room() as u64).saturating_add(self.assembly.offset());
+        let paths = match access::in_order(layer, parts, wanted).await? {
+            Ordering::Walk(paths) => paths,
+            Ordering::Sort(_) => return Ok(None),
+        };
+        let after = self.assembly.after().settled(|_| None);
+        let stream = |(open, path): (&Arc<OpenPart>, AccessPath<'_>)| match path.way {
+            Way::Ordered(request) => {
+                let request = (request, path.scans_after);
+                Some(Stream::ordered(&self.task, Arc::clone(open), request, &after))
             }
-            requests.push(request);
-            before = Some(open);
-        }
-        Ok(prospect.should_walk(wanted).then_some(requests))
+            Way::Records | Way::Numbers | Way::Lookup(..) | Way::Covered(..) => None,
+        };
+        Ok(parts.iter().zip(paths).map(stream).collect())
     }
 
     async fn found(&mut self, layer: &Layer, feed: &Feed, wish: &Wish) -> Result<Found, Fault> {

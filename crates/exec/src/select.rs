@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use value::{Value, ValueRef};
 
-use crate::access::{self, Walk};
+use crate::access::{self, AccessPath, Covering, Walk, Way};
 use crate::bounded::{self, PartWork};
 use crate::collect::{Collector, Wish};
 use crate::fault::query_fault;
@@ -35,29 +35,29 @@ pub(crate) async fn over_partitions(
     wish: &Wish,
     metrics: &mut QueryMetrics,
 ) -> Result<Found, Fault> {
-    let mut collector = collect_all(task, parts, wish, true, metrics).await?;
+    let mut collector = collect_all(task, parts, wish, Covering::Allowed, metrics).await?;
     if collector.is_in_doubt() {
-        collector = collect_all(task, parts, wish, false, metrics).await?;
+        collector = collect_all(task, parts, wish, Covering::Failed, metrics).await?;
     }
     collector.finish(task.innermost()?, &task.context()).map_err(query_fault)
 }
 
-/// What all partitions have. An index may answer by itself if `by_index` says so.
+/// What all partitions have.
 async fn collect_all(
     task: &Arc<Task>,
     parts: &[Arc<OpenPart>],
     wish: &Wish,
-    by_index: bool,
+    covering: Covering,
     metrics: &mut QueryMetrics,
 ) -> Result<Collector, Fault> {
     let mut collector = Collector::new(task.innermost()?, &task.context(), wish.clone());
     if let [part] = parts {
-        let (collected, done) = collect(Arc::clone(task), Arc::clone(part), wish.clone(), by_index).await?;
+        let (collected, done) = collect(Arc::clone(task), Arc::clone(part), wish.clone(), covering).await?;
         metrics.add(&done);
         collector = collected;
     } else {
         let begin = |part: &Arc<OpenPart>| -> PartWork<(Collector, QueryMetrics)> {
-            Box::pin(collect(Arc::clone(task), Arc::clone(part), wish.clone(), by_index))
+            Box::pin(collect(Arc::clone(task), Arc::clone(part), wish.clone(), covering))
         };
         let merge = |(collected, done): (Collector, QueryMetrics)| {
             metrics.add(&done);
@@ -73,17 +73,22 @@ async fn collect(
     task: Arc<Task>,
     open: Arc<OpenPart>,
     wish: Wish,
-    by_index: bool,
+    covering: Covering,
 ) -> Result<(Collector, QueryMetrics), Fault> {
     let layer = task.innermost()?;
     let context = task.context();
     let mut metrics = QueryMetrics::default();
-    if by_index && let Some(collector) = access::by_index(&task, &context, &open, &wish, &mut metrics).await?
-    {
-        return Ok((collector, metrics));
+    let mut path = chosen(layer, &open, covering, &mut metrics).await?;
+    if let Way::Covered(covered, filter) = &path.way {
+        let part = (&*task, &context, &*open);
+        let collected = access::by_index(part, covered, filter.as_ref(), &wish, &mut metrics).await?;
+        if let Some(collector) = collected {
+            return Ok((collector, metrics));
+        }
+        path = chosen(layer, &open, Covering::Failed, &mut metrics).await?;
     }
     let mut collector = Collector::new(layer, &context, wish);
-    let mut walk = Walk::begin(layer, open, &mut metrics).await?;
+    let mut walk = Walk::begin(path, Arc::clone(&open), &mut metrics).await?;
     while let Some(documents) = walk.next(&task.meter, &mut metrics).await? {
         context.check_time().map_err(query_fault)?;
         let begun = Instant::now();
@@ -92,6 +97,18 @@ async fn collect(
         task.rest().await?;
     }
     Ok((collector, metrics))
+}
+
+async fn chosen<'l>(
+    layer: &'l Layer,
+    open: &OpenPart,
+    covering: Covering,
+    metrics: &mut QueryMetrics,
+) -> Result<AccessPath<'l>, Fault> {
+    let begun = Instant::now();
+    let path = access::all(layer, open, covering).await?;
+    metrics.index_time += begun.elapsed();
+    Ok(path)
 }
 
 async fn add_documents(

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, NumberWalk, OrderedRequest, OrderedWalk, is_scan_cheaper};
+use crate::access::{self, NumberWalk, OrderedRequest, OrderedWalk, Way, is_scan_cheaper};
 use crate::collect::Wish;
 use crate::fault::query_fault;
 use crate::found::{Found, FoundRow, QueryMetrics};
@@ -20,10 +20,7 @@ use crate::position::{self, Item};
 use crate::program::{Check, Layer};
 use crate::resume::After;
 use crate::select;
-use crate::task::{OpenPart, Part, PartScope, Seen, Task};
-
-/// Rows and documents that are seen before a decision between fetching and scanning.
-const SEEN_BEFORE_DECISION: u64 = 2048;
+use crate::task::{OpenPart, Part, Seen, Task};
 
 /// How much is wanted at most.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +43,8 @@ pub(crate) struct Stream {
     reached: Vec<u8>,
     seen: u64,
     found: u64,
+    /// After how many documents it is asked whether to read the rest as records.
+    scans_after: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -78,15 +77,15 @@ impl Stream {
     pub(crate) fn ordered(
         task: &Task,
         open: Arc<OpenPart>,
-        request: Arc<OrderedRequest>,
+        (request, scans_after): (Arc<OrderedRequest>, Option<u64>),
         after: &[u8],
     ) -> Stream {
-        Stream::at(task, State::Ordering(open, request), after.to_vec())
+        Stream { scans_after, ..Stream::at(task, State::Ordering(open, request), after.to_vec()) }
     }
 
     fn at(task: &Task, state: State, reached: Vec<u8>) -> Stream {
         let (rows, holding) = (VecDeque::new(), task.budget.holding());
-        Stream { state, rows, holding, reached, seen: 0, found: 0 }
+        Stream { state, rows, holding, reached, seen: 0, found: 0, scans_after: None }
     }
 
     /// Where its next row stands at the earliest; nothing if there is none.
@@ -194,7 +193,7 @@ impl Stream {
                     State::Walking(open, Box::new(walk))
                 } else if !walk.has_more() {
                     State::Done
-                } else if self.should_scan(layer, &open, wanted) {
+                } else if self.should_scan(&open, wanted).await? {
                     State::Selecting(open)
                 } else {
                     State::Walking(open, walk)
@@ -202,11 +201,9 @@ impl Stream {
             }
             State::Ordering(open, request) => {
                 let walk = OrderedWalk::new(Arc::clone(&open), request, &self.reached).await?;
-                self.ordered_step(task, layer, (open, Box::new(walk)), wanted, metrics).await?
+                self.ordered_step(task, (open, Box::new(walk)), wanted, metrics).await?
             }
-            State::Ordered(open, walk) => {
-                self.ordered_step(task, layer, (open, walk), wanted, metrics).await?
-            }
+            State::Ordered(open, walk) => self.ordered_step(task, (open, walk), wanted, metrics).await?,
             State::Selecting(open) => self.select(task, open, wanted, metrics).await?,
         };
         Ok(None)
@@ -214,7 +211,7 @@ impl Stream {
 
     /// How a part is read: the documents that an index names, else all; else they are selected.
     async fn begun(
-        &self,
+        &mut self,
         layer: &Layer,
         open: Arc<OpenPart>,
         wanted: Wanted,
@@ -222,19 +219,21 @@ impl Stream {
     ) -> Result<State, Fault> {
         let first = self.first_number();
         let begun = Instant::now();
-        let named = access::named_cheaply(layer, &open).await?;
+        let path = access::by_number(layer, &open).await?;
+        self.scans_after = path.scans_after;
+        let named = match path.way {
+            Way::Lookup(_, Some(named)) => Some(named),
+            Way::Lookup(narrowing, None) => narrowing.named(&open).await?,
+            Way::Numbers => None,
+            // These give all rows, which are then put in order.
+            Way::Records | Way::Ordered(_) | Way::Covered(..) => return Ok(State::Selecting(open)),
+        };
         metrics.index_time += begun.elapsed();
-        if let Some(named) = named {
-            if named.documents.is_empty() {
-                return Ok(State::Done);
-            }
-            let walk = NumberWalk::over_named(Arc::clone(&open), named, first, wanted.rows);
-            return Ok(State::Walking(open, Box::new(walk)));
-        }
-        if open.part.scope != PartScope::Whole {
-            return Ok(State::Selecting(open));
-        }
-        let walk = NumberWalk::over_all(Arc::clone(&open), first, wanted.rows);
+        let walk = match named {
+            Some(named) if named.documents.is_empty() => return Ok(State::Done),
+            Some(named) => NumberWalk::over_named(Arc::clone(&open), named, first, wanted.rows),
+            None => NumberWalk::over_all(Arc::clone(&open), first, wanted.rows),
+        };
         Ok(State::Walking(open, Box::new(walk)))
     }
 
@@ -281,7 +280,6 @@ impl Stream {
     async fn ordered_step(
         &mut self,
         task: &Task,
-        layer: &Layer,
         (open, mut walk): (Arc<OpenPart>, Box<OrderedWalk>),
         wanted: Wanted,
         metrics: &mut QueryMetrics,
@@ -294,7 +292,7 @@ impl Stream {
             }
             return Ok(State::Ordered(open, walk));
         }
-        if self.should_scan(layer, &open, wanted) {
+        if self.should_scan(&open, wanted).await? {
             return Ok(State::Selecting(open));
         }
         walk.gather(wanted.named, metrics).await?;
@@ -351,11 +349,16 @@ impl Stream {
         Ok(is_enough.then_some(position))
     }
 
-    fn should_scan(&self, layer: &Layer, open: &OpenPart, wanted: Wanted) -> bool {
-        let total = open.part.source.documents();
-        open.part.scope == PartScope::Whole
-            && self.seen >= SEEN_BEFORE_DECISION
-            && is_scan_cheaper(layer, self.seen, self.found, wanted.rows as u64, total)
+    /// Whether the rest of the part is read as records.
+    async fn should_scan(&self, open: &OpenPart, wanted: Wanted) -> Result<bool, Fault> {
+        if self.scans_after.is_none_or(|after| self.seen < after) {
+            return Ok(false);
+        }
+        let total = match open.view.index() {
+            Some(index) => open.statistics(index).await?.total,
+            None => open.view.counts().documents,
+        };
+        Ok(is_scan_cheaper(self.seen, self.found, wanted.rows as u64, total))
     }
 
     /// Takes the rows of one chunk; tells whether it broke off because there are enough.

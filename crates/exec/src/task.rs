@@ -7,8 +7,9 @@ use model::{Ambient, EffectiveRange, Fault, Lsn, PartitionOrdinal};
 use partition::PartitionView;
 use partition::index::{Documents, IndexReader, Lookup};
 use std::sync::Arc;
+use tokio::sync::OnceCell;
 
-use crate::access::{SharedFilter, SharedNeedles};
+use crate::access::{SharedFilter, SharedNeedles, Statistics};
 use crate::fault::query_fault;
 use crate::program::{Layer, Program};
 use crate::source::PartSource;
@@ -65,6 +66,15 @@ impl PartScope {
             PartScope::Hashes(range) => Some(Lookup::Effective(range.clone())),
         }
     }
+
+    /// The same in words.
+    pub(crate) fn text(&self) -> &'static str {
+        match self {
+            PartScope::Whole => "the partition",
+            PartScope::Logical(_) => "the logical partition",
+            PartScope::Hashes(_) => "the range of hashes",
+        }
+    }
 }
 
 impl Part {
@@ -95,13 +105,23 @@ pub(crate) struct OpenPart {
     pub(crate) meter: Arc<Meter>,
     /// What indexes know of the filter of the page.
     pub(crate) filter: Arc<SharedFilter>,
+    /// Whether paths are put into words, with numbers that are counted all the way.
+    pub(crate) is_explained: bool,
+    /// What the choice of a path depends on, once that is asked for.
+    statistics: OnceCell<Statistics>,
 }
 
 impl OpenPart {
-    /// A part in its latest state, for a look at its index.
-    pub(crate) async fn alone(part: &Part, meter: Arc<Meter>) -> Result<OpenPart, Fault> {
-        let view = part.source.view().await?;
-        Ok(OpenPart { part: part.clone(), view, meter, filter: Arc::default() })
+    /// A part in its latest state, for a look at its access path.
+    pub(crate) async fn alone(part: &Part, is_explained: bool, meter: Arc<Meter>) -> Result<OpenPart, Fault> {
+        let (view, statistics) = (part.source.view().await?, OnceCell::new());
+        let (part, filter) = (part.clone(), Arc::default());
+        Ok(OpenPart { part, view, meter, filter, is_explained, statistics })
+    }
+
+    /// What the choice of a path depends on, by the index of the part.
+    pub(crate) async fn statistics(&self, index: &IndexReader) -> Result<&Statistics, Fault> {
+        self.statistics.get_or_try_init(|| Statistics::new(self, index)).await
     }
 
     /// Whether the same lookups find the documents of both parts.
@@ -246,6 +266,7 @@ impl Task {
         let view = part.source.view().await?.at_seconds(self.now_seconds);
         let view = if self.asks_indexes { view } else { view.without_index() };
         let (meter, filter) = (Arc::clone(&self.meter), Arc::clone(&self.filter));
-        Ok(Arc::new(OpenPart { part, view, meter, filter }))
+        let (is_explained, statistics) = (false, OnceCell::new());
+        Ok(Arc::new(OpenPart { part, view, meter, filter, is_explained, statistics }))
     }
 }

@@ -16,6 +16,7 @@ use crate::computed::is_document;
 use crate::program::{Input, Layer, Shape};
 
 /// What is asked of an index alone.
+#[derive(Debug)]
 pub(crate) enum Covered<'l> {
     /// The aggregates over everything, in their order.
     Folds(Vec<Fold>),
@@ -26,6 +27,7 @@ pub(crate) enum Covered<'l> {
 }
 
 /// Where an aggregate over everything comes from.
+#[derive(Debug)]
 pub(crate) enum Fold {
     /// The number of documents.
     All,
@@ -40,6 +42,7 @@ pub(crate) enum Fold {
 }
 
 /// Rows made of the values at one path.
+#[derive(Debug)]
 pub(crate) struct Values<'l> {
     /// The names that lead there.
     pub(crate) names: Vec<&'l str>,

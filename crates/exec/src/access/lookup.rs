@@ -4,7 +4,7 @@
 //! The filter is read in its normal form, [`Predicate`].
 
 use eval::{EXPRESSION_DEPTH_MAX, LikeRest, Meter, like_beginning};
-use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep};
+use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep, ValueRange};
 use plan::query::{
     Comparison, Constants, ElementMatch, Expression, Predicate, Query, Requirement, SortKey, TextPattern,
 };
@@ -19,6 +19,7 @@ use super::known::{
 };
 use super::tested::tested;
 use super::{computed, spatial};
+use crate::task::OpenPart;
 
 /// What an index says of a filter.
 pub(crate) struct Told {
@@ -28,35 +29,32 @@ pub(crate) struct Told {
     pub(crate) is_by_rules: bool,
 }
 
-/// What the index of a partition knows of the filter of a query. At no path are more than `tests_max` values tested,
-/// roughly.
-pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests_max: u64, meter: &Arc<Meter>) -> Told {
+/// Which values may be tested.
+#[derive(Clone, Copy)]
+pub(crate) enum Tests<'t> {
+    None,
+    /// Those of these ranges.
+    Of(&'t [ValueRange]),
+    All,
+}
+
+/// What the index of a part knows of the filter of a query; in words too if the part is explained.
+pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests: Tests<'_>, open: &OpenPart) -> Told {
     let (Some(root), Some(filter)) = (query.root_path(), query.filter.as_ref()) else {
         return Told { known: None, is_by_rules: true };
     };
-    let reading = Reading { index, root, tests_max, is_told: false, is_by_rules: Cell::new(true), meter };
+    let (is_told, is_by_rules, meter) = (open.is_explained, Cell::new(true), &open.meter);
+    let reading = Reading { index, root, tests, is_told, is_by_rules, meter };
     let known = reading.condition(Requirement::of_filter(filter), EXPRESSION_DEPTH_MAX);
     Told { known, is_by_rules: reading.is_by_rules.get() }
 }
 
-/// The same, and in words.
-pub(crate) fn told_of_filter(
-    query: &Query,
-    index: &IndexReader,
-    tests_max: u64,
-    meter: &Arc<Meter>,
-) -> Option<Known> {
-    let (root, is_by_rules) = (query.root_path()?, Cell::new(true));
-    let reading = Reading { index, root, tests_max, is_told: true, is_by_rules, meter };
-    reading.condition(Requirement::of_filter(query.filter.as_ref()?), EXPRESSION_DEPTH_MAX)
-}
-
-/// The same of any condition on a document, without tests.
+/// What an index knows of any condition on a document, without tests; in words too.
 pub(crate) fn told_of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
     // Without tests of values there is nothing to be counted.
     let meter = &Arc::default();
     let (root, is_by_rules) = (Vec::new(), Cell::new(true));
-    let reading = Reading { index, root, tests_max: 0, is_told: true, is_by_rules, meter };
+    let reading = Reading { index, root, tests: Tests::None, is_told: true, is_by_rules, meter };
     reading.condition(Requirement::of_filter(condition), EXPRESSION_DEPTH_MAX)
 }
 
@@ -132,7 +130,7 @@ pub(crate) fn fixed_code<'l>(lookup: &'l Lookup, wanted: &IndexPath) -> Option<&
 struct Reading<'a> {
     index: &'a IndexReader,
     root: Vec<&'a str>,
-    tests_max: u64,
+    tests: Tests<'a>,
     /// Whether what is known is put into words.
     is_told: bool,
     /// Whether nothing was asked that depends on the values in the index.
@@ -202,14 +200,21 @@ impl Reading<'_> {
         bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
     ) -> Option<Known> {
         self.is_by_rules.set(false);
-        if self.tests_max == 0 {
+        if matches!(self.tests, Tests::None) {
             return None;
         }
         let names = only_names(condition)?;
         let whole: Vec<&str> = self.root.iter().copied().chain(names.iter().copied()).collect();
         let place = self.told(path_of(&whole, self.index)?);
-        let is_affordable = self.index.value_bound(&place.path) <= self.tests_max;
-        is_affordable.then(|| tested(&place, &names, condition, wanted, bounds, self.meter))
+        let (low, high) = bounds;
+        let range = ValueRange { path: place.path.clone(), low, high };
+        let is_allowed = match self.tests {
+            Tests::None => false,
+            Tests::Of(ranges) => ranges.contains(&range),
+            Tests::All => true,
+        };
+        let ValueRange { low, high, .. } = range;
+        is_allowed.then(|| tested(&place, &names, condition, wanted, (low, high), self.meter))
     }
 
     /// A text that begins with a constant, is one, or is like a pattern: then it begins as the pattern does.

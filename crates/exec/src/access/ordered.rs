@@ -18,6 +18,7 @@ use std::time::Instant;
 use value::{Value, decode_key_descending, decode_key_optional, encode_undefined};
 
 use super::lookup::fixed_code;
+use super::shared::Narrowing;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
 use crate::program::Check;
@@ -51,13 +52,15 @@ pub(crate) struct OrderedRequest {
     /// Whether each key that the terms hold descends.
     pub(crate) keys: Vec<bool>,
     /// The documents that may be wanted; all if nothing is said.
-    pub(crate) within: Option<Arc<Lookup>>,
+    pub(crate) within: Option<Narrowing>,
     /// Whether that says all that the filter says.
     pub(crate) is_exact: bool,
     /// What the terms of all documents that may be wanted begin with.
     pub(crate) beginning: Option<Beginning>,
     /// Whether a document gives one row at most.
     pub(crate) has_one_row: bool,
+    /// The keys that the index orders by in words, if they are explained.
+    pub(crate) text: Option<String>,
 }
 
 /// What tuples begin with whose first values are fixed.
@@ -105,7 +108,7 @@ fn is_term(lookup: &Lookup, wanted: &IndexPath, value: &[u8]) -> bool {
 /// The codes of the sort keys of some documents; taken over from the walk, not copied.
 pub(crate) type Codes = Arc<Vec<u8>>;
 
-/// See the file's head.
+/// A walk over the documents of a part in the order of sort keys.
 pub(crate) struct OrderedWalk {
     open: Arc<OpenPart>,
     request: Arc<OrderedRequest>,
@@ -142,7 +145,7 @@ impl OrderedWalk {
         let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
         let is_all_said = beginning.as_ref().is_some_and(|beginning| beginning.is_all);
         let narrowed = match within {
-            Some(within) if !is_all_said => Some(open.looked_up(index, within).await?),
+            Some(within) if !is_all_said => Some(open.looked_up(index, &within.lookup).await?),
             Some(_) | None => None,
         };
         let is_answered = request.is_exact && narrowed.as_ref().is_none_or(Documents::is_exact);
@@ -258,7 +261,7 @@ impl OrderedWalk {
         }
         let missing = Lookup::Without(Box::new(Lookup::Present(path.clone())));
         let missing = match within {
-            Some(within) => Lookup::And(vec![Lookup::clone(within), missing]),
+            Some(within) => Lookup::And(vec![Lookup::clone(&within.lookup), missing]),
             None => missing,
         };
         let numbers = self.open.looked_up(index, &missing).await?.iter().collect();

@@ -1,11 +1,14 @@
 //! What the index of one partition knows of the filter, for all others of the page that are indexed alike.
 
-use eval::Meter;
+use model::Fault;
 use partition::index::{Fingerprint, IndexReader, Lookup, Needles};
 use plan::query::Query;
 use std::sync::{Arc, OnceLock};
 
-use super::lookup::{self, Told};
+use super::lookup::{self, Tests, Told};
+use super::numbers::Named;
+use crate::program::Check;
+use crate::task::OpenPart;
 
 /// How an index narrows the documents that a part is asked for.
 #[derive(Clone, Debug)]
@@ -13,9 +16,36 @@ pub(crate) struct Narrowing {
     pub(crate) lookup: Arc<Lookup>,
     /// Whether that says all that the filter says.
     pub(crate) is_exact: bool,
+    /// Whether values are tested for it, each by itself.
+    pub(crate) has_tests: bool,
+    /// The lookup in words, if it is explained.
+    pub(crate) text: Option<Arc<str>>,
 }
 
-/// See the file's head.
+impl Narrowing {
+    pub(crate) fn new(lookup: Lookup, is_exact: bool, text: Option<String>) -> Narrowing {
+        let has_tests = lookup.has_tests();
+        Narrowing { lookup: Arc::new(lookup), is_exact, has_tests, text: text.map(Arc::from) }
+    }
+
+    /// The documents that the lookup finds.
+    pub(crate) async fn documents(&self, open: &OpenPart, index: &IndexReader) -> Result<Box<Named>, Fault> {
+        let documents = open.looked_up(index, &self.lookup).await?;
+        let is_answered = self.is_exact && documents.is_exact();
+        let check = if is_answered { Check::Nothing } else { Check::Filter };
+        Ok(Box::new(Named { documents, check }))
+    }
+
+    /// The documents that the lookup finds in a part; nothing without an index.
+    pub(crate) async fn named(&self, open: &OpenPart) -> Result<Option<Box<Named>>, Fault> {
+        match open.view.index() {
+            Some(index) => self.documents(open, index).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What the index of a partition knows of the filter, shared by all partitions whose indexes have the same rules.
 #[derive(Debug, Default)]
 pub(crate) struct SharedFilter {
     known: OnceLock<(Fingerprint, Option<Narrowing>)>,
@@ -34,17 +64,16 @@ impl SharedFilter {
         &self,
         query: &Query,
         index: &IndexReader,
-        tests_max: u64,
-        meter: &Arc<Meter>,
+        tests: Tests<'_>,
+        open: &OpenPart,
     ) -> Option<Narrowing> {
         if let Some((rules, narrowing)) = self.known.get()
             && *rules == index.fingerprint()
         {
             return narrowing.clone();
         }
-        let Told { known, is_by_rules } = lookup::of_filter(query, index, tests_max, meter);
-        let narrowing =
-            known.map(|known| Narrowing { lookup: Arc::new(known.lookup), is_exact: known.is_exact });
+        let Told { known, is_by_rules } = lookup::of_filter(query, index, tests, open);
+        let narrowing = known.map(|known| Narrowing::new(known.lookup, known.is_exact, known.text));
         if is_by_rules {
             self.known.get_or_init(|| (index.fingerprint(), narrowing.clone()));
         }

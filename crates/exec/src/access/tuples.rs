@@ -5,7 +5,9 @@
 
 use model::{DocumentNumber, Fault};
 use partition::index::{Columns, IndexPath};
-use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hasher;
 use value::{Value, decode_key};
 
 use super::covered::Values;
@@ -30,7 +32,7 @@ enum Known {
     Apart,
 }
 
-/// Different tuples for each document beyond which nothing is gained.
+/// Documents for each different tuple below which nothing is gained.
 const TUPLES_SHARE: u64 = 2;
 /// Tuples that are made however few documents there are.
 const TUPLES_MIN: u64 = 64;
@@ -56,7 +58,7 @@ impl Grouping<'_> {
         let mut extremes = grouping.map(|grouping| Extremes::new(grouping, paths));
         let mut held = self.context.budget.holding();
         let mut apart = Vec::new();
-        let mut made = 0_u64;
+        let mut seen = SeenTuples::new(self.counting.index.piece_count(), tuples_max);
         // The terms of a piece are turned round at once.
         self.task.meter.expect(self.counting.count.saturating_mul(TURN_STEPS));
         if self.task.meter.is_due() {
@@ -70,12 +72,10 @@ impl Grouping<'_> {
             let mut holding = self.context.budget.holding();
             holding.add(columns.size_bytes()).map_err(query_fault)?;
             let known = known(paths, &columns);
-            let Some(tuples) = tuples(&columns, &known, tuples_max - made, self.apart_max(), &mut apart)
-            else {
+            let Some(tuples) = tuples(&columns, &known, &mut seen, self.apart_max(), &mut apart) else {
                 return Ok(false);
             };
             holding.add(tuples.len() * TUPLE_BYTES).map_err(query_fault)?;
-            made += tuples.len() as u64;
             for (done, (places, alike)) in tuples.into_iter().enumerate() {
                 let document = document(paths, &known, &places);
                 let ends: Ends = Some((alike.first, alike.last));
@@ -132,11 +132,45 @@ fn known(paths: &[Values<'_>], columns: &Columns) -> Vec<Vec<Known>> {
     known.collect()
 }
 
+/// Counts different tuples, each once in however many pieces it is: whether they are too many must not depend on how
+/// documents lie in pieces.
+struct SeenTuples {
+    /// Hashes of the tuples; of one piece alone all tuples are different.
+    hashes: Option<HashSet<u64>>,
+    count: u64,
+    max: u64,
+}
+
+impl SeenTuples {
+    fn new(pieces: usize, max: u64) -> SeenTuples {
+        SeenTuples { hashes: (pieces > 1).then(HashSet::new), count: 0, max }
+    }
+
+    fn add(&mut self, columns: &Columns, places: &[u32]) {
+        let Some(hashes) = &mut self.hashes else {
+            self.count += 1;
+            return;
+        };
+        let mut hasher = DefaultHasher::new();
+        for (column, place) in columns.columns().iter().zip(places) {
+            let code = place.checked_sub(1).and_then(|place| column.codes.get(place as usize));
+            let code = code.map_or(&[][..], |(code, _)| code);
+            hasher.write_usize(code.len());
+            hasher.write(code);
+        }
+        self.count += u64::from(hashes.insert(hasher.finish()));
+    }
+
+    fn are_too_many(&self) -> bool {
+        self.count > self.max
+    }
+}
+
 /// The different tuples of a piece; nothing where they are too many, or too many documents must be read.
 fn tuples(
     columns: &Columns,
     known: &[Vec<Known>],
-    tuples_max: u64,
+    seen: &mut SeenTuples,
     apart_max: u64,
     apart: &mut Vec<DocumentNumber>,
 ) -> Option<HashMap<Vec<u32>, Alike>> {
@@ -155,9 +189,10 @@ fn tuples(
         } else if is_apart(places) {
             apart.push(number);
         } else {
+            seen.add(columns, places);
             tuples.insert(places.to_vec(), Alike { count: 1, first: number, last: number });
         }
-        is_too_much = tuples.len() as u64 > tuples_max || apart.len() as u64 > apart_max;
+        is_too_much = seen.are_too_many() || apart.len() as u64 > apart_max;
         !is_too_much
     });
     (!is_too_much).then_some(tuples)

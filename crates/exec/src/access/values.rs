@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use value::{Kind, Value, decode_key, key_kind_bytes};
 
-use super::FETCH_COST;
+use super::choose::FETCH_COST;
 use super::counting::Counting;
 use super::covered::Values;
 use crate::collect::Collector;

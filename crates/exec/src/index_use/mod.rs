@@ -1,8 +1,8 @@
 //! Which indexes a query uses, and which ones it could use if the policy had them.
 //!
-//! What is used is what the ways to documents ask the index for; whether a page then takes such a way or looks at all
-//! records, because these are few, is not told, so that the same query under the same policy always gets the same
-//! answer. What could be used is guessed by the shape of the query alone. Knows nothing of how the answer is written.
+//! What is used is taken from the access path: what it asks the index for, and what it would ask for with more or other
+//! documents, so that the same query under the same policy always gets the same answer. What could be used is guessed
+//! by the shape of the query alone. Knows nothing of how the answer is written.
 
 mod composites;
 mod shape;
@@ -16,7 +16,7 @@ use plan::query::{Order, SortKey};
 use std::sync::Arc;
 use value::PropertyPath;
 
-use crate::access::{self, Known};
+use crate::access::{self, AccessPath, Use};
 use crate::program::{Input, Layer, Program, Shape};
 use crate::task::{OpenPart, Part, PartScope};
 use shape::{Compared, compared};
@@ -87,27 +87,29 @@ pub async fn index_use(
     let (Some(layer), Some(part)) = (program.layers.first(), parts.first()) else {
         return Ok(IndexUse::default());
     };
-    let open = OpenPart::alone(part, meter).await?;
+    let open = Arc::new(OpenPart::alone(part, false, meter).await?);
     let Some(index) = open.view.index().filter(|_| layer.input == Input::Documents) else {
         return Ok(IndexUse::default());
     };
     let mut found = IndexUse::default();
-    if let Some(Known { lookup, .. }) = access::known(layer, &open) {
-        add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used);
-    }
-    for lookup in access::covered_lookups(layer, &open) {
-        // All values are walked: the index is what makes this cheap.
-        let mut asked = Indexes::default();
-        add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut asked);
-        asked.singles.into_iter().for_each(|single| found.used.add(single.path, Impact::High));
-    }
-    let keys = sort_keys(program, layer);
-    if let Some(request) = access::ordering(layer, &open).filter(|_| !keys.is_empty()) {
-        match request.path.segments() {
-            Some(path) => found.used.add(path, Impact::High),
-            None => found.used.composites.extend(index.composite(&request.path)),
+    let goal = access::goal(program, 0, 1);
+    let paths = access::choose(layer, std::slice::from_ref(&open), goal).await?;
+    for used in paths.iter().flat_map(AccessPath::uses) {
+        match used {
+            Use::Filter(lookup) => add_asked(lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used),
+            Use::Values(lookup) => {
+                // All values are walked: the index is what makes this cheap.
+                let mut asked = Indexes::default();
+                add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut asked);
+                asked.singles.into_iter().for_each(|single| found.used.add(single.path, Impact::High));
+            }
+            Use::Order(request) => match request.path.segments() {
+                Some(path) => found.used.add(path, Impact::High),
+                None => found.used.composites.extend(index.composite(&request.path)),
+            },
         }
     }
+    let keys = sort_keys(program, layer);
     if matches!(open.part.scope, PartScope::Logical(_)) {
         key.iter().for_each(|path| found.used.add(names(path), Impact::High));
     }

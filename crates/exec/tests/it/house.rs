@@ -33,6 +33,9 @@ pub(crate) const SYSTEM: SystemProperties = SystemProperties {
     link: |rid| rid.to_string(),
 };
 
+/// How often other tasks go first while a reopened partition builds its index.
+const REOPEN_YIELDS_MAX: usize = 1_000_000;
+
 /// A clock that stands until the test moves it.
 #[derive(Debug)]
 pub(crate) struct Clock(AtomicU64);
@@ -66,6 +69,8 @@ pub(crate) struct House {
     /// Bytes after which a page ends.
     pub(crate) bytes_max: usize,
     definition: ContainerDefinition,
+    surroundings: Surroundings,
+    shape: Arc<CurrentShape>,
 }
 
 impl House {
@@ -88,7 +93,8 @@ impl House {
         House::numbered(partitions, further, IndexOptions::default(), |at| partitions - 1 - at).await
     }
 
-    async fn made(partitions: u32, further: &Json, options: IndexOptions) -> House {
+    /// The same with both.
+    pub(crate) async fn made(partitions: u32, further: &Json, options: IndexOptions) -> House {
         House::numbered(partitions, further, options, |at| at).await
     }
 
@@ -141,6 +147,8 @@ impl House {
             memory: Arc::new(QueryMemory::new(1 << 30)),
             bytes_max: 1 << 20,
             definition,
+            surroundings,
+            shape,
         }
     }
 
@@ -175,8 +183,42 @@ impl House {
             .unwrap();
     }
 
+    /// Writes documents of one partition key.
+    pub(crate) async fn put_all(&self, partition_key: &str, documents: &[String]) {
+        let (key, partition) = self.route(partition_key);
+        let operation = |json: &String| {
+            let item = Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap();
+            Operation::Write(Mutation::Upsert { item, condition: Condition::None })
+        };
+        let operations = documents.iter().map(operation).collect();
+        partition.execute(Transaction { key, operations, returned: Returned::Reads }).await.unwrap();
+    }
+
+    /// Closes all partitions and opens them again, and waits for their indexes.
+    pub(crate) async fn reopen(&mut self) {
+        for (at, part) in self.parts.iter_mut().enumerate() {
+            let (surroundings, shape) = (self.surroundings.clone(), Arc::clone(&self.shape));
+            let spec = self.partitions[at].spec().clone();
+            self.partitions[at].close().await.unwrap();
+            let opened = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await.unwrap());
+            let mut waited = 0;
+            while opened.view().await.unwrap().index().is_none() {
+                waited += 1;
+                assert!(waited < REOPEN_YIELDS_MAX, "no index after it was opened again");
+                tokio::task::yield_now().await;
+            }
+            part.source = PartSource::Live(Arc::clone(&opened));
+            self.partitions[at] = opened;
+        }
+    }
+
     pub(crate) async fn delete(&self, id: &str) {
-        let (key, partition) = self.route(id);
+        self.delete_in(id, id).await;
+    }
+
+    /// Deletes a document of a partition key.
+    pub(crate) async fn delete_in(&self, partition_key: &str, id: &str) {
+        let (key, partition) = self.route(partition_key);
         let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
         let operations = vec![Operation::Write(mutation)];
         partition.execute(Transaction { key, operations, returned: Returned::All }).await.unwrap();

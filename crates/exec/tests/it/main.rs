@@ -11,5 +11,6 @@ mod house;
 mod memory;
 mod order;
 mod paging;
+mod plans;
 mod shapes;
 mod suites;

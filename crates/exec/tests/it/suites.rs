@@ -80,7 +80,7 @@ async fn every_case_of_every_file() {
 /// Explanation and rows, after all comparisons that do not need the file.
 async fn answers(houses: &[House], query: &Query, sql: &str) -> Vec<String> {
     let program = Program::new(std::sync::Arc::new(query.clone()), &houses[0].computed, SYSTEM).unwrap();
-    let explained = explain(&program, &houses[0].parts, Default::default()).await.unwrap();
+    let explained = explain(&program, &houses[0].parts, 1000, Default::default()).await.unwrap();
     let mut lines: Vec<String> = explained.lines().map(|line| format!("| {line}")).collect();
     let mut first: Option<Vec<String>> = None;
     for house in houses {

@@ -53,7 +53,7 @@ impl Live<'_> {
         }
     }
 
-    fn count(&self, posting: &Posting<'_>) -> u64 {
+    pub(crate) fn count(&self, posting: &Posting<'_>) -> u64 {
         match (posting, self.within) {
             (Posting::Full, Some(within)) => within.len(),
             (Posting::Full, None) => self.universe.len() as u64 - self.dead.len(),

@@ -2,6 +2,7 @@
 
 use crate::index::block_cache::BlockCache;
 use crate::index::code::{CodeRange, PRESENT, is_cut, term_code};
+use crate::index::counts::Live;
 use crate::index::lookup::{Answer, Lookup, ValueTest, Verdict};
 use crate::index::path::{IndexPath, LOGICAL_KEYS};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
@@ -12,7 +13,7 @@ use crate::index::walk::RunTerms;
 use kv::Direction;
 use model::{EffectiveRange, Fault};
 use roaring::RoaringBitmap;
-use std::ops::{Bound, Range};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// See the file's head.
@@ -153,52 +154,81 @@ impl<'l> Leaf<'l> {
         }
     }
 
-    /// An upper bound of the documents in one piece.
-    pub(crate) async fn bound(&mut self, source: &Source, piece: &Piece) -> Result<u64, Fault> {
+    /// How many documents of one piece have a term that is wanted and count, each as often as it has such a term; where
+    /// they are more than `max`, some number above that.
+    pub(crate) async fn live_count(
+        &mut self,
+        source: &Source,
+        piece: &Piece,
+        live: &Live<'_>,
+        max: u64,
+    ) -> Result<u64, Fault> {
         match piece {
-            Piece::Segment(piece) => Ok(self.bound_in_segment(piece)),
-            Piece::Run(piece) => self.bound_in_run(source, piece).await,
+            Piece::Segment(piece) => Ok(self.live_count_in_segment(&piece.segment, live, max)),
+            Piece::Run(piece) => self.live_count_in_run(source, piece, live, max).await,
         }
     }
 
-    fn bound_in_segment(&mut self, piece: &SegmentPiece) -> u64 {
-        let (segment, field) = (&*piece.segment, &mut self.field);
-        let count = |term: Option<usize>| term.map_or(0, |term| segment.posting_count(term) as u64);
+    fn live_count_in_segment(&mut self, segment: &Segment, live: &Live<'_>, max: u64) -> u64 {
+        let count = |term: usize| match live.is_everything() {
+            true => segment.posting_count(term) as u64,
+            false => live.count(&segment.posting(term)),
+        };
+        let (path, field) = (self.path, &mut self.field);
         match &self.wanted {
-            Wanted::All => piece.live_count(),
-            Wanted::Present => count(segment.find_path(self.path.code(), field).next()),
+            Wanted::All => live.count(&Posting::Full),
+            Wanted::Present => present_term(path, segment, field).map_or(0, count),
+            Wanted::Code { key, .. } => find_in_segment(path, key, segment, field).map_or(0, count),
             Wanted::Codes { range, .. } => {
-                posting_sum(segment, segment.find_range(self.path.code(), range, field))
+                let (mut terms, mut sum) = (segment.find_range(path.code(), range, field), 0);
+                while sum <= max
+                    && let Some(term) = terms.next()
+                {
+                    sum += count(term);
+                }
+                sum
             }
-            Wanted::Code { key, .. } => count(find_in_segment(self.path, key, segment, field)),
         }
     }
 
-    async fn bound_in_run(&self, source: &Source, piece: &RunPiece) -> Result<u64, Fault> {
-        match &self.wanted {
-            Wanted::All => Ok(piece.live_count()),
-            Wanted::Present => {
-                let terms = run_terms(source, piece, self.path, &Arc::new(present_range())).await?;
-                Ok(terms.peek().map_or(0, |entry| entry.count))
+    async fn live_count_in_run(
+        &self,
+        source: &Source,
+        piece: &RunPiece,
+        live: &Live<'_>,
+        max: u64,
+    ) -> Result<u64, Fault> {
+        let present;
+        let range = match &self.wanted {
+            Wanted::All => return Ok(live.count(&Posting::Full)),
+            Wanted::Code { key, .. } if live.is_everything() => return source.count(&piece.run, key).await,
+            Wanted::Code { key, .. } => {
+                let posting = source.find(&piece.run, key).await?;
+                return Ok(posting.map_or(0, |posting| live.count(&posting)));
             }
-            Wanted::Codes { range, .. } => Ok(range_bound_in_run(self.path, range, piece)),
-            Wanted::Code { key, .. } => source.count(&piece.run, key).await,
+            Wanted::Codes { range, .. } => range,
+            Wanted::Present => {
+                present = Arc::new(present_range());
+                &present
+            }
+        };
+        let mut terms = run_terms(source, piece, self.path, range).await?;
+        let mut sum = 0;
+        while sum <= max && terms.peek().is_some() {
+            if live.is_everything() {
+                sum += terms.pass().await?;
+            } else if let Some((_, posting)) = terms.next().await? {
+                sum += live.count(&posting);
+            }
         }
+        Ok(sum)
     }
 
     /// An upper bound of the terms that are gone through in one piece, roughly.
     pub(crate) fn work_bound(&mut self, piece: &Piece) -> u64 {
         match &self.wanted {
-            Wanted::Codes { range, .. } => value_bound(self.path, range, piece, &mut self.field),
+            Wanted::Codes { range, .. } => term_bound(self.path, range, piece, &mut self.field),
             Wanted::Code { .. } | Wanted::All | Wanted::Present => 1,
-        }
-    }
-
-    /// An upper bound of the values that are tested in one piece, roughly.
-    pub(crate) fn test_bound(&mut self, piece: &Piece) -> u64 {
-        match &self.wanted {
-            Wanted::Codes { range, test: Some(_) } => value_bound(self.path, range, piece, &mut self.field),
-            Wanted::Codes { .. } | Wanted::Code { .. } | Wanted::All | Wanted::Present => 0,
         }
     }
 }
@@ -223,8 +253,13 @@ async fn run_terms(
     RunTerms::new(source, piece, Direction::Forward, path, range, None).await
 }
 
+/// The mark of presence of a path.
+fn present_term(path: &IndexPath, segment: &Segment, field: &mut usize) -> Option<usize> {
+    segment.find_path(path.code(), field).next().filter(|term| segment.code(*term) == PRESENT)
+}
+
 fn present_in_segment(path: &IndexPath, segment: &Segment, field: &mut usize) -> Answer {
-    let term = segment.find_path(path.code(), field).next().filter(|term| segment.code(*term) == PRESENT);
+    let term = present_term(path, segment, field);
     let universe = segment.numbers().len();
     Answer::exact(term.map(|term| segment.posting(term).to_set(universe)).unwrap_or_default())
 }
@@ -328,15 +363,11 @@ impl Found {
     }
 }
 
-fn posting_sum(segment: &Segment, terms: Range<usize>) -> u64 {
-    terms.map(|term| segment.posting_count(term) as u64).sum()
-}
-
 /// Terms that a block has at most, roughly: the shortest take so many bytes.
 const TERMS_PER_BLOCK: u64 = 1024;
 
 /// An upper bound of the different codes in a range, roughly; `field` as for [`Segment::find_path`].
-pub(crate) fn value_bound(path: &IndexPath, range: &CodeRange, piece: &Piece, field: &mut usize) -> u64 {
+fn term_bound(path: &IndexPath, range: &CodeRange, piece: &Piece, field: &mut usize) -> u64 {
     match piece {
         Piece::Segment(piece) => piece.segment.find_range(path.code(), range, field).len() as u64,
         Piece::Run(piece) => {
@@ -345,12 +376,6 @@ pub(crate) fn value_bound(path: &IndexPath, range: &CodeRange, piece: &Piece, fi
             blocks.saturating_mul(TERMS_PER_BLOCK).min(piece.run.fences.documents_between(first, last))
         }
     }
-}
-
-/// By whole blocks, without reading one.
-fn range_bound_in_run(path: &IndexPath, range: &CodeRange, piece: &RunPiece) -> u64 {
-    let (first, last) = blocks_of(path, range, piece);
-    piece.run.fences.documents_between(first, last)
 }
 
 /// The first and the last block that may hold terms of a range.

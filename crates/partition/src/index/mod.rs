@@ -54,6 +54,7 @@ mod run_numbers;
 mod run_writer;
 mod segment;
 mod spatial;
+mod statistics;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -75,6 +76,7 @@ pub use path::{IndexPath, PathStep};
 pub use reader::{Coverage, IndexReader};
 pub use recovery::is_damage;
 pub use spatial::near;
+pub use statistics::ValueRange;
 pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;

@@ -118,6 +118,13 @@ impl IndexPath {
         self.code.first() == Some(&PROPERTY)
     }
 
+    /// Whether a document has several values at the path.
+    pub(crate) fn has_elements(&self) -> bool {
+        let mut has_elements = false;
+        let is_property = self.visit_steps(|step| has_elements |= step == PathStep::Elements);
+        has_elements || !is_property || self.is_spatial()
+    }
+
     pub(crate) fn is_logical(&self) -> bool {
         self.code.first() == Some(&LOGICAL)
     }

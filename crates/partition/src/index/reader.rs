@@ -1,8 +1,10 @@
 //! Reading the index: lookups and walks over all pieces of one consistent state.
 
 use crate::index::code::CodeRange;
+use crate::index::counts::Live;
+use crate::index::dead::DeadSet;
 use crate::index::documents::Documents;
-use crate::index::leaf::{Leaf, value_bound};
+use crate::index::leaf::Leaf;
 use crate::index::lookup::Lookup;
 use crate::index::manifest::Fingerprint;
 use crate::index::memory::IndexMemory;
@@ -87,38 +89,21 @@ impl IndexReader {
         let present = Lookup::Present(path.clone());
         let mut leaf = Leaf::new(&present);
         let source = self.source();
+        // Dead documents count on both sides.
+        let none = DeadSet::default();
         for piece in &*self.pieces {
-            // Dead documents count on both sides.
-            if leaf.bound(&source, piece).await? < piece.universe().len() as u64 {
+            let live = Live { universe: piece.universe(), dead: &none, within: None };
+            if leaf.live_count(&source, piece, &live, u64::MAX).await? < piece.universe().len() as u64 {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// A cheap upper bound of the documents that a lookup finds.
-    pub async fn estimate(&self, lookup: &Lookup) -> Result<u64, Fault> {
-        alarmed(&self.alarm, self.estimate_unwatched(lookup).await)
-    }
-
     /// Whether no document has all of some values, as far as that is known without reading anything.
     pub(crate) fn lacks(&self, needles: &mut Needles<'_>) -> bool {
         let cache = self.memory.blocks();
         self.pieces.iter().all(|piece| needles.are_lacking(piece, cache))
-    }
-
-    /// A cheap upper bound of the different values at a path, or rather of what it costs to walk them.
-    pub fn value_bound(&self, path: &IndexPath) -> u64 {
-        let range = CodeRange::new(path, &Bound::Unbounded, &Bound::Unbounded);
-        let mut field = 0;
-        self.pieces.iter().map(|piece| value_bound(path, &range, piece, &mut field)).sum()
-    }
-
-    /// A cheap upper bound of the values that a lookup tests, roughly.
-    pub fn test_bound(&self, lookup: &Lookup) -> Result<u64, Fault> {
-        let mut leaves = lookup.leaves()?;
-        let bound = |piece: &Piece| leaves.iter_mut().map(|leaf| leaf.test_bound(piece)).sum::<u64>();
-        Ok(self.pieces.iter().map(bound).sum())
     }
 
     /// A cheap upper bound of the terms that a lookup goes through, roughly.
@@ -130,20 +115,6 @@ impl IndexReader {
 
     pub(crate) fn source(&self) -> Source {
         Source::Reader(self.view.clone(), Arc::clone(self.memory.blocks()))
-    }
-
-    async fn estimate_unwatched(&self, lookup: &Lookup) -> Result<u64, Fault> {
-        let mut leaves = lookup.leaves()?;
-        let mut bounds = Vec::with_capacity(leaves.len());
-        let source = self.source();
-        let mut total = 0;
-        for piece in &*self.pieces {
-            for leaf in &mut leaves {
-                bounds.push(leaf.bound(&source, piece).await?);
-            }
-            total += lookup.bound(piece.live_count(), &mut bounds.drain(..));
-        }
-        Ok(total)
     }
 
     /// The live documents that a lookup finds. A path that the index does not cover has no documents.

@@ -447,7 +447,7 @@ impl Case {
         if found.is_exact() {
             assert_eq!(set, expected, "{lookup:?}");
         }
-        assert!(reader.estimate(&lookup).await.unwrap() >= found.count(), "{lookup:?}");
+        reader.check_count(&lookup, found.count(), self.random.next() % 8).await;
         let middle = self.random.next() % (self.number_last + 2);
         let from: Vec<u64> = found.iter_from(Some(number(middle))).map(DocumentNumber::counter).collect();
         assert_eq!(from, numbers.iter().copied().filter(|number| *number >= middle).collect::<Vec<_>>());
@@ -506,6 +506,7 @@ impl Case {
             found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
         }
         assert!(counts.next_counted(|_, _| Detail::Count).await.unwrap().is_none());
+        reader.check_values(&path, within.as_ref(), is_whole.then_some(found.len())).await;
         if is_whole && !steps.contains(&None) {
             let mut turned: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
             for piece in 0..reader.piece_count() {

@@ -1,0 +1,115 @@
+//! The choice for queries that an index may answer by itself: walking its values against looking at documents.
+
+use model::Fault;
+use partition::index::{IndexPath, IndexReader, ValueRange};
+
+use super::super::covered::{Covered, Fold};
+use super::super::path::{AccessPath, Cause, Reason, Rejected, Way};
+use super::super::shared::Narrowing;
+use super::super::statistics::Statistics;
+use super::FETCH_COST;
+use crate::task::OpenPart;
+
+/// Documents whose values are put side by side for the cost of walking a value.
+const TUPLES_PER_VALUE: u64 = 4;
+/// Values that are walked for the cost of one document.
+const VALUES_PER_DOCUMENT: u64 = 2;
+
+/// The index alone, if to walk its values costs less than to look at documents.
+pub(super) async fn cover<'l>(
+    open: &OpenPart,
+    index: &IndexReader,
+    covered: Covered<'l>,
+    filter: Option<Narrowing>,
+) -> Result<Result<AccessPath<'l>, Rejected<'l>>, Fault> {
+    let has_tests = filter.as_ref().is_some_and(|filter| filter.has_tests);
+    if covered.is_always_cheapest() && !has_tests {
+        let reason = Reason::Walked { cost: None, otherwise: 0 };
+        return Ok(Ok(AccessPath::new(Way::Covered(covered, filter), reason)));
+    }
+    let statistics = open.statistics(index).await?;
+    let total = statistics.total;
+    let candidates = match &filter {
+        None => total,
+        Some(filter) => {
+            // With a quarter of all documents it is decided.
+            statistics.documents(index, &filter.lookup, total / FETCH_COST + 1).await?
+        }
+    };
+    let otherwise = total.min(candidates.saturating_mul(FETCH_COST));
+    let tests = filter.as_ref().map(|filter| filter.lookup.tested_ranges()).unwrap_or_default();
+    let walk = ValueWalk { covered: &covered, tests, total, candidates };
+    // What is certain without counting is not counted.
+    let mut cost = walk.cost_at_most(index);
+    if open.is_explained || cost > otherwise {
+        cost = walk.cost(open, index, statistics, otherwise).await?;
+    }
+    let way = Way::Covered(covered, filter);
+    if cost <= otherwise {
+        let reason = Reason::Walked { cost: Some(cost), otherwise };
+        return Ok(Ok(AccessPath::new(way, reason)));
+    }
+    Ok(Err(Rejected { way, cause: Cause::ManyToWalk { cost, otherwise } }))
+}
+
+/// The values that an index walks to answer by itself.
+struct ValueWalk<'c, 'l> {
+    covered: &'c Covered<'l>,
+    /// Values that the filter tests.
+    tests: Vec<ValueRange>,
+    total: u64,
+    candidates: u64,
+}
+
+impl ValueWalk<'_, '_> {
+    /// What the walk costs at most, as far as that is known without counting.
+    fn cost_at_most(&self, index: &IndexReader) -> u64 {
+        let values = |path: &IndexPath| index.value_bound(&[ValueRange::whole(path.clone())]);
+        let walked: u64 =
+            self.walked().into_iter().map(|(path, most)| values(path).min(most)).fold(0, u64::saturating_add);
+        self.whole(walked.saturating_add(index.value_bound(&self.tests)))
+    }
+
+    /// What the walk costs; some more than `most` if it is more.
+    async fn cost(
+        &self,
+        open: &OpenPart,
+        index: &IndexReader,
+        statistics: &Statistics,
+        most: u64,
+    ) -> Result<u64, Fault> {
+        let values_max = most.saturating_add(1).saturating_mul(VALUES_PER_DOCUMENT);
+        let mut walked = statistics.values(open, index, &self.tests, values_max).await?;
+        for (path, most) in self.walked() {
+            let range = ValueRange::whole(path.clone());
+            let values = statistics.values(open, index, &[range], values_max.min(most)).await?;
+            walked = walked.saturating_add(values);
+        }
+        Ok(self.whole(walked))
+    }
+
+    /// The paths whose values are walked, and how many of these at most.
+    fn walked(&self) -> Vec<(&IndexPath, u64)> {
+        match self.covered {
+            Covered::Values(values) => vec![(&values.path, u64::MAX)],
+            Covered::Tuples(paths) => paths.iter().map(|values| (&values.path, u64::MAX)).collect(),
+            Covered::Folds(folds) => {
+                let walked = folds.iter().filter_map(|fold| match fold {
+                    Fold::All | Fold::Present(_) | Fold::Matching(_) => None,
+                    Fold::Sum(path) => Some((path, u64::MAX)),
+                    // So many values are passed over until one of a candidate comes.
+                    Fold::Extreme(path, _) => Some((path, self.total / self.candidates.max(1))),
+                });
+                walked.collect()
+            }
+        }
+    }
+
+    fn whole(&self, values: u64) -> u64 {
+        let turned = match self.covered {
+            Covered::Tuples(_) => self.total / TUPLES_PER_VALUE,
+            Covered::Values(_) | Covered::Folds(_) => 0,
+        };
+        values.saturating_add(turned) / VALUES_PER_DOCUMENT
+    }
+}

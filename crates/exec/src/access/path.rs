@@ -1,0 +1,243 @@
+//! The access path: how the documents of one part are reached for one layer, and why so.
+//!
+//! One value, made by `choose`: it is what is executed, what an explanation shows and what index metrics are taken from.
+
+use partition::index::Lookup;
+use std::sync::Arc;
+
+use super::choose::FETCH_COST;
+use super::covered::Covered;
+use super::numbers::Named;
+use super::ordered::OrderedRequest;
+use super::shared::Narrowing;
+
+/// How the documents of one part are reached for one layer.
+#[derive(Debug)]
+pub(crate) struct AccessPath<'l> {
+    pub(crate) way: Way<'l>,
+    pub(crate) reason: Reason,
+    /// After how many documents it is asked whether to read the rest as records, because few of them give rows; nothing
+    /// if the path is not left.
+    pub(crate) scans_after: Option<u64>,
+    /// What the index has besides, and why it is not used.
+    pub(crate) rejected: Vec<Rejected<'l>>,
+}
+
+/// A way to documents.
+#[derive(Debug)]
+pub(crate) enum Way<'l> {
+    /// All records, in the order of their keys.
+    Records,
+    /// All documents in the order of their numbers, until there are enough rows.
+    Numbers,
+    /// The documents that a lookup finds; these too if the choice had to find them.
+    Lookup(Narrowing, Option<Box<Named>>),
+    /// Documents in the order of sort keys, until there are enough rows.
+    Ordered(Arc<OrderedRequest>),
+    /// No documents: the index answers by itself. Documents are read instead, by the path that is chosen without this
+    /// way, if too many of them have values that the index does not know whole, or if too many tuples differ.
+    Covered(Covered<'l>, Option<Narrowing>),
+}
+
+/// Why a path is taken, with the numbers that decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The partition has no index yet.
+    NoIndex,
+    /// There is no filter, and no index orders the rows.
+    NoFilter,
+    /// The index says nothing of the filter.
+    NoLookup,
+    /// Rows come in the order of numbers, so that the lookup leaves nothing to choose. The estimate is made where it is
+    /// to be shown.
+    FirstRows(Option<Estimate>),
+    /// Documents are found and fetched one by one, which costs less than to read all.
+    Fetched(Estimate),
+    /// All documents are read, since to fetch those of the lookup costs as much.
+    Read(Estimate),
+    /// Rows come in the order of an index.
+    InOrder(Prospect),
+    /// Values are walked, which costs less than to look at documents.
+    Walked {
+        /// What that costs, in documents read; nothing where no other way can be cheaper.
+        cost: Option<u64>,
+        /// What the cheapest other way costs.
+        otherwise: u64,
+    },
+}
+
+/// How many documents a lookup finds at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Estimate {
+    pub(crate) found: u64,
+    pub(crate) total: u64,
+}
+
+/// What all parts together hold that are to be walked in the order of their indexes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prospect {
+    pub(crate) total: u64,
+    /// Those of them that may be wanted; nothing if no others are met on the way.
+    pub(crate) candidates: Option<u64>,
+    /// Rows that are wanted.
+    pub(crate) wanted: u64,
+}
+
+/// A way that is not taken.
+#[derive(Debug)]
+pub(crate) struct Rejected<'l> {
+    pub(crate) way: Way<'l>,
+    pub(crate) cause: Cause,
+}
+
+/// Why a way is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Too many values would be tested.
+    ManyValues { most: u64 },
+    /// The tests leave most documents in.
+    MostPass(Estimate),
+    /// To fetch the documents costs as much as to read all.
+    ManyDocuments(Estimate),
+    /// Too few documents, or too few candidates, for the rows that are wanted: they are sorted.
+    FewDocuments(Prospect),
+    /// Walking the values costs more than to look at documents.
+    ManyToWalk { cost: u64, otherwise: u64 },
+    /// Another partition has no index in this order.
+    NotEverywhere,
+}
+
+/// What a path asks an index for.
+pub(crate) enum Use<'p> {
+    /// Documents that may pass the filter.
+    Filter(&'p Lookup),
+    /// Values that answer by themselves.
+    Values(Lookup),
+    /// An order.
+    Order(&'p OrderedRequest),
+}
+
+impl<'l> AccessPath<'l> {
+    pub(crate) fn new(way: Way<'l>, reason: Reason) -> AccessPath<'l> {
+        AccessPath { way, reason, scans_after: None, rejected: Vec::new() }
+    }
+
+    /// What the index can do for the query: what the path uses and what it would use if there were more or other
+    /// documents. So index metrics do not change with the data.
+    pub(crate) fn uses(&self) -> Vec<Use<'_>> {
+        let ways = std::iter::once(&self.way).chain(self.rejected.iter().map(|rejected| &rejected.way));
+        ways.flat_map(Way::uses).collect()
+    }
+
+    /// The path in words: the way with the numbers that decided, then what was not taken.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let rejected =
+            |rejected: &Rejected<'_>| format!("not {}: {}", rejected.way.words(), rejected.cause.words());
+        let left = self.scans_after.map(|seen| format!(", records after {seen} with few rows"));
+        let way = format!("{}{}{}", self.way.words(), self.reason.words(), left.unwrap_or_default());
+        std::iter::once(way).chain(self.rejected.iter().map(rejected)).collect()
+    }
+}
+
+impl Way<'_> {
+    fn uses(&self) -> Vec<Use<'_>> {
+        match self {
+            Way::Records | Way::Numbers => Vec::new(),
+            Way::Lookup(narrowing, _) => vec![Use::Filter(&narrowing.lookup)],
+            Way::Ordered(request) => {
+                let within = request.within.as_ref().map(|within| Use::Filter(&within.lookup));
+                within.into_iter().chain([Use::Order(request)]).collect()
+            }
+            Way::Covered(covered, filter) => {
+                let filter = filter.iter().map(|filter| Use::Filter(&filter.lookup));
+                filter.chain(covered.lookups().into_iter().map(Use::Values)).collect()
+            }
+        }
+    }
+
+    fn words(&self) -> String {
+        let text = |narrowing: &Narrowing| narrowing.text.as_deref().unwrap_or_default().to_owned();
+        match self {
+            Way::Records => "all records".to_owned(),
+            Way::Numbers => "all documents by number".to_owned(),
+            Way::Lookup(narrowing, _) => format!("documents by lookup of {}", text(narrowing)),
+            Way::Ordered(request) => {
+                let within =
+                    request.within.as_ref().map(|within| format!(", of the lookup of {}", text(within)));
+                format!(
+                    "documents in the order of {}{}",
+                    request.text.as_deref().unwrap_or_default(),
+                    within.unwrap_or_default()
+                )
+            }
+            Way::Covered(covered, filter) => {
+                let filter = filter.as_ref().map(|filter| format!(" where {}", text(filter)));
+                let left = match covered {
+                    Covered::Tuples(_) => ", documents if more than half of them differ",
+                    Covered::Values(_) | Covered::Folds(_) => "",
+                };
+                format!("the index alone: {}{}{left}", covered.text(), filter.unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl Reason {
+    fn words(&self) -> String {
+        match self {
+            Reason::NoIndex => "; the index is being built".to_owned(),
+            Reason::NoFilter => "; no filter".to_owned(),
+            Reason::NoLookup => "; the index says nothing of the filter".to_owned(),
+            Reason::FirstRows(estimate) => {
+                let estimate = estimate.map(|estimate| format!("{}, ", estimate.words())).unwrap_or_default();
+                format!("; {estimate}by number until the page is full")
+            }
+            Reason::Fetched(estimate) => format!("; {}", estimate.words_with_cost()),
+            Reason::Read(estimate) => format!("; {} documents", estimate.total),
+            Reason::InOrder(prospect) => format!("; {}, until the page is full", prospect.words()),
+            Reason::Walked { cost: None, .. } => String::new(),
+            Reason::Walked { cost: Some(cost), otherwise } => {
+                format!("; cost {cost} against {otherwise} for documents")
+            }
+        }
+    }
+}
+
+impl Cause {
+    fn words(&self) -> String {
+        match self {
+            Cause::ManyValues { most } => format!("more than {most} values to be tested"),
+            Cause::MostPass(estimate) => format!("{}, which is most", estimate.words()),
+            Cause::ManyDocuments(estimate) => estimate.words_with_cost(),
+            Cause::FewDocuments(prospect) => format!("{}, which are sorted instead", prospect.words()),
+            Cause::ManyToWalk { cost, otherwise } => format!("cost {cost} against {otherwise} for documents"),
+            Cause::NotEverywhere => "not in every partition".to_owned(),
+        }
+    }
+}
+
+impl Estimate {
+    fn words(self) -> String {
+        format!("{} of {} documents", self.found, self.total)
+    }
+
+    /// The same with what it costs to fetch them.
+    fn words_with_cost(self) -> String {
+        format!("{}, cost {} against {} for all records", self.words(), self.cost(), self.total)
+    }
+
+    /// What it costs to fetch the documents, in documents read.
+    pub(crate) fn cost(self) -> u64 {
+        self.found.saturating_mul(FETCH_COST)
+    }
+}
+
+impl Prospect {
+    fn words(self) -> String {
+        let Prospect { total, candidates, wanted } = self;
+        match candidates {
+            Some(candidates) => format!("{candidates} of {total} documents for {wanted} rows"),
+            None => format!("{total} documents for {wanted} rows"),
+        }
+    }
+}

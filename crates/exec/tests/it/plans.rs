@@ -1,0 +1,193 @@
+//! `tests-data/plans/*.txt`: which access path is taken for a query over documents of a size and a kind.
+//!
+//! ```text
+//! data {"documents": 1000, "partitions": 1, "definition": {…}}
+//!
+//! query SELECT * FROM c WHERE c.n = 7
+//! | read …           the access path of each partition, with the numbers that decided
+//! |   not …          what the index has besides, and why it is not used
+//! ```
+//!
+//! `query in p7 SELECT …` asks one logical partition. [`document`] says what the documents look like. A page takes a
+//! hundred rows.
+//!
+//! The choice depends on the documents alone. So each query is explained over the same documents in several states of
+//! the index: in memory, in many small runs on disk, after every document was written again and others were deleted or
+//! have expired without being swept, and after the partitions were opened again. All must say the same, and a page must do what the explanation says. `UPDATE_EXPECTED=1` writes
+//! the paths into the files, for a look at the difference.
+
+use crate::house::{House, SYSTEM, query};
+use exec::{Part, Program, explain};
+use partition::index::IndexOptions;
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Fewer would mean that files are not found.
+const CASES_MIN: usize = 120;
+/// Rows of a page.
+const ITEMS_MAX: usize = 100;
+/// Logical partitions of a container.
+const KEYS: usize = 50;
+/// Data sets above this are not written again: that takes long.
+const REWRITTEN_MAX: usize = 2_000;
+
+/// So that much of the index is on disk soon, in many runs.
+const MANY_RUNS: IndexOptions = IndexOptions {
+    inline_documents_max: 16,
+    flush_documents: 256,
+    flush_bytes: 1 << 20,
+    run_fan_in: 4,
+    memory_bytes_max: 4 << 20,
+    cache_bytes: 1 << 20,
+};
+
+/// The n-th document: `n` is unique, `kind` has five values, `skew` is "common" in nine of ten, `rare` is there in one
+/// of a hundred.
+fn document(number: usize) -> Json {
+    let mut document = json!({
+        "id": format!("d{number}"),
+        "pk": format!("p{}", number % KEYS),
+        "n": number,
+        "kind": format!("k{}", number % 5),
+        "level": number % 20,
+        "skew": if number.is_multiple_of(10) { format!("s{number}") } else { "common".to_owned() },
+        "flag": number.is_multiple_of(2),
+        "name": format!("name {number:05}"),
+        "tags": [format!("t{}", number % 3), format!("u{number}")],
+        "nested": { "a": number % 100, "b": null },
+        "hidden": number,
+        "place": { "type": "Point", "coordinates": [(number % 360) as f64 - 180.0, (number % 90) as f64] },
+        "vector": [number % 7, number % 11, 1],
+        "words": format!("alpha beta w{}", number % 50),
+    });
+    if number.is_multiple_of(100) {
+        document["rare"] = json!(number);
+    }
+    document
+}
+
+async fn fill(house: &House, documents: usize) {
+    for key in 0..KEYS.min(documents) {
+        let numbers: Vec<usize> = (key..documents).step_by(KEYS).collect();
+        for some in numbers.chunks(50) {
+            let documents: Vec<String> = some.iter().map(|number| document(*number).to_string()).collect();
+            house.put_all(&format!("p{key}"), &documents).await;
+        }
+    }
+}
+
+/// The same documents in several states of the index, the plainest first.
+async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<House> {
+    let mut further = definition.clone();
+    further["partitionKey"] = json!({ "paths": ["/pk"], "kind": "Hash", "version": 2 });
+    let plain = House::made(partitions, &further, IndexOptions::default()).await;
+    let runs = House::made(partitions, &further, MANY_RUNS).await;
+    for house in [&plain, &runs] {
+        fill(house, documents).await;
+    }
+    if documents > REWRITTEN_MAX {
+        return vec![plain, runs];
+    }
+    let rewritten = House::made(partitions, &further, MANY_RUNS).await;
+    fill(&rewritten, documents + KEYS).await;
+    fill(&rewritten, documents).await;
+    for number in documents..documents + KEYS {
+        let (key, id) = (format!("p{}", number % KEYS), format!("d{number}"));
+        if number % 2 == 0 {
+            rewritten.delete_in(&key, &id).await;
+            continue;
+        }
+        let mut expiring = document(number);
+        expiring["ttl"] = json!(1);
+        rewritten.put_all(&key, &[expiring.to_string()]).await;
+    }
+    // Nobody sweeps what expires now.
+    rewritten.clock.advance_seconds(60);
+    let mut reopened = House::made(partitions, &further, MANY_RUNS).await;
+    fill(&reopened, documents).await;
+    reopened.reopen().await;
+    vec![plain, runs, rewritten, reopened]
+}
+
+/// The lines about access paths of an explanation.
+async fn path(house: &House, sql: &str, parts: &[Part]) -> Vec<String> {
+    let program = Program::new(Arc::new(query(sql)), &house.computed, SYSTEM).unwrap();
+    let text = explain(&program, parts, ITEMS_MAX, Arc::default()).await.unwrap();
+    let is_path = |line: &&str| line.starts_with("read ") || line.starts_with("  ");
+    text.lines().filter(is_path).map(|line| format!("| {line}")).collect()
+}
+
+/// The path of a case, the same in all states.
+async fn case(houses: &[House], text: &str) -> Vec<String> {
+    let (key, sql) = match text.strip_prefix("in ") {
+        Some(rest) => rest.split_once(' ').map(|(key, sql)| (Some(key), sql)).unwrap(),
+        None => (None, text),
+    };
+    let parts = |house: &House| key.map_or_else(|| house.parts.clone(), |key| vec![house.logical(key)]);
+    let expected = path(&houses[0], sql, &parts(&houses[0])).await;
+    for (state, house) in houses.iter().enumerate().skip(1) {
+        assert_eq!(path(house, sql, &parts(house)).await, expected, "state {state}: {text}");
+    }
+    let house = &houses[0];
+    let page = house.page(&query(sql), &parts(house), ITEMS_MAX, None).await.unwrap();
+    let is_alone = |line: &String| line.contains("the index alone") && !line.contains("side by side");
+    if expected.iter().all(is_alone) {
+        // A few documents show how numbers were written.
+        assert!(page.metrics.documents_read <= ITEMS_MAX as u64, "{text}");
+    }
+    if expected.iter().any(|line| line.starts_with("| read all records")) && key.is_none() {
+        let count = house.documents(&house.parts).await.len() as u64;
+        assert_eq!(page.metrics.documents_read, count, "{text}");
+    }
+    expected
+}
+
+#[tokio::test]
+async fn every_path_is_the_expected_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/plans");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let is_update = std::env::var_os("UPDATE_EXPECTED").is_some();
+    let (mut count, mut failures) = (0, Vec::new());
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (mut written, mut houses) = (Vec::new(), Vec::new());
+        for block in text.trim_end().split("\n\n") {
+            let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with('#')).collect();
+            match &lines[..] {
+                [] => written.push(block.to_owned()),
+                [first, ..] if first.starts_with("data ") => {
+                    let data: Json = serde_json::from_str(&first[5..]).unwrap();
+                    let number = |name: &str| u32::try_from(data[name].as_u64().unwrap()).unwrap();
+                    let (documents, partitions) = (number("documents") as usize, number("partitions"));
+                    let definition = data.get("definition").cloned().unwrap_or_else(|| json!({}));
+                    houses = states(documents, partitions, &definition).await;
+                    written.push(block.to_owned());
+                }
+                [first, expected @ ..] => {
+                    count += 1;
+                    let case_text = first.strip_prefix("query ").unwrap_or_else(|| panic!("{first}"));
+                    let found = case(&houses, case_text).await;
+                    let notes = block.lines().take_while(|line| line.starts_with('#')).map(str::to_owned);
+                    let lines = notes.chain([(*first).to_owned()]).chain(found.clone());
+                    written.push(lines.collect::<Vec<_>>().join("\n"));
+                    if found != expected {
+                        failures.push(format!("{}: {case_text}\n{}", file.display(), found.join("\n")));
+                    }
+                }
+            }
+        }
+        if is_update {
+            std::fs::write(&file, written.join("\n\n") + "\n").unwrap();
+        }
+    }
+    assert!(count >= CASES_MIN, "only {count} cases");
+    assert!(
+        is_update || failures.is_empty(),
+        "{} of {count} fail\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+}
