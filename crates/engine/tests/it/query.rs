@@ -3,7 +3,10 @@
 use crate::harness::{Harness, KEY, TestAmbient, item, key, text};
 use engine::{Container, EngineOptions, QueryPage, QueryRequest, QueryRow, Scope};
 use kv::{CommitMode, Store};
-use model::policy::{CompositeIndex, ComputedProperty};
+use model::policy::{
+    CompositeIndex, ComputedProperty, DistanceFunction, VectorDataType, VectorEmbedding,
+    VectorEmbeddingPolicy,
+};
 use model::{
     EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
 };
@@ -12,6 +15,7 @@ use plan::{Condition, Mutation, Target};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use value::PropertyPath;
 
 pub(crate) fn request(
     sql: &str,
@@ -213,10 +217,15 @@ async fn an_explanation_names_the_way() {
 #[tokio::test]
 async fn an_explanation_knows_the_distance_function_of_the_policy() {
     let harness = Harness::new().await;
-    let embedding =
-        json!({ "path": "/v", "dataType": "float32", "dimensions": 2, "distanceFunction": "euclidean" });
-    let policy = json!({ "vectorEmbeddingPolicy": { "vectorEmbeddings": [embedding] } });
-    let container = harness.container(policy, 400).await;
+    let embedding = VectorEmbedding {
+        path: PropertyPath::parse("/v").unwrap(),
+        data_type: VectorDataType::Float32,
+        dimensions: 2,
+        distance: DistanceFunction::Euclidean,
+        source: None,
+    };
+    let policy = VectorEmbeddingPolicy { embeddings: vec![embedding] };
+    let container = harness.container(|draft| draft.policies.vectors = Some(policy), 400).await;
     let sql = "SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])";
     let request = request(sql, Scope::Container, 10, None);
     let text = harness.engine.explain(harness.read_pass(&container), &request).await.unwrap();
