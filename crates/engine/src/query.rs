@@ -14,7 +14,7 @@ use exec::{
     QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
-use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken, Work};
+use model::{Charge, ContinuationKey, EffectiveRange, Fault, Lsn, PartitionOrdinal, SessionToken, Work};
 use partition::keyspace;
 use plan::query::{Order, Query, Ranking};
 use plan::{DocumentLink, SystemProperties};
@@ -92,14 +92,47 @@ impl Engine {
             let context = context.unwrap_or_else(|| defined.bound_context(scope(), &query, request));
             self.continuation_key.seal(&context, &resume.encode())
         };
+        let charge = self.record_query(container, &page.seen, &metrics);
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         Ok(QueryPage {
             rows: page.rows,
             continuation: page.resume.map(seal),
             session: page.seen.into_iter().map(token).collect(),
-            charge: Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price(),
+            charge,
             metrics,
         })
+    }
+
+    /// Prices a page and records what each partition did for it. The part of the price that no partition caused alone
+    /// is that of the first one.
+    fn record_query(
+        &self,
+        container: &Container,
+        seen: &[(PartitionOrdinal, Lsn)],
+        metrics: &QueryMetrics,
+    ) -> Charge {
+        if let Some(path) = metrics.path {
+            self.metrics.query_time(path, metrics.total_time);
+        }
+        let charge = Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price();
+        let base = Work::Query { documents: 0, bytes: 0 }.price();
+        let mut rest = charge;
+        let mut record = |ordinal, part: Charge| {
+            let part = part.min(rest);
+            if let Some(slot) = container.map.by_ordinal(ordinal) {
+                slot.ledger.add(part);
+            }
+            rest = rest.less(part);
+        };
+        let first = seen.first().map(|(ordinal, _)| *ordinal);
+        for work in metrics.partitions.iter().filter(|work| Some(work.ordinal) != first) {
+            let priced = Work::Query { documents: work.documents, bytes: work.bytes }.price();
+            record(work.ordinal, priced.less(base));
+        }
+        if let Some(first) = first {
+            record(first, charge);
+        }
+        charge
     }
 
     /// Makes a query ready: here, or if that takes long, apart from other requests.

@@ -266,7 +266,7 @@ impl Call<'_> {
         let found = self.container(path, action).map_err(owner_fault)?;
         let intended = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)?;
         if let Some(intended) =
-            intended.filter(|intended| intended.as_bytes() != ContainerLinks::of(&found.resource).rid)
+            intended.filter(|intended| *intended.as_bytes() != ContainerLinks::of(&found.resource).rid)
         {
             let (intended, actual) = (intended.to_owned(), found.resource.rid().to_string());
             return Err(WireFault::ContainerChanged { intended, actual }.into());

@@ -3,10 +3,8 @@
 use crate::harness::{Harness, KEY, TestAmbient, item, key, text};
 use engine::{Container, EngineOptions, QueryPage, QueryRequest, QueryRow, Scope};
 use kv::{CommitMode, Store};
-use model::policy::{
-    CompositeIndex, ComputedProperty, DistanceFunction, VectorDataType, VectorEmbedding,
-    VectorEmbeddingPolicy,
-};
+use model::policy::{CompositeIndex, ComputedProperty};
+use model::policy::{DistanceFunction, VectorEmbedding, VectorEmbeddingPolicy};
 use model::{
     EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
 };
@@ -15,7 +13,6 @@ use plan::{Condition, Mutation, Target};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use value::PropertyPath;
 
 pub(crate) fn request(
     sql: &str,
@@ -217,13 +214,9 @@ async fn an_explanation_names_the_way() {
 #[tokio::test]
 async fn an_explanation_knows_the_distance_function_of_the_policy() {
     let harness = Harness::new().await;
-    let embedding = VectorEmbedding {
-        path: PropertyPath::parse("/v").unwrap(),
-        data_type: VectorDataType::Float32,
-        dimensions: 2,
-        distance: DistanceFunction::Euclidean,
-        source: None,
-    };
+    let path = value::PropertyPath::parse("/v").unwrap();
+    let distance = DistanceFunction::Euclidean;
+    let embedding = VectorEmbedding { dimensions: 2, distance, ..VectorEmbedding::new(path) };
     let policy = VectorEmbeddingPolicy { embeddings: vec![embedding] };
     let container = harness.container(|draft| draft.policies.vectors = Some(policy), 400).await;
     let sql = "SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])";

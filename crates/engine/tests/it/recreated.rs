@@ -7,8 +7,8 @@ use model::{EffectiveRange, Fault, MissingFault, PartitionOrdinal, SessionToken}
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{CATALOG, META, PartitionId, SPACES, container_rows, dropped_key, head_key};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
-    Surroundings, stray_containers,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
+    RecordCache, stray_containers,
 };
 use plan::{Condition, Target};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
     }
     // An opening that the engine does not see, with an index to be made. Its first rows wait for the store.
     let id = PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) };
-    let surroundings = Surroundings {
+    let environment = PartitionEnvironment {
         store: store.clone(),
         cache: Arc::new(RecordCache::new(1 << 20, 7)),
         ambient: harness.ambient.clone(),
@@ -121,7 +121,7 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
     };
     let shape = Arc::new(CurrentShape::new(ContainerShape::from(container.definition())));
     let spec = PartitionSpec { id, range: EffectiveRange::full() };
-    let late = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
+    let late = PhysicalPartition::open(environment, spec, shape).await.unwrap();
     held.hold();
     pass_turns().await;
     let (engine, pass) = (Arc::clone(&harness.engine), harness.admin());

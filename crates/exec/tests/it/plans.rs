@@ -13,7 +13,7 @@
 //!
 //! The choice depends on the documents alone. So each query is explained over the same documents in several states of
 //! the index: in memory, in many small runs on disk, after every document was written again and others were deleted or
-//! have expired without being swept, and after the partitions were opened again. All must say the same, and a page must do what the explanation says. `UPDATE_EXPECTED=1` writes
+//! have expired without being swept, after the partitions were opened again, and after the index was rebuilt. All must say the same, and a page must do what the explanation says. `UPDATE_EXPECTED=1` writes
 //! the paths into the files, for a look at the difference.
 
 use crate::house::{House, SYSTEM, query};
@@ -80,7 +80,7 @@ async fn fill(house: &House, documents: usize) {
 /// The same documents in several states of the index, the plainest first.
 async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<House> {
     let mut further = definition.clone();
-    further["partitionKey"] = json!({ "paths": ["/pk"], "kind": "Hash", "version": 2 });
+    further["partitionKey"] = json!("/pk");
     let plain = House::made(partitions, &further, IndexOptions::default()).await;
     let runs = House::made(partitions, &further, MANY_RUNS).await;
     for house in [&plain, &runs] {
@@ -107,7 +107,10 @@ async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<Hou
     let mut reopened = House::made(partitions, &further, MANY_RUNS).await;
     fill(&reopened, documents).await;
     reopened.reopen().await;
-    vec![plain, runs, rewritten, reopened]
+    let mut rebuilt = House::made(partitions, &further, MANY_RUNS).await;
+    fill(&rebuilt, documents).await;
+    rebuilt.rebuild().await;
+    vec![plain, runs, rewritten, reopened, rebuilt]
 }
 
 /// The lines about access paths of an explanation.
