@@ -140,7 +140,7 @@ pub enum Finding {
         found: Option<Bytes>,
     },
     /// A row that no record implies.
-    #[error("nothing asks for the row {key:?} of space {}", space.0)]
+    #[error("no record implies the row {key:?} of space {}", space.0)]
     Orphan {
         /// Its space.
         space: Space,
@@ -198,7 +198,7 @@ pub enum Finding {
         held: PartitionCounts,
     },
     /// A record with a position after the head of its partition.
-    #[error("the record {key:?} is ahead of the head of its partition")]
+    #[error("the record {key:?} has a position after the head of its partition")]
     AheadOfHead {
         /// The record.
         key: Bytes,

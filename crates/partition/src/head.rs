@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reserved_is_not_given_again_unless_the_writer_stopped_in_order() {
+    fn reserved_ranges_are_skipped_unless_the_writer_was_closed() {
         let mut head = Head { lsn: Lsn(10), counter: 4, stamp: 7, ..Head::default() };
         assert!(head.reserve());
         assert!(!head.reserve());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_partition_begins_above_everything_that_was_given() {
+    fn a_new_partition_begins_above_everything_assigned() {
         let mut old = Head::first(41);
         assert_eq!((old.lsn, old.stamp), (Lsn(42), 41));
         old.reserve();

@@ -40,7 +40,6 @@ impl Weighter<Number, Bytes> for ByBytes {
 }
 
 impl KeyCache {
-    /// Bytes in use.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).weight()).sum()
     }

@@ -120,7 +120,7 @@ pub(crate) fn effective_key(logical_prefix: &Bytes, key: &LogicalKey) -> Bytes {
 }
 
 /// The logical key in the record key of a document with this id.
-pub fn logical_of_record(key: &Bytes, id: IdCode<'_>) -> Option<Bytes> {
+pub(crate) fn logical_of_record(key: &Bytes, id: IdCode<'_>) -> Option<Bytes> {
     let end = id.strip_from(key)?.len();
     (end >= 4).then(|| key.slice(4..end))
 }
@@ -131,12 +131,6 @@ pub fn record_key(logical_prefix: &[u8], id: IdCode<'_>) -> Bytes {
     key.extend_from_slice(logical_prefix);
     id.encode(&mut key);
     key.into()
-}
-
-/// The id in the record key `key`. Returns `None` if the key is not in the logical partition of `logical_prefix` or if
-/// the id code is invalid.
-pub fn parse_record_id<'a>(logical_prefix: &[u8], key: &'a [u8]) -> Option<IdCode<'a>> {
-    IdCode::decode(key.strip_prefix(logical_prefix)?)
 }
 
 /// The record keys of one logical partition.
@@ -162,20 +156,24 @@ pub fn number_key(container: ContainerNumber, number: DocumentNumber) -> Bytes {
 }
 
 /// The number rows from `first` to `last`, inclusive.
-pub fn number_range(container: ContainerNumber, first: DocumentNumber, last: DocumentNumber) -> KeyRange {
+pub(crate) fn number_range(
+    container: ContainerNumber,
+    first: DocumentNumber,
+    last: DocumentNumber,
+) -> KeyRange {
     // Numbers have 60 bits, so the addition cannot overflow.
     let end = join(&[&container.0.to_be_bytes(), &(last.raw() + 1).to_be_bytes()]);
     KeyRange { start: number_key(container, first), end: Some(end) }
 }
 
 /// Parses the key of a number row.
-pub fn parse_number_key(key: &[u8]) -> Option<DocumentNumber> {
+pub(crate) fn parse_number_key(key: &[u8]) -> Option<DocumentNumber> {
     let number = u64::from_be_bytes(key.get(4..12)?.try_into().ok()?);
     if key.len() == 12 { DocumentNumber::from_raw(number) } else { None }
 }
 
 /// The key of the row that holds a combination of values under a constraint.
-pub fn unique_key(logical_prefix: &[u8], constraint: u8, code: &[u8]) -> Bytes {
+pub(crate) fn unique_key(logical_prefix: &[u8], constraint: u8, code: &[u8]) -> Bytes {
     join(&[logical_prefix, &[constraint], code])
 }
 
@@ -202,12 +200,12 @@ pub fn parse_expiry_key(key: &[u8]) -> Option<(u64, DocumentNumber)> {
 pub(crate) const LOG_KEY_BYTES: usize = 20;
 
 /// The key of a log entry.
-pub fn log_key(partition: PartitionId, at: LogPosition) -> Bytes {
+pub(crate) fn log_key(partition: PartitionId, at: LogPosition) -> Bytes {
     join(&[&partition_prefix(partition), &at.lsn.0.to_be_bytes(), &at.position.to_be_bytes()])
 }
 
 /// The log entries from `first` up to the transaction `end`, exclusive.
-pub fn log_range(partition: PartitionId, first: LogPosition, end: Lsn) -> KeyRange {
+pub(crate) fn log_range(partition: PartitionId, first: LogPosition, end: Lsn) -> KeyRange {
     let end = log_key(partition, LogPosition::start_of(end));
     KeyRange { start: log_key(partition, first), end: Some(end) }
 }
@@ -220,17 +218,17 @@ pub fn parse_log_key(key: &[u8]) -> Option<LogPosition> {
 }
 
 /// The key of a history entry.
-pub fn history_key(partition: PartitionId, at: LogPosition) -> Bytes {
+pub(crate) fn history_key(partition: PartitionId, at: LogPosition) -> Bytes {
     log_key(partition, at)
 }
 
 /// The history from `first` up to `end`, exclusive.
-pub fn history_range(partition: PartitionId, first: LogPosition, end: LogPosition) -> KeyRange {
+pub(crate) fn history_range(partition: PartitionId, first: LogPosition, end: LogPosition) -> KeyRange {
     KeyRange { start: history_key(partition, first), end: Some(history_key(partition, end)) }
 }
 
 /// Parses a history key.
-pub fn parse_history_key(key: &[u8]) -> Option<LogPosition> {
+pub(crate) fn parse_history_key(key: &[u8]) -> Option<LogPosition> {
     parse_log_key(key)
 }
 
@@ -240,17 +238,17 @@ pub fn head_key(partition: PartitionId) -> Bytes {
 }
 
 /// The key of the owner row.
-pub fn owner_key(partition: PartitionId) -> Bytes {
+pub(crate) fn owner_key(partition: PartitionId) -> Bytes {
     join(&[&partition_prefix(partition), b"o"])
 }
 
 /// The key of the row with a log consumer's position.
-pub fn consumer_key(partition: PartitionId, name: &str) -> Bytes {
+pub(crate) fn consumer_key(partition: PartitionId, name: &str) -> Bytes {
     join(&[&partition_prefix(partition), b"c", name.as_bytes()])
 }
 
 /// The consumer rows of a partition.
-pub fn consumer_range(partition: PartitionId) -> KeyRange {
+pub(crate) fn consumer_range(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(join(&[&partition_prefix(partition), b"c"]))
 }
 
@@ -270,39 +268,39 @@ pub fn manifest_key(partition: PartitionId) -> Bytes {
 }
 
 /// The key of one part of the dead set of a run.
-pub fn dead_key(partition: PartitionId, owner: PartitionOrdinal, run: u64, part: u32) -> Bytes {
+pub(crate) fn dead_key(partition: PartitionId, owner: PartitionOrdinal, run: u64, part: u32) -> Bytes {
     let (owner, run, part) = (owner.0.to_be_bytes(), run.to_be_bytes(), part.to_be_bytes());
     join(&[&partition_prefix(partition), b"d", &owner, &run, &part])
 }
 
 /// All parts of the dead set of a run that `owner` wrote.
-pub fn dead_range(partition: PartitionId, owner: PartitionOrdinal, run: u64) -> KeyRange {
+pub(crate) fn dead_range(partition: PartitionId, owner: PartitionOrdinal, run: u64) -> KeyRange {
     let (owner, run) = (owner.0.to_be_bytes(), run.to_be_bytes());
     KeyRange::prefix(join(&[&partition_prefix(partition), b"d", &owner, &run]))
 }
 
 /// The dead sets of all runs.
-pub fn all_dead_range(partition: PartitionId) -> KeyRange {
+pub(crate) fn all_dead_range(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(join(&[&partition_prefix(partition), b"d"]))
 }
 
 /// The key of a row of a run.
-pub fn run_row_key(partition: PartitionId, run: u64, row: u32) -> Bytes {
+pub(crate) fn run_row_key(partition: PartitionId, run: u64, row: u32) -> Bytes {
     join(&[&partition_prefix(partition), &run.to_be_bytes(), &row.to_be_bytes()])
 }
 
 /// All rows of a run.
-pub fn run_range(partition: PartitionId, run: u64) -> KeyRange {
+pub(crate) fn run_range(partition: PartitionId, run: u64) -> KeyRange {
     KeyRange::prefix(join(&[&partition_prefix(partition), &run.to_be_bytes()]))
 }
 
 /// The rows of all runs of a partition.
-pub fn runs_range(partition: PartitionId) -> KeyRange {
+pub(crate) fn runs_range(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(Bytes::copy_from_slice(&partition_prefix(partition)))
 }
 
 /// Parses the run number in the key of a run row.
-pub fn parse_run(key: &[u8]) -> Option<u64> {
+pub(crate) fn parse_run(key: &[u8]) -> Option<u64> {
     let run = u64::from_be_bytes(key.get(8..16)?.try_into().ok()?);
     (key.len() == 20).then_some(run)
 }
@@ -410,12 +408,12 @@ pub fn parse_container(key: &[u8]) -> Option<ContainerNumber> {
 }
 
 /// All rows of a partition in a space whose keys start with container and ordinal.
-pub fn partition_rows(partition: PartitionId) -> KeyRange {
+pub(crate) fn partition_rows(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(Bytes::copy_from_slice(&partition_prefix(partition)))
 }
 
 /// Parses the partition of such a row.
-pub fn parse_partition(key: &[u8]) -> Option<PartitionId> {
+pub(crate) fn parse_partition(key: &[u8]) -> Option<PartitionId> {
     let ordinal = u32::from_be_bytes(key.get(4..8)?.try_into().ok()?);
     Some(PartitionId { container: parse_container(key)?, ordinal: PartitionOrdinal::from_raw(ordinal)? })
 }
@@ -474,11 +472,9 @@ mod tests {
         let id = IdCode::from("id");
         let apart = record_key(&logical_prefix(container, &logical), id);
         assert_eq!(document_key(container, &logical, id), apart);
-        assert_eq!(parse_record_id(&logical_prefix(container, &logical), &apart), Some(id));
         let effective = effective_key(&logical_prefix(container, &logical), &logical);
         assert_eq!(effective, logical.effective.as_bytes());
         let key = record_key(b"logical", id);
         assert_eq!(logical_of_record(&key, id).unwrap(), logical_key(&Bytes::from_static(b"logical")));
-        assert_eq!(parse_record_id(b"other", &key), None);
     }
 }

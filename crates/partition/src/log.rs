@@ -172,7 +172,7 @@ impl LogEntry {
     }
 
     /// Whether the document was removed.
-    pub fn is_removal(&self) -> bool {
+    pub(crate) fn is_removal(&self) -> bool {
         match self.kind {
             LogKind::Delete { .. } | LogKind::Expire { .. } => true,
             LogKind::Create | LogKind::Replace | LogKind::Rename { .. } => false,

@@ -68,7 +68,7 @@ impl Claim {
         let unavailable = |cause: String| Fault::from(StorageFault::Unavailable { cause });
         let view = store.view().await.map_err(read_fault)?;
         let before = view.get(META, &key).await.map_err(read_fault)?;
-        let before = before.ok_or_else(|| unavailable(format!("nobody owns the partition {id:?}")))?;
+        let before = before.ok_or_else(|| unavailable(format!("the partition {id:?} has no owner")))?;
         let owner = Owner::decode(&before)?;
         let epoch = owner.epoch.checked_add(1);
         let epoch = epoch.ok_or_else(|| Fault::Internal(format!("{id:?} was opened too often")))?;

@@ -141,7 +141,7 @@ impl PhysicalPartition {
         carryover: Arc<Carryover>,
     ) -> Result<PhysicalPartition, Fault> {
         let published =
-            Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
+            Arc::new(ArcSwap::from_pointee(Published::without_view(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());
         let clock = Arc::clone(&carryover.clock);
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
@@ -227,7 +227,7 @@ impl PhysicalPartition {
         let shape = Arc::clone(&self.shape.load());
         let mut published = self.published.load_full();
         if !published.view.as_ref().is_some_and(View::is_live) {
-            published = self.ask(|reply| Command::View { reply }).await??;
+            published = self.send(|reply| Command::View { reply }).await??;
         }
         let view = published.view.clone().ok_or_else(writer_stopped)?;
         Ok(PartitionView {
@@ -325,19 +325,19 @@ impl PhysicalPartition {
     /// Registers or moves a consumer of the log. Entries after its position are kept.
     pub async fn set_consumer(&self, name: &str, lsn: Lsn) -> Result<(), Fault> {
         let name = name.to_owned();
-        self.ask(|reply| Command::SetConsumer { name, lsn, reply }).await?
+        self.send(|reply| Command::SetConsumer { name, lsn, reply }).await?
     }
 
     /// Deletes a bounded number of log entries of deletions and replaced versions that every consumer has passed.
     /// Returns whether there are more.
     pub async fn trim_log(&self) -> Result<bool, Fault> {
-        self.ask(|reply| Command::Trim { reply }).await?
+        self.send(|reply| Command::Trim { reply }).await?
     }
 
     /// Saves the progress of rewriting the expiry rows of the partition.
     pub async fn save_reschedule(&self, checkpoint: &RescheduleCheckpoint) -> Result<(), Fault> {
         let row = checkpoint.encode();
-        self.ask(|reply| Command::Checkpoint { row, reply }).await?
+        self.send(|reply| Command::Checkpoint { row, reply }).await?
     }
 
     /// The container's definition was replaced. The writer builds an index if the policy has changed. A writer with a
@@ -373,16 +373,16 @@ impl PhysicalPartition {
 
     /// Stops the writer: executes what is queued and gives unused reserved ranges back.
     pub async fn close(&self) -> Result<(), Fault> {
-        self.ask(|reply| Command::Close { reply }).await?
+        self.send(|reply| Command::Close { reply }).await?
     }
 
     /// As `close`, unless the index has a job running or so many changes in memory that the next opening would take
     /// long.
     pub async fn close_idle(&self) -> Result<IdleClose, Fault> {
-        self.ask(|reply| Command::CloseIdle { reply }).await?
+        self.send(|reply| Command::CloseIdle { reply }).await?
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Fault> {
+    async fn send<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Fault> {
         let (reply, answer) = oneshot::channel();
         self.commands.send(command(reply)).await.map_err(|_| writer_stopped())?;
         answer.await.map_err(|_| writer_stopped())

@@ -36,10 +36,10 @@ impl Published {
         lane: Lane,
     ) -> Published {
         let index = index.map(Arc::new);
-        Published { view: Some(view), index, policy, index_pieces, ..Published::resting(head, lane) }
+        Published { view: Some(view), index, policy, index_pieces, ..Published::without_view(head, lane) }
     }
 
-    pub(crate) fn resting(head: &Head, lane: Lane) -> Published {
+    pub(crate) fn without_view(head: &Head, lane: Lane) -> Published {
         let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
         Published {
             view: None,

@@ -191,9 +191,9 @@ impl<'a> Staging<'a> {
 
     /// Stores a new version of `old`.
     pub(crate) async fn replace(&mut self, key: Bytes, old: &Record, item: &Item) -> Result<Record, Fault> {
-        self.exchange_unique(old, item).await?;
+        self.replace_unique(old, item).await?;
         let record = self.stamp(old.number, item);
-        let before = self.forget(&key, old);
+        let before = self.remove_version_rows(&key, old);
         self.write(key, LogKind::Replace, &record, Some((old.lsn, before)));
         Ok(record)
     }
@@ -211,9 +211,9 @@ impl<'a> Staging<'a> {
         if let Some(expired) = expired {
             self.remove(&to, &expired, LogKind::Expire { key: to.clone() })?;
         }
-        self.exchange_unique(old, item).await?;
+        self.replace_unique(old, item).await?;
         let record = self.stamp(old.number, item);
-        let before = self.forget(&from, old);
+        let before = self.remove_version_rows(&from, old);
         self.delete(RECORDS, from.clone());
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, old.number), to.clone());
         let kind = LogKind::Rename { from, to: to.clone() };
@@ -222,7 +222,7 @@ impl<'a> Staging<'a> {
     }
 
     /// Claims the unique rows of a new version of `old` and releases those that only the old version had.
-    async fn exchange_unique(&mut self, old: &Record, item: &Item) -> Result<(), Fault> {
+    async fn replace_unique(&mut self, old: &Record, item: &Item) -> Result<(), Fault> {
         let held = self.unique_rows(&old.document);
         let kept = self.claim_unique(old.number, item.document(), &held).await?;
         for row in held.into_iter().filter(|row| !kept.contains(row)) {
@@ -234,7 +234,7 @@ impl<'a> Staging<'a> {
     /// Removes a document with all its rows.
     pub(crate) fn remove(&mut self, key: &Bytes, old: &Record, kind: LogKind) -> Result<(), Fault> {
         let container = self.context.partition.container;
-        let before = self.forget(key, old);
+        let before = self.remove_version_rows(key, old);
         for row in self.unique_rows(&old.document) {
             self.delete(UNIQUE, row);
         }
@@ -321,7 +321,7 @@ impl<'a> Staging<'a> {
 
     /// Removes what only the old version had: its size, its expiry row and its log entry. Returns the kind of that
     /// entry if this transaction wrote it.
-    fn forget(&mut self, key: &Bytes, old: &Record) -> Option<LogKind> {
+    fn remove_version_rows(&mut self, key: &Bytes, old: &Record) -> Option<LogKind> {
         let size = key.len() + old.encoded_len();
         self.head.bytes = self.head.bytes.saturating_sub(size as u64);
         if let Some(second) = self.expires_at(old) {

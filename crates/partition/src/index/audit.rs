@@ -24,7 +24,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexFinding {
     /// A document is in no piece, or in several.
-    #[error("the document {number:?} is alive in {count} pieces of the index")]
+    #[error("the document {number:?} is live in {count} pieces of the index")]
     Alive {
         /// The document.
         number: DocumentNumber,
@@ -32,7 +32,7 @@ pub enum IndexFinding {
         count: usize,
     },
     /// A piece has a live document that does not exist.
-    #[error("the index holds the document {number:?}, which is not there")]
+    #[error("the index has the document {number:?}, which does not exist")]
     Ghost {
         /// The document.
         number: DocumentNumber,

@@ -184,7 +184,6 @@ fn write_differences(ranks: &[u32], out: &mut Vec<u8>) {
     }
 }
 
-/// Builds one block.
 #[derive(Default)]
 pub(crate) struct BlockBuilder {
     bytes: Vec<u8>,
@@ -333,7 +332,7 @@ impl Block {
         while !rest.is_empty() {
             take_key(&mut rest, &mut key)?;
             let (count, posting) = take_posting(&mut rest)?;
-            if count > SIFTED_MAX || has_wanted(&posting, &is_wanted)? || !may_pass(&key) {
+            if count > TESTED_DOCUMENTS_MAX || has_wanted(&posting, &is_wanted)? || !may_pass(&key) {
                 entries.push(TermEntry { key: key.clone(), count, location: self.location(posting) });
             }
         }
@@ -380,7 +379,7 @@ enum PostingBytes<'a> {
 }
 
 /// Maximum number of documents that are tested to decide whether a term is left out.
-const SIFTED_MAX: u64 = 8;
+const TESTED_DOCUMENTS_MAX: u64 = 8;
 
 /// Whether a posting has a wanted document; true if that is not known.
 fn has_wanted(posting: &PostingBytes<'_>, is_wanted: impl Fn(u32) -> bool) -> Result<bool, Fault> {

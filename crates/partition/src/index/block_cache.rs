@@ -59,7 +59,6 @@ impl std::fmt::Debug for BlockCache {
 }
 
 impl BlockCache {
-    /// Bytes in use.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).weight()).sum()
     }

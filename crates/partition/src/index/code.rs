@@ -155,7 +155,7 @@ impl CodeRange {
     }
 
     /// Length of the common prefix of all codes of the range, which is that of its ends.
-    pub(crate) fn alike(&self) -> usize {
+    pub(crate) fn prefix_len(&self) -> usize {
         match (&self.low, &self.high) {
             (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => {
                 low.iter().zip(high).take_while(|(low, high)| low == high).count()

@@ -28,24 +28,26 @@ pub(crate) struct IndexableProperty {
 pub(crate) fn indexable(properties: &[ComputedProperty], reader: ComputedReader) -> Vec<IndexableProperty> {
     let read = |property: &ComputedProperty| {
         let query = reader(&property.query)?;
-        let value = query.plain_value().filter(|value| is_steady(value, EXPRESSION_DEPTH_MAX))?.clone();
+        let value =
+            query.plain_value().filter(|value| is_deterministic(value, EXPRESSION_DEPTH_MAX))?.clone();
         Some(IndexableProperty { name: property.name.clone(), value })
     };
     properties.iter().filter_map(read).collect()
 }
 
 /// Whether an expression always has the same value on a stored document.
-fn is_steady(expression: &Expression, levels_left: usize) -> bool {
+fn is_deterministic(expression: &Expression, levels_left: usize) -> bool {
     let Some(levels_left) = levels_left.checked_sub(1) else {
         return false;
     };
-    let are_children_steady = || expression.children().into_iter().all(|child| is_steady(child, levels_left));
+    let are_children_steady =
+        || expression.children().into_iter().all(|child| is_deterministic(child, levels_left));
     match expression {
         Expression::Member(base, name) if **base == DOCUMENT => !ADDED_PROPERTIES.contains(&name.as_str()),
         Expression::Index(base, index) if **base == DOCUMENT => {
             matches!(&**index, Expression::Constant(Value::String(name)) if !ADDED_PROPERTIES.contains(&name.as_str()))
         }
-        Expression::Call(function, _) => is_function_steady(*function) && are_children_steady(),
+        Expression::Call(function, _) => is_function_deterministic(*function) && are_children_steady(),
         Expression::Slot(_)
         | Expression::UserCall(..)
         | Expression::Subquery(..)
@@ -70,7 +72,7 @@ fn is_steady(expression: &Expression, levels_left: usize) -> bool {
     }
 }
 
-fn is_function_steady(function: Function) -> bool {
+fn is_function_deterministic(function: Function) -> bool {
     let asks_around = function.is_fickle() || function.tells_fixed_time();
     !asks_around && !matches!(function.signature().family, Family::Search | Family::Item)
 }
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn only_what_never_changes_is_indexed() {
         let call = |function, arguments| Expression::Call(function, arguments);
-        let steady = |expression: Expression| is_steady(&expression, EXPRESSION_DEPTH_MAX);
+        let steady = |expression: Expression| is_deterministic(&expression, EXPRESSION_DEPTH_MAX);
         assert!(steady(call(Function::Lower, vec![member("name")])));
         assert!(steady(Expression::Member(Box::new(member("a")), "_ts".to_owned())));
         for changing in [

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_in_chunks_says_what_one_bitmap_says() {
+    fn a_set_in_chunks_equals_one_bitmap() {
         for step in [40, 1_000, 90_000] {
             let set = dead(&some(step));
             let expected: RoaringBitmap = some(step).into_iter().collect();

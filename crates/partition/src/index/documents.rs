@@ -37,7 +37,7 @@ impl Documents {
         }
     }
 
-    /// How many of them are also among `others`, which came from the same reader.
+    /// The number of them that are also in `others`, which came from the same reader.
     pub fn count_in(&self, others: &Documents) -> u64 {
         self.ranks.iter().zip(&others.ranks).map(|(set, other)| set.intersection_len(other)).sum()
     }

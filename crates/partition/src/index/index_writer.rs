@@ -260,7 +260,7 @@ impl IndexWriter {
                     Some(joined) => joined,
                     None => merge_all(inputs.clone()).await,
                 };
-                self.exchange(&inputs, SegmentPiece::new(merged));
+                self.replace_inputs(&inputs, SegmentPiece::new(merged));
             } else {
                 if self.may_begin() && !self.is_flush_due() {
                     self.job_state = JobState::Busy(merge_job(inputs, self.lsn));
@@ -409,14 +409,14 @@ impl IndexWriter {
             biased;
             () = self.damage_signal.notified() => return IndexWriterEvent::Damaged,
             result = self.job_state.ended() => result,
-            () = self.share.asked() => {
+            () = self.share.flush_requested() => {
                 self.flush_wanted = !self.segments.is_empty();
                 self.begin_job();
                 return IndexWriterEvent::Changed;
             }
         };
         match std::mem::replace(&mut self.job_state, JobState::Idle) {
-            JobState::Busy(Job { inputs, lsn, .. }) => self.job_ended(inputs, lsn, result).await,
+            JobState::Busy(Job { inputs, lsn, .. }) => self.on_job_ended(inputs, lsn, result).await,
             other @ (JobState::Incomplete | JobState::Idle | JobState::Installing(_)) => {
                 self.job_state = other
             }
@@ -424,7 +424,7 @@ impl IndexWriter {
         IndexWriterEvent::Changed
     }
 
-    async fn job_ended(
+    async fn on_job_ended(
         &mut self,
         inputs: Inputs,
         lsn: Lsn,
@@ -432,7 +432,7 @@ impl IndexWriter {
     ) {
         match (result, inputs) {
             (Ok(Ok(Output::Segment(merged))), Inputs::Merged(inputs)) => {
-                self.exchange(&inputs, SegmentPiece::new(merged));
+                self.replace_inputs(&inputs, SegmentPiece::new(merged));
                 self.merge_due().await;
             }
             (Ok(Ok(Output::Runs(runs))), inputs) => {
@@ -452,7 +452,7 @@ impl IndexWriter {
     }
 
     /// Replaces the inputs by `merged`. Documents that died in them since the job started are dead in it too.
-    fn exchange(&mut self, inputs: &[SegmentPiece], mut merged: SegmentPiece) {
+    fn replace_inputs(&mut self, inputs: &[SegmentPiece], mut merged: SegmentPiece) {
         for number in self.died_since(inputs) {
             merged.mark_dead(number);
         }
@@ -532,7 +532,7 @@ fn joined_pending(inputs: &[SegmentPiece]) -> Option<Segment> {
 }
 
 #[test]
-fn what_is_merged_at_rest_is_worth_its_work() {
+fn an_idle_merge_is_worth_its_work() {
     for (sizes, count) in [
         (&[][..], 0),
         (&[7], 0),

@@ -22,7 +22,6 @@ const DROPPED_TOGETHER: ScanLimit = ScanLimit { rows: 256, bytes: 4 << 20 };
 /// Limit of the owner changes that a deletion of rows survives by retrying.
 const OWNER_CHANGES_MAX: usize = 8;
 
-/// A running job.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) inputs: Inputs,

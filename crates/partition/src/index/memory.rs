@@ -40,23 +40,23 @@ struct Holders {
 struct Holder {
     bytes: usize,
     /// The bytes it had when it was asked to flush, until that is done; `None` if it is not asked.
-    bytes_asked: Option<usize>,
-    is_asked: Arc<Notify>,
+    bytes_requested: Option<usize>,
+    flush_request: Arc<Notify>,
 }
 
 impl Holders {
     /// Asks enough indexes to flush.
-    fn ask(&mut self, bytes_max: usize) {
+    fn request_flushes(&mut self, bytes_max: usize) {
         let part = bytes_max / FREE_PART;
         if self.bytes <= bytes_max - part {
             return;
         }
-        let mut going: usize = self.by_share.values().filter_map(|holder| holder.bytes_asked).sum();
+        let mut going: usize = self.by_share.values().filter_map(|holder| holder.bytes_requested).sum();
         if self.bytes.saturating_sub(going) <= bytes_max - part {
             return;
         }
         let idle =
-            self.by_share.values_mut().filter(|holder| holder.bytes_asked.is_none() && holder.bytes > 0);
+            self.by_share.values_mut().filter(|holder| holder.bytes_requested.is_none() && holder.bytes > 0);
         let mut idle: Vec<&mut Holder> = idle.collect();
         idle.sort_unstable_by_key(|holder| std::cmp::Reverse(holder.bytes));
         for holder in idle {
@@ -64,8 +64,8 @@ impl Holders {
                 return;
             }
             going += holder.bytes;
-            holder.bytes_asked = Some(holder.bytes);
-            holder.is_asked.notify_one();
+            holder.bytes_requested = Some(holder.bytes);
+            holder.flush_request.notify_one();
         }
     }
 }
@@ -165,13 +165,13 @@ impl Drop for HeldBytes {
 pub(crate) struct Share {
     memory: Arc<IndexMemory>,
     id: u64,
-    is_asked: Arc<Notify>,
+    flush_request: Arc<Notify>,
 }
 
 impl Share {
     pub(crate) fn new(memory: Arc<IndexMemory>) -> Share {
-        let is_asked = Arc::new(Notify::new());
-        let holder = Holder { bytes: 0, bytes_asked: None, is_asked: Arc::clone(&is_asked) };
+        let flush_request = Arc::new(Notify::new());
+        let holder = Holder { bytes: 0, bytes_requested: None, flush_request: Arc::clone(&flush_request) };
         let id = {
             let mut holders = memory.lock();
             holders.share_last += 1;
@@ -179,7 +179,7 @@ impl Share {
             holders.by_share.insert(id, holder);
             id
         };
-        Share { memory, id, is_asked }
+        Share { memory, id, flush_request }
     }
 
     /// Sets the bytes of the index. If all indexes together use too much, the largest are asked to flush.
@@ -188,21 +188,21 @@ impl Share {
         if let Some(holder) = holders.by_share.get_mut(&self.id) {
             holders.bytes = holders.bytes - holder.bytes + bytes;
             holder.bytes = bytes;
-            holder.bytes_asked = holder.bytes_asked.filter(|asked| *asked <= bytes);
+            holder.bytes_requested = holder.bytes_requested.filter(|requested| *requested <= bytes);
         }
-        holders.ask(self.memory.segment_bytes_max());
+        holders.request_flushes(self.memory.segment_bytes_max());
     }
 
     /// The requested flush failed: others may be asked instead, or this one again.
     pub(crate) fn failed(&self) {
         if let Some(holder) = self.memory.lock().by_share.get_mut(&self.id) {
-            holder.bytes_asked = None;
+            holder.bytes_requested = None;
         }
     }
 
     /// Waits until this index is asked to flush.
-    pub(crate) async fn asked(&self) {
-        self.is_asked.notified().await;
+    pub(crate) async fn flush_requested(&self) {
+        self.flush_request.notified().await;
     }
 }
 
@@ -220,41 +220,41 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_largest_is_asked_first() {
+    async fn the_largest_is_flushed_first() {
         let memory = IndexMemory::new(IndexOptions { memory_bytes_max: 100, ..IndexOptions::default() });
         let (small, large) = (Share::new(Arc::clone(&memory)), Share::new(Arc::clone(&memory)));
         large.set(60);
         small.set(28);
-        assert!(!is_asked(&large) && !is_asked(&small));
+        assert!(!is_flush_requested(&large) && !is_flush_requested(&small));
         small.set(40);
-        assert!(is_asked(&large) && !is_asked(&small));
+        assert!(is_flush_requested(&large) && !is_flush_requested(&small));
         // An index is asked once, and no other is asked while its flush will be enough.
         small.set(45);
-        assert!(!is_asked(&large) && !is_asked(&small));
+        assert!(!is_flush_requested(&large) && !is_flush_requested(&small));
         small.set(95);
-        assert!(!is_asked(&large) && is_asked(&small));
+        assert!(!is_flush_requested(&large) && is_flush_requested(&small));
         large.set(0);
         small.set(0);
         assert_eq!(memory.held_bytes(), 0);
         small.set(90);
-        assert!(is_asked(&small));
+        assert!(is_flush_requested(&small));
         small.failed();
         small.set(90);
-        assert!(is_asked(&small));
+        assert!(is_flush_requested(&small));
         drop(small);
         assert_eq!(memory.held_bytes(), 0);
     }
 
     #[tokio::test]
-    async fn what_runs_hold_is_not_there_for_segments_but_a_part_is() {
+    async fn runs_reduce_the_memory_of_segments_but_not_below_their_part() {
         let memory = IndexMemory::new(IndexOptions { memory_bytes_max: 100, ..IndexOptions::default() });
         let share = Share::new(Arc::clone(&memory));
         share.set(40);
-        assert!(!is_asked(&share) && !memory.is_tight());
+        assert!(!is_flush_requested(&share) && !memory.is_tight());
         let held = HeldBytes::new(&memory, 50, 10);
         assert_eq!(memory.run_bytes(), 60);
         share.set(40);
-        assert!(is_asked(&share) && memory.is_tight());
+        assert!(is_flush_requested(&share) && memory.is_tight());
         // More than everything: segments keep a quarter.
         let more = HeldBytes::new(&memory, 1_000, 0);
         share.set(20);
@@ -262,12 +262,12 @@ mod tests {
         drop((held, more));
         assert_eq!(memory.run_bytes(), 0);
         share.set(80);
-        assert!(!is_asked(&share) && !memory.is_tight());
+        assert!(!is_flush_requested(&share) && !memory.is_tight());
     }
 
     /// Whether the share was asked to flush.
-    fn is_asked(share: &Share) -> bool {
+    fn is_flush_requested(share: &Share) -> bool {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        std::pin::pin!(share.asked()).poll(&mut context).is_ready()
+        std::pin::pin!(share.flush_requested()).poll(&mut context).is_ready()
     }
 }

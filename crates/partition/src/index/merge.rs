@@ -38,7 +38,7 @@ async fn merge(inputs: &[SegmentPiece]) -> Segment {
     let mut merge = Merge {
         writer: SegmentWriter::new(numbers),
         inputs: inputs.iter().zip(ranks).map(|(input, ranks)| Input::new(&input.segment, ranks)).collect(),
-        alike: 0,
+        prefix_len: 0,
         found: Vec::new(),
     };
     let mut terms = 0;
@@ -77,7 +77,7 @@ struct Merge<'a> {
     writer: SegmentWriter,
     inputs: Vec<Input<'a>>,
     /// Length of the common prefix of all codes of the path, except the presence mark.
-    alike: usize,
+    prefix_len: usize,
     found: Vec<u16>,
 }
 
@@ -85,7 +85,6 @@ struct Input<'a> {
     body: &'a Body,
     /// The new rank of every old one.
     ranks: Vec<u16>,
-    /// The next field.
     field: usize,
     /// Remaining terms of the current field.
     terms: Range<usize>,
@@ -110,15 +109,15 @@ impl<'a> Input<'a> {
     }
 
     /// Advances to the next term.
-    fn advance(&mut self, alike: usize) {
+    fn advance(&mut self, prefix_len: usize) {
         self.terms.start += 1;
-        self.read(alike);
+        self.read(prefix_len);
     }
 
-    fn read(&mut self, alike: usize) {
+    fn read(&mut self, prefix_len: usize) {
         if !self.terms.is_empty() {
             self.code = self.body.code(self.terms.start);
-            self.head = self.code.get(alike..).map_or(0, head);
+            self.head = self.code.get(prefix_len..).map_or(0, head);
         }
     }
 
@@ -137,7 +136,7 @@ impl<'a> Merge<'a> {
     /// Advances to the next path in order and returns it.
     fn next_path(&mut self) -> Option<&'a [u8]> {
         let path = self.inputs.iter().filter_map(Input::next_path).min()?;
-        self.alike = 0;
+        self.prefix_len = 0;
         for input in &mut self.inputs {
             if input.next_path() == Some(path) {
                 input.enter_field();
@@ -147,27 +146,27 @@ impl<'a> Merge<'a> {
         if self.inputs.iter().any(|input| !input.terms.is_empty() && input.code == PRESENT) {
             self.next_term();
         }
-        self.find_alike();
+        self.find_common_prefix();
         Some(path)
     }
 
     /// Finds the common prefix of all codes of the path: in each input it is that of the first and the last code.
-    fn find_alike(&mut self) {
+    fn find_common_prefix(&mut self) {
         let mut inputs = self.inputs.iter().filter(|input| !input.terms.is_empty());
         let Some(first) = inputs.next() else { return };
-        let mut alike = common_length(first.code, first.last_code());
+        let mut prefix_len = common_length(first.code, first.last_code());
         for input in inputs {
             for code in [input.code, input.last_code()] {
-                alike = common_length(&first.code[..alike], code);
+                prefix_len = common_length(&first.code[..prefix_len], code);
             }
         }
-        self.alike = alike;
-        self.inputs.iter_mut().for_each(|input| input.read(alike));
+        self.prefix_len = prefix_len;
+        self.inputs.iter_mut().for_each(|input| input.read(prefix_len));
     }
 
     /// Writes the next term of the path; `false` at its end.
     fn next_term(&mut self) -> bool {
-        let Merge { writer, inputs, alike, found } = self;
+        let Merge { writer, inputs, prefix_len, found } = self;
         let with_terms = inputs.iter().filter(|input| !input.terms.is_empty());
         let Some(least) =
             with_terms.reduce(|least, input| if input.is_before(least) { input } else { least })
@@ -187,7 +186,7 @@ impl<'a> Merge<'a> {
                     found.push(rank);
                 }
             });
-            input.advance(*alike);
+            input.advance(*prefix_len);
         }
         if !found.is_sorted() {
             found.sort_unstable();
@@ -206,8 +205,8 @@ mod tests {
     type Terms = BTreeMap<Vec<u8>, Vec<u16>>;
 
     /// Codes with common prefixes, codes that are prefixes of others, and codes that differ only in trailing zeros.
-    fn codes(alike: usize, seed: usize) -> Vec<Vec<u8>> {
-        let common = vec![7; alike];
+    fn codes(prefix_len: usize, seed: usize) -> Vec<Vec<u8>> {
+        let common = vec![7; prefix_len];
         let tails: [&[u8]; 7] =
             [b"", b"\0", b"\0\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0\0", b"a", b"abcdefghij"];
         let is_taken = |index: &usize| (seed >> index) & 1 == 1;
@@ -229,14 +228,14 @@ mod tests {
     async fn terms_come_in_order_whatever_their_codes_have_in_common() {
         let path: &[u8] = b"p";
         for seed in 0..1 << 12 {
-            let alike = [0, 1, 8, 9][seed & 3];
+            let prefix_len = [0, 1, 8, 9][seed & 3];
             let mut expected = Terms::new();
             let mut inputs = Vec::new();
             // The second comes first: the documents of a term are out of order in the inputs.
             for (index, seed) in [(1, seed >> 2), (0, seed >> 5)] {
                 let rank = u16::try_from(seed & 3).unwrap();
                 let terms: Terms =
-                    codes(alike, seed & 127).into_iter().map(|code| (code, vec![rank])).collect();
+                    codes(prefix_len, seed & 127).into_iter().map(|code| (code, vec![rank])).collect();
                 inputs.push(segment(1 + index * 4, &terms, path));
                 for (code, ranks) in terms {
                     let merged = ranks.into_iter().map(|rank| rank + u16::try_from(index).unwrap() * 4);

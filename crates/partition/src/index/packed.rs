@@ -31,7 +31,6 @@ impl<const STEP: u64> Packed<STEP> {
         self.len
     }
 
-    /// Bytes of memory.
     pub(crate) fn size_bytes(&self) -> usize {
         size_of_val(&*self.blocks) + size_of_val(&*self.words)
     }

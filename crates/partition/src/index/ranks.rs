@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn many_ranks_and_few_are_gathered_alike() {
+    fn many_ranks_and_few_are_collected_alike() {
         for step in [1_usize, 3, 700] {
             let ranks: Vec<u32> = (0..20_000_u32).rev().step_by(step).collect();
             let mut gathering = RankCollector::new(20_000);

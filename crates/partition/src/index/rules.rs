@@ -40,7 +40,6 @@ pub(crate) struct Rules {
     computed_reader: ComputedReader,
 }
 
-/// A composite index.
 #[derive(Debug)]
 pub(crate) struct Composite {
     pub(crate) path: IndexPath,
@@ -148,7 +147,7 @@ impl Rules {
             let cursor = self.cursor(named, false);
             let is_member = |path: &CompositePath| top(path) == property.name;
             let is_in_composite = policy.composite.iter().any(|index| index.paths.iter().any(is_member));
-            if self.is_indexed(cursor) || self.leads_on(cursor) || is_in_composite {
+            if self.is_indexed(cursor) || self.may_index_below(cursor) || is_in_composite {
                 self.computed.push((property, cursor));
             }
         }
@@ -236,7 +235,7 @@ impl Rules {
     }
 
     /// Whether a value below the path may be indexed.
-    pub(crate) fn leads_on(&self, cursor: PolicyCursor) -> bool {
+    pub(crate) fn may_index_below(&self, cursor: PolicyCursor) -> bool {
         let has_children =
             |node: usize| !self.nodes[node].names.is_empty() || self.nodes[node].elements.is_some();
         cursor.below || cursor.node.is_some_and(has_children)

@@ -25,7 +25,6 @@ struct Input {
     /// The new rank of every old one that is live; for a dead one, the new rank of the next.
     ranks: Packed<0>,
     dead: Arc<DeadSet>,
-    /// The next term.
     entry: Option<TermEntry>,
 }
 
@@ -96,7 +95,7 @@ async fn merged_universe(pieces: &[RunPiece]) -> Result<Merged, Fault> {
         heads[index] = (pieces[index].run.numbers.get(old as usize + 1), old + 1);
         ranks[index].push(numbers.len() as u64);
         if !pieces[index].dead.contains(old) && !numbers.push(number) {
-            return Err(damaged("document that is alive in two runs"));
+            return Err(damaged("document that is live in two runs"));
         }
         passed += 1;
         if passed.is_multiple_of(DOCUMENTS_PER_TURN) {

@@ -24,7 +24,6 @@ impl RunNumbers {
         RunNumbers { next: AtomicU64::new(u64::from(epoch) << COUNT_BITS) }
     }
 
-    /// An unused number.
     pub(crate) fn take(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }

@@ -107,7 +107,6 @@ impl Segment {
         &self.numbers
     }
 
-    /// Bytes of memory.
     pub(crate) fn size_bytes(&self) -> usize {
         let body = self.body.get().map_or(self.pending_bytes, Body::size_bytes);
         size_of::<Segment>() + size_of_val(&*self.numbers) + body
@@ -316,7 +315,7 @@ struct FieldBuilder {
     entries: Vec<FieldTerm>,
     present: Vec<u16>,
     /// Length of the common prefix of all codes.
-    alike: usize,
+    prefix_len: usize,
 }
 
 impl FieldBuilder {
@@ -325,17 +324,17 @@ impl FieldBuilder {
             path: path.to_vec(),
             entries: Vec::with_capacity(documents),
             present: Vec::with_capacity(documents),
-            alike: usize::MAX,
+            prefix_len: usize::MAX,
         }
     }
 
     /// Adds the term of a document whose code is at the end of `codes`.
     fn push(&mut self, codes: &[u8], start: usize, rank: u16) {
         let code = &codes[start..];
-        self.alike = match self.entries.first() {
+        self.prefix_len = match self.entries.first() {
             Some(first) => {
                 let first = &codes[first.start as usize..first.end as usize];
-                common_length(&first[..self.alike.min(first.len())], code)
+                common_length(&first[..self.prefix_len.min(first.len())], code)
             }
             None => code.len(),
         };
@@ -394,13 +393,14 @@ fn build_body(rules: &Rules, versions: &[DocumentVersion]) -> Body {
 }
 
 fn write_field(mut builder: FieldBuilder, codes: &[u8], writer: &mut SegmentWriter) {
-    let alike = builder.alike;
+    let prefix_len = builder.prefix_len;
     let code = |entry: &FieldTerm| &codes[entry.start as usize..entry.end as usize];
     for entry in &mut builder.entries {
-        entry.head = head(&codes[entry.start as usize + alike..entry.end as usize]);
+        entry.head = head(&codes[entry.start as usize + prefix_len..entry.end as usize]);
     }
     // The rest of codes with equal heads.
-    let tail = |entry: &FieldTerm| codes.get(entry.start as usize + alike + HEAD_BYTES..entry.end as usize);
+    let tail =
+        |entry: &FieldTerm| codes.get(entry.start as usize + prefix_len + HEAD_BYTES..entry.end as usize);
     let length = |entry: &FieldTerm| entry.end - entry.start;
     builder.entries.sort_unstable_by(|left, right| {
         left.head
@@ -484,14 +484,14 @@ fn a_term_is_found_wherever_its_field_was_before() {
 fn terms_are_sorted_whatever_their_codes_have_in_common() {
     let tails: [&[u8]; 7] =
         [b"b", b"", b"\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0", b"abcdefghij", b"abcdefghi"];
-    for alike in [0, 1, 7, 8, 9, 30] {
+    for prefix_len in [0, 1, 7, 8, 9, 30] {
         for seed in 0..7_usize.pow(4) {
             let mut builder = FieldBuilder::new(b"p", 4);
             let mut codes = Vec::new();
             let mut expected: std::collections::BTreeMap<Vec<u8>, Vec<u16>> = Default::default();
             for rank in 0..4_u16 {
                 let tail = tails[seed / 7_usize.pow(u32::from(rank)) % 7];
-                let code = [&vec![7; alike], tail].concat();
+                let code = [&vec![7; prefix_len], tail].concat();
                 let start = codes.len();
                 codes.extend_from_slice(&code);
                 builder.push(&codes, start, rank);
@@ -506,7 +506,7 @@ fn terms_are_sorted_whatever_their_codes_have_in_common() {
                 segment.posting(term).for_each(5, |rank| ranks.push(u16::try_from(rank).unwrap_or(u16::MAX)));
                 (segment.code(term).to_vec(), ranks)
             });
-            assert!(found.eq(expected), "{alike} {seed}");
+            assert!(found.eq(expected), "{prefix_len} {seed}");
         }
     }
 }

@@ -85,7 +85,7 @@ impl<'a> TermWalker<'a> {
             take(self.path.closed(), &self.code);
         }
         let is_container = kind == Kind::Array || kind == Kind::Object;
-        if !is_container || !self.rules.leads_on(cursor) {
+        if !is_container || !self.rules.may_index_below(cursor) {
             return;
         }
         if kind == Kind::Array {

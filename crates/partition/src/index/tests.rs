@@ -2,7 +2,7 @@
 //!
 //! The model stores documents as JSON and answers by scanning all of them, with its own code for paths and policies.
 
-use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, Prepared};
+use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, InstallBatch, Prepared};
 use crate::index::jobs::delete_rows;
 use crate::index::rules::Rules;
 use crate::index::terms::DocumentVersion;
@@ -21,6 +21,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 use value::{Document, PropertyPath, Value, encode_key_value};
 
+/// More values than any case has at a path.
+const VALUES_MAX: usize = 100_000;
 /// A small seeded generator of numbers.
 struct Random(u64);
 
@@ -237,12 +239,11 @@ impl Case {
         };
         let store = Store::memory(&SPACES, CommitMode::Inline);
         let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(3) };
-        let run_numbers = Arc::new(crate::index::RunNumbers::of_epoch(1));
         let environment = IndexEnvironment {
             store: store.clone(),
             partition,
             memory: IndexMemory::new(options),
-            run_numbers,
+            run_numbers: Arc::new(crate::index::RunNumbers::of_epoch(1)),
             metrics: PartitionMetrics::default(),
         };
         let mut index_writer = IndexWriter::new(environment, rules, Lsn(0));
@@ -253,9 +254,7 @@ impl Case {
     /// Installs the result of a job, as the writer does.
     async fn finish_job(&mut self) {
         self.index_writer.next_event().await;
-        if let Some(crate::index::InstallBatch { batch, named, installed }) =
-            self.index_writer.install_batch()
-        {
+        if let Some(InstallBatch { batch, named, installed }) = self.index_writer.install_batch() {
             self.store.submit(&self.store.lane(), batch, Durability::Sync).await.unwrap();
             named.into_iter().for_each(crate::index::UnnamedRun::keep);
             for run in self.index_writer.installed(installed).await {
@@ -495,6 +494,7 @@ impl Case {
         let mut counts = reader.walk(&path, direction, from, within.as_ref()).await.unwrap();
         let mut found = Vec::new();
         while let Some(step) = walk.next().await.unwrap() {
+            assert!(found.len() < VALUES_MAX, "the walk does not end");
             assert!(step.numbers.is_sorted());
             let detail = *self.random.pick(&[Detail::Count, Detail::Ends, Detail::Numbers]);
             let counted = counts.next_counted(|_, _| detail).await.unwrap().unwrap();
@@ -543,6 +543,7 @@ impl Case {
             let mut walk = reader.walk(&path, Direction::Forward, None, None).await.unwrap();
             let mut found = Vec::new();
             while let Some(step) = walk.next().await.unwrap() {
+                assert!(found.len() < VALUES_MAX, "the walk does not end");
                 assert_eq!(step.is_cut, step.code.last() == Some(&1));
                 found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
             }

@@ -6,9 +6,7 @@ use crate::index::packed::{Packed, Packer};
 use crate::index::ranks;
 use model::DocumentNumber;
 
-/// Packed document numbers.
 pub(crate) type PackedNumbers = Packed<1>;
-/// Packs document numbers.
 pub(crate) type NumberPacker = Packer<1>;
 
 /// The document numbers of a piece, listed or packed.
@@ -73,7 +71,6 @@ impl<'a> Universe<'a> {
         }
     }
 
-    /// All numbers, ascending.
     pub(crate) fn iter(self) -> impl Iterator<Item = DocumentNumber> + 'a {
         (0..ranks::count(self.len())).filter_map(move |rank| self.get(rank))
     }

@@ -41,7 +41,7 @@ impl UnnamedRun {
                 Ok(())
             }
             Ok(Err(fault)) => Err(commit_fault(fault)),
-            Err(error) => Err(Fault::Internal(format!("an ingest ended early: {error}"))),
+            Err(error) => Err(Fault::Internal(format!("an ingest task failed: {error}"))),
         }
     }
 

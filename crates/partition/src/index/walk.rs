@@ -24,7 +24,7 @@ pub struct TermWalk {
     path: IndexPath,
     direction: Direction,
     /// Length of the common prefix of all codes of the walk.
-    alike: usize,
+    prefix_len: usize,
     cursors: Vec<PieceCursor>,
     damage_signal: Arc<Notify>,
 }
@@ -62,7 +62,7 @@ impl TermWalk {
         within: Option<Documents>,
     ) -> Result<TermWalk, Fault> {
         let range = Arc::new(range);
-        let alike = range.alike();
+        let prefix_len = range.prefix_len();
         let mut field = 0;
         let mut cursors = Vec::with_capacity(reader.pieces.len());
         let mut ranks = within.map(|within| within.ranks.into_iter());
@@ -85,12 +85,18 @@ impl TermWalk {
                 }
             };
             let mut cursor = PieceCursor { terms, within, head: 0 };
-            cursor.look(&path, direction, alike);
+            cursor.look(&path, direction, prefix_len);
             if !cursor.is_at_end() {
                 cursors.push(cursor);
             }
         }
-        Ok(TermWalk { path, direction, alike, cursors, damage_signal: Arc::clone(&reader.damage_signal) })
+        Ok(TermWalk {
+            path,
+            direction,
+            prefix_len,
+            cursors,
+            damage_signal: Arc::clone(&reader.damage_signal),
+        })
     }
 
     /// The next value that has documents.
@@ -100,7 +106,7 @@ impl TermWalk {
     }
 
     async fn next_unwatched(&mut self) -> Result<Option<WalkStep>, Fault> {
-        let (path, direction, alike) = (&self.path, self.direction, self.alike);
+        let (path, direction, prefix_len) = (&self.path, self.direction, self.prefix_len);
         let mut passed = 0_usize;
         while let Some((head, code)) = next_code(&self.cursors, path, direction) {
             let mut numbers = Vec::new();
@@ -108,7 +114,7 @@ impl TermWalk {
             for cursor in &mut self.cursors {
                 if cursor.head == head && cursor.code(path, direction) == Some(&code) {
                     cursor.take(direction, &mut numbers).await?;
-                    cursor.look(path, direction, alike);
+                    cursor.look(path, direction, prefix_len);
                     has_ended |= cursor.is_at_end();
                 }
             }
@@ -143,7 +149,7 @@ impl TermWalk {
         &mut self,
         detail: impl Fn(&[u8], bool) -> Detail,
     ) -> Result<Option<Counted>, Fault> {
-        let (path, direction, alike) = (&self.path, self.direction, self.alike);
+        let (path, direction, prefix_len) = (&self.path, self.direction, self.prefix_len);
         let mut passed = 0_usize;
         while let Some((head, code)) = next_code(&self.cursors, path, direction) {
             let is_cut = is_cut(path, &code);
@@ -153,7 +159,7 @@ impl TermWalk {
             for cursor in &mut self.cursors {
                 if cursor.head == head && cursor.code(path, direction) == Some(&counted.code) {
                     cursor.count(direction, detail, &mut counted).await?;
-                    cursor.look(path, direction, alike);
+                    cursor.look(path, direction, prefix_len);
                     has_ended |= cursor.is_at_end();
                 }
             }
@@ -177,7 +183,7 @@ impl TermWalk {
 /// Values without documents that are skipped before the task yields.
 const PASSED_AT_A_TIME: usize = 1024;
 /// Maximum number of documents of a term that are tested to decide whether it is skipped.
-const SIFTED_MAX: usize = 8;
+const TESTED_DOCUMENTS_MAX: usize = 8;
 
 /// The smallest next code and its head.
 fn next_code(cursors: &[PieceCursor], path: &IndexPath, direction: Direction) -> Option<(u64, Vec<u8>)> {
@@ -202,24 +208,26 @@ impl PieceCursor {
 
     /// Sets the head of the next code.
     #[inline]
-    fn look(&mut self, path: &IndexPath, direction: Direction, alike: usize) {
+    fn look(&mut self, path: &IndexPath, direction: Direction, prefix_len: usize) {
         if self.within.is_some() {
-            self.sift(direction);
+            self.skip_unwanted(direction);
         }
         let code = self.code(path, direction);
-        self.head = code.and_then(|code| code.get(alike..)).map_or(0, head);
+        self.head = code.and_then(|code| code.get(prefix_len..)).map_or(0, head);
     }
 
     /// Skips a bounded number of terms of a segment that have no wanted documents. Those of a run are left out when
     /// they are read.
-    fn sift(&mut self, direction: Direction) {
+    fn skip_unwanted(&mut self, direction: Direction) {
         let (Terms::Segment { piece, terms }, Some(within)) = (&mut self.terms, &self.within) else {
             return;
         };
         for _ in 0..PASSED_AT_A_TIME {
             let Some(term) = next_term(terms, direction) else { return };
             let Posting::Short(ranks) = piece.segment.posting(term) else { return };
-            if ranks.len() > SIFTED_MAX || ranks.iter().any(|rank| within.contains(u32::from(*rank))) {
+            if ranks.len() > TESTED_DOCUMENTS_MAX
+                || ranks.iter().any(|rank| within.contains(u32::from(*rank)))
+            {
                 return;
             }
             pass_term(terms, direction);
@@ -330,7 +338,6 @@ pub(crate) struct RunTerms {
     direction: Direction,
     path: IndexPath,
     range: Arc<CodeRange>,
-    /// The next entry.
     entry: Option<TermEntry>,
 }
 

@@ -39,20 +39,20 @@ impl Writer {
     }
 
     /// Closes the queue and returns the waiting commands unexecuted.
-    pub(super) async fn give_back_rest(&mut self, queue: &mut mpsc::Receiver<Command>) {
+    pub(super) async fn return_waiting(&mut self, queue: &mut mpsc::Receiver<Command>) {
         queue.close();
         for command in self.backlog.drain(..) {
-            command.give_back();
+            command.return_unexecuted();
         }
         while let Some(command) = queue.recv().await {
-            command.give_back();
+            command.return_unexecuted();
         }
     }
 }
 
 impl Command {
     /// Answers the waiting commands that the partition has stopped. Other senders see a closed channel.
-    fn give_back(self) {
+    fn return_unexecuted(self) {
         match self {
             Command::Execute { transaction, reply } => {
                 let _ = reply.send(Err(Unexecuted::Stopped(Box::new(transaction))));

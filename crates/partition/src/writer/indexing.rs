@@ -203,9 +203,8 @@ impl Writer {
         let lane = self.lane.clone();
         let has_ended = self.has_ended;
         let index_pieces = self.index_pieces();
-        let resting =
-            Published { view: None, index: None, policy, index_pieces, lsn, counts, lane, has_ended };
-        self.published.store(Arc::new(resting));
+        let idle = Published { view: None, index: None, policy, index_pieces, lsn, counts, lane, has_ended };
+        self.published.store(Arc::new(idle));
     }
 
     fn index_pieces(&self) -> usize {

@@ -202,7 +202,7 @@ impl Writer {
     pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
         loop {
             if self.has_ended {
-                return self.give_back_rest(&mut queue).await;
+                return self.return_waiting(&mut queue).await;
             }
             if let Some(command) = self.next_from_backlog() {
                 if self.handle(command, &mut queue).await.is_break() {
@@ -295,7 +295,7 @@ impl Writer {
             Command::Reshape => self.check_policy(),
             Command::Close { reply } => {
                 let closed = self.close().await;
-                self.give_back_rest(queue).await;
+                self.return_waiting(queue).await;
                 let _ = reply.send(closed);
                 return Break(());
             }
@@ -303,7 +303,7 @@ impl Writer {
                 let closed = self.close_idle().await;
                 let has_ended = closed.as_ref().is_ok_and(|closed| *closed == IdleClose::Closed);
                 if has_ended {
-                    self.give_back_rest(queue).await;
+                    self.return_waiting(queue).await;
                 }
                 let _ = reply.send(closed);
                 return if has_ended { Break(()) } else { Continue(()) };

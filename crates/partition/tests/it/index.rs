@@ -135,8 +135,9 @@ impl IndexFixture {
 
     /// Waits until the index has no running work that changes its rows.
     async fn wait_until_stable(&self) {
+        const ROUNDS_MAX: usize = 10_000;
         let mut before = usize::MAX;
-        loop {
+        for _ in 0..ROUNDS_MAX {
             for _ in 0..200 {
                 tokio::task::yield_now().await;
             }
@@ -146,6 +147,7 @@ impl IndexFixture {
             }
             before = rows;
         }
+        panic!("the index does not become stable: {} %", self.partition.index_progress());
     }
 
     async fn index_rows(&self) -> Vec<(bytes::Bytes, bytes::Bytes)> {
@@ -173,14 +175,14 @@ impl IndexFixture {
 }
 
 #[tokio::test]
-async fn runs_and_restarts_say_what_the_records_say() {
+async fn runs_and_restarts_agree_with_the_records() {
     runs_and_restarts(IndexFixture::in_memory().await).await;
 }
 
 /// The same over a store where every call takes a round trip and calls overtake each other. When the partition is
 /// opened again, jobs of the previous opening still run. They used to delete rows of the opened index.
 #[tokio::test(start_paused = true)]
-async fn runs_and_restarts_over_round_trips_say_what_the_records_say() {
+async fn runs_and_restarts_over_round_trips_agree_with_the_records() {
     for seed in 0..6 {
         runs_and_restarts(IndexFixture::new(Store::round_trip(&SPACES, kv::Link::seeded(seed))).await).await;
     }
@@ -229,7 +231,7 @@ async fn segments_become_one_when_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_new_policy_is_indexed_beside_the_old_one() {
+async fn the_old_index_serves_while_one_for_a_new_policy_is_built() {
     let mut fixture = IndexFixture::in_memory().await;
     for id in 0..100 {
         fixture.put(id, 1).await.unwrap();
@@ -321,7 +323,7 @@ async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_i
 }
 
 #[tokio::test]
-async fn damage_is_told_and_the_index_is_made_anew() {
+async fn damage_is_reported_and_the_index_is_rebuilt() {
     let mut fixture = IndexFixture::in_memory().await;
     for id in 0..100 {
         fixture.put(id, id % 7).await.unwrap();
@@ -391,7 +393,7 @@ async fn damage_to_the_old_index_does_not_restart_the_build() {
     while fixture.partition.index_progress() < 40 {
         tokio::task::yield_now().await;
         turns += 1;
-        assert!(turns < TURNS_MAX, "the build does not come on");
+        assert!(turns < TURNS_MAX, "the build makes no progress");
     }
     let mut progress = fixture.partition.index_progress();
     assert!(progress < 90, "{progress} % of the build in one turn");
@@ -467,7 +469,7 @@ async fn nothing_unnamed(fixture: &IndexFixture) {
 
 /// Their rows and the marks of their ingests used to stay until the next start.
 #[tokio::test]
-async fn builds_that_are_given_up_leave_no_rows() {
+async fn abandoned_builds_leave_no_rows() {
     let fixture = IndexFixture::in_memory().await;
     for id in 0..300 {
         fixture.put(id, 1).await.unwrap();
@@ -587,7 +589,7 @@ async fn an_index_is_built_in_steps_of_the_common_budget() {
     while partition.index_progress() < 100 {
         tokio::task::yield_now().await;
         turns += 1;
-        assert!(turns < TURNS_MAX, "the build does not come on");
+        assert!(turns < TURNS_MAX, "the build makes no progress");
     }
     assert_eq!(partition.audit_index().await.unwrap(), []);
 }

@@ -28,6 +28,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use value::Document;
 
+/// Steps after which trimming a log should have ended.
+const TRIM_STEPS_MAX: usize = 1_000;
+
 /// A clock that stands still until the test moves it.
 #[derive(Debug)]
 struct TestClock(AtomicU64);
@@ -106,6 +109,16 @@ impl Fixture {
         let operations = mutations.into_iter().map(Operation::Write).collect();
         let transaction = Transaction { key: key.clone(), operations, returned: Returned::Reads };
         self.partition.execute(transaction).await.map(|executed| executed.lsn)
+    }
+
+    /// Trims the log until nothing is left to trim.
+    async fn trim(&self) {
+        for _ in 0..TRIM_STEPS_MAX {
+            if !self.partition.trim_log().await.unwrap() {
+                return;
+            }
+        }
+        panic!("trimming does not end");
     }
 
     async fn log(&self) -> Vec<(LogPosition, LogKind)> {
@@ -223,7 +236,7 @@ async fn versions_of_a_transaction_have_stamps_and_times_of_their_own() {
 
 /// Trimming used to delete only the entries of deletions: entries kept for a slow consumer stayed forever.
 #[tokio::test]
-async fn what_was_kept_for_a_consumer_goes_when_it_was_read() {
+async fn entries_kept_for_a_consumer_are_trimmed_after_it_has_read_them() {
     let fixture = Fixture::new().await;
     fixture.run(vec![upsert("1")]).await;
     fixture.run(vec![upsert("2")]).await;
@@ -235,14 +248,14 @@ async fn what_was_kept_for_a_consumer_goes_when_it_was_read() {
         last = fixture.run(vec![upsert("1")]).await;
     }
     fixture.run(vec![delete("2")]).await;
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(fixture.log().await.len(), 1003, "nothing was read yet");
     let middle = Lsn(last.0 - 500);
     fixture.partition.set_consumer("reader", middle).await.unwrap();
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(fixture.log().await.len(), 501);
     fixture.partition.set_consumer("reader", fixture.partition.lsn()).await.unwrap();
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(fixture.log().await, [(start_of(last), LogKind::Replace)]);
 }
 

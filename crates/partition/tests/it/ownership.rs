@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Writes that each of two writers tries.
 const WRITES: usize = 40;
 
-async fn house(durability: Durability) -> (Store, Arc<TestClock>, Fixture) {
+async fn new_fixture(durability: Durability) -> (Store, Arc<TestClock>, Fixture) {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let clock = Arc::new(TestClock::default());
     Fixture::create(&store).await;
@@ -39,7 +39,7 @@ fn is_retryable(fault: &Fault) -> bool {
 #[tokio::test]
 async fn a_second_writer_is_refused_and_nothing_is_lost() {
     for durability in [Durability::Sync, Durability::Buffered] {
-        let (store, clock, first) = house(durability).await;
+        let (store, clock, first) = new_fixture(durability).await;
         write(&first, "1").await.unwrap();
         let second = Fixture::open(&store, &clock, durability).await.unwrap();
         write(&second, "2").await.unwrap();
@@ -68,7 +68,7 @@ async fn a_second_writer_is_refused_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn of_two_writers_at_once_each_acknowledged_write_stays() {
-    let (store, clock, first) = house(Durability::Sync).await;
+    let (store, clock, first) = new_fixture(Durability::Sync).await;
     let second = Fixture::open(&store, &clock, Durability::Sync).await.unwrap();
     let many = async |fixture: &Fixture, name: &str| {
         let mut done = Vec::new();
@@ -93,7 +93,7 @@ async fn of_two_writers_at_once_each_acknowledged_write_stays() {
 /// Rows that a writer wrote after its container had been deleted used to stay forever.
 #[tokio::test]
 async fn a_writer_whose_container_was_dropped_leaves_no_row() {
-    let (store, clock, fixture) = house(Durability::Sync).await;
+    let (store, clock, fixture) = new_fixture(Durability::Sync).await;
     let id = fixture.partition.spec().id;
     for count in 0..WRITES {
         write(&fixture, &count.to_string()).await.unwrap();

@@ -16,7 +16,7 @@ fn rename(from: &str, to: &str) -> Mutation {
     Mutation::Replace { target, item, condition: Condition::None, rename: Rename::Allowed }
 }
 
-async fn house() -> (Store, Fixture) {
+async fn new_fixture() -> (Store, Fixture) {
     let store = Store::memory(&SPACES, CommitMode::Inline);
     Fixture::create(&store).await;
     let clock = Arc::new(TestClock::default());
@@ -43,7 +43,7 @@ async fn ids(view: &PartitionView, numbers: &[DocumentNumber]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_renamed_document_keeps_its_number_and_leaves_its_id() {
-    let (store, fixture) = house().await;
+    let (store, fixture) = new_fixture().await;
     fixture.run(vec![upsert("1")]).await;
     fixture.run(vec![upsert("2")]).await;
     let number = number_of(&fixture, "1").await.unwrap();
@@ -72,7 +72,7 @@ async fn a_renamed_document_keeps_its_number_and_leaves_its_id() {
 /// and took the document for deleted.
 #[tokio::test]
 async fn a_renamed_document_is_found_by_its_number_in_every_state() {
-    let (store, fixture) = house().await;
+    let (store, fixture) = new_fixture().await;
     fixture.run(vec![upsert("1"), upsert("2")]).await;
     let numbers = [number_of(&fixture, "1").await.unwrap(), number_of(&fixture, "2").await.unwrap()];
     let before = fixture.partition.view().await.unwrap();
@@ -98,7 +98,7 @@ async fn a_renamed_document_is_found_by_its_number_in_every_state() {
 
 #[tokio::test]
 async fn renames_of_one_transaction_come_to_one_entry_of_the_log() {
-    let (store, fixture) = house().await;
+    let (store, fixture) = new_fixture().await;
     fixture.run(vec![upsert("1"), upsert("2"), upsert("3")]).await;
     // Two documents exchange their ids by way of a third id.
     let lsn = fixture.run(vec![rename("1", "x"), rename("2", "1"), rename("x", "2"), delete("3")]).await;

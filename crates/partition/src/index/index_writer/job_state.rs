@@ -29,7 +29,6 @@ impl JobState {
         }
     }
 
-    /// The running job.
     pub(super) fn job(&self) -> Option<&Job> {
         match self {
             JobState::Busy(job) => Some(job),
