@@ -1,6 +1,6 @@
-//! A light HTTP/1.1 client: one request at a time on a kept connection, plain or TLS.
+//! A light HTTP/1.1 client: one request at a time on a keep-alive connection, plain or TLS.
 //!
-//! It must cost less than the server it measures, so it writes prepared bytes and reads only status and length.
+//! It must cost less than the measured server, so it writes prepared bytes and parses only status and length.
 
 use crate::Result;
 use rustls::ClientConfig;
@@ -16,13 +16,13 @@ use tokio_rustls::TlsConnector;
 trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
 
-/// A kept connection.
+/// A keep-alive connection.
 pub(crate) struct Client {
     stream: Box<dyn Stream>,
     buffer: Vec<u8>,
 }
 
-/// What came back.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: std::ops::Range<usize>,
@@ -41,7 +41,7 @@ impl Client {
         Ok(Client { stream, buffer: Vec::with_capacity(16 * 1024) })
     }
 
-    /// Sends a whole request and reads the whole answer.
+    /// Sends a request and reads the complete response.
     pub(crate) async fn send(&mut self, request: &[u8]) -> Result<Answer> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
@@ -60,7 +60,7 @@ impl Client {
     }
 }
 
-/// The answer, once its body is complete.
+/// The response, once its body is complete.
 fn whole(buffer: &[u8]) -> Result<Option<Answer>> {
     let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
         return Ok(None);

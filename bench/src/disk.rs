@@ -1,4 +1,4 @@
-//! The disk: syncs per second of small writes, and what a folder takes.
+//! The disk: syncs per second of small writes, and the size of a folder.
 
 use crate::Result;
 use std::fs::OpenOptions;
@@ -13,7 +13,7 @@ pub(crate) struct SyncTime {
     pub(crate) p99_us: f64,
 }
 
-/// What a sync takes: of 4 KB in a growing and in a preallocated file, and of what a full group of creates writes.
+/// Time of a sync: of 4 KB in a growing and in a preallocated file, and of a full group of creates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SyncTimes {
     pub(crate) growing: SyncTime,
@@ -24,7 +24,7 @@ pub(crate) struct SyncTimes {
 /// Bytes of a group: 64 documents of 1 KB.
 const GROUP_BYTES: usize = 64 << 10;
 const BLOCK_BYTES: usize = 4 << 10;
-/// A measurement ends after so many syncs, or so long.
+/// A measurement ends after this many syncs, or this much time.
 const SYNCS_MAX: usize = 4000;
 const MEASURED_MAX: Duration = Duration::from_secs(2);
 
@@ -55,7 +55,7 @@ fn sync_time(path: &Path, preallocated: usize, bytes: usize) -> Result<SyncTime>
     Ok(SyncTime { p50_us: times[times.len() / 2], p99_us: times[times.len() * 99 / 100] })
 }
 
-/// Bytes of all files below a folder; files that are removed meanwhile count as nothing.
+/// Bytes of all files below a folder; files removed meanwhile count as 0.
 pub(crate) fn folder_bytes(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {

@@ -2,12 +2,12 @@
 
 /// Logical partitions.
 pub(crate) const PARTITIONS: usize = 1000;
-/// Numbers that share a lot: five documents of each logical partition, whatever the size of the container.
+/// Document numbers per lot: five documents of each logical partition, whatever the size of the container.
 pub(crate) const LOT: usize = 5 * PARTITIONS;
 /// Bytes of JSON text of each document.
 pub(crate) const DOCUMENT_BYTES: usize = 1024;
 
-/// Words of the text property. It differs from document to document, so that compression does not flatter a store.
+/// Words of the text property. It differs between documents, so that compression does not favour a store.
 const WORDS: [&str; 16] = [
     "orbit", "planet", "comet", "dust", "mass", "period", "axis", "light", "epoch", "transit", "node",
     "field", "apsis", "flux", "tide", "ring",

@@ -1,4 +1,4 @@
-//! Closed-loop load: so many connections, each sending its next request when the last was answered.
+//! Closed-loop load: N connections, each sending its next request after the last response.
 
 use crate::Result;
 use crate::client::Client;
@@ -13,24 +13,24 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
-/// What one measurement found.
+/// Results of one measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) rate: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
     pub(crate) errors: u64,
-    /// How many were answered.
+    /// Number of responses.
     pub(crate) requests: usize,
-    /// Processor time of the server per request.
+    /// CPU time of the server per request.
     pub(crate) cpu_us: f64,
     /// Voluntary and involuntary context switches of the server per request.
     pub(crate) switches: (f64, f64),
-    /// Share of the server's core that other processes used.
+    /// Share of the server's core used by other processes.
     pub(crate) others: f64,
 }
 
-/// The figures of the client's side.
+/// The client-side figures.
 pub(crate) fn figures(mut latencies: Vec<u32>, elapsed: Duration) -> Figures {
     latencies.sort_unstable();
     let percentile =
@@ -45,7 +45,7 @@ pub(crate) fn figures(mut latencies: Vec<u32>, elapsed: Duration) -> Figures {
 }
 
 impl Figures {
-    /// Adds what the server side of a measurement took.
+    /// Adds the server's cost of a measurement.
     pub(crate) fn add_cost(&mut self, cpu: Duration, switches: Switches, busy: Duration, elapsed: Duration) {
         let requests = self.requests as f64;
         self.cpu_us = cpu.as_secs_f64() * 1e6 / requests;
@@ -54,7 +54,7 @@ impl Figures {
     }
 }
 
-/// What is asked for.
+/// The kind of requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     /// Read documents of a container that holds `count`.
@@ -95,7 +95,7 @@ pub(crate) enum Work {
     },
 }
 
-/// Where and how hard.
+/// The target and the load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
@@ -103,7 +103,7 @@ pub(crate) struct Target {
     pub(crate) connections: usize,
 }
 
-/// Runs `work` for `duration` and tells how it went. Requests are counted, batches as one.
+/// Runs `work` for `duration` and returns the results. A batch counts as one request.
 pub(crate) async fn run(target: Target, work: &Work, duration: Duration) -> Result<Figures> {
     let next = Rc::new(RefCell::new(0usize));
     let latencies = Rc::new(RefCell::new(Vec::<u32>::with_capacity(1 << 20)));
@@ -147,7 +147,7 @@ pub(crate) async fn run(target: Target, work: &Work, duration: Duration) -> Resu
     Ok(found)
 }
 
-/// Sends the requests `numbers` of `work`, each once; any that is refused ends the run.
+/// Sends the requests `numbers` of `work`, each once; a refused request ends the run.
 pub(crate) async fn run_exactly(
     address: SocketAddr,
     work: &Work,
@@ -182,12 +182,12 @@ pub(crate) async fn run_exactly(
     Ok(())
 }
 
-/// Scatters numbers over the whole container, the same way in every run.
+/// Scatters numbers over the whole container, in the same way in every run.
 pub(crate) fn scattered(number: usize, count: usize) -> usize {
     (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % count
 }
 
-/// Writes the request of that number.
+/// Writes the request with this number.
 pub(crate) fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, number: usize) {
     match work {
         Work::Read { container, count } => {
@@ -214,7 +214,7 @@ pub(crate) fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, num
         }
         Work::Batch { container, first, size } => {
             let base = first + number * size;
-            // All of a batch share a key, so their numbers must agree modulo the partitions.
+            // All documents of a batch share a key, so their numbers must be equal modulo the partitions.
             let key = documents::partition_key(base);
             let body = batch_body((0..*size).map(|step| base + step * documents::PARTITIONS * 1_000_003));
             post(out, signer, container, &key, BATCH_HEADERS, &body);
@@ -297,7 +297,7 @@ pub(crate) async fn fill(address: SocketAddr, container: &str, count: usize) -> 
     fill_by(address, container, count, 4).await
 }
 
-/// The same on so many connections.
+/// The same with a given number of connections.
 pub(crate) async fn fill_by(
     address: SocketAddr,
     container: &str,

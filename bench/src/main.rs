@@ -1,7 +1,7 @@
 //! Benchmark driver: starts the reference server, this server and PostgreSQL, drives them, prints ratios.
 //!
-//! Servers run on core 0, this program on core 1. Absolute figures say little on a shared machine; what counts are
-//! ratios of figures from one run, and the reference runs before and after. Never part of a test.
+//! Servers run on core 0, this program on core 1. Absolute figures are not meaningful on a shared machine; ratios of
+//! figures from one run are, and the reference runs before and after. Never part of a test.
 
 mod cases;
 mod client;
@@ -28,18 +28,18 @@ use std::time::Duration;
 /// Any error ends the run with its text.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// How a run is made.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// The server's binary.
     pub(crate) server: PathBuf,
     /// Length of one measurement.
     pub(crate) seconds: u64,
-    /// Measurements of a case; the median counts.
+    /// Measurements of a case; the median is used.
     pub(crate) repeats: usize,
     /// Documents of the large container.
     pub(crate) large: usize,
-    /// How long a turn of a table waits for the machine to be quiet.
+    /// How long a turn of a table waits for an idle machine.
     pub(crate) wait: Duration,
     /// Cases to run; empty means all.
     pub(crate) only: Vec<String>,
@@ -83,22 +83,22 @@ const COMMANDS: &str = "cases, table, writes, reads, count, soak, drive, referen
 const FLAGS: &str = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6, \
     --peers yes|no, --wait SECONDS, --write FILE, --against FILE, --minutes N, --rate N";
 
-/// What the command line says.
+/// The parsed command line.
 struct Flags {
     options: Options,
     /// Builds to compare with.
     others: Vec<PathBuf>,
     /// Whether peers are measured too.
     peers: bool,
-    /// What is done with counts.
+    /// Where the counts go.
     destination: Destination,
-    /// How the long load runs.
+    /// Options of the long load.
     soak: Soak,
 }
 
 fn parse(command: &str, flags: &[String]) -> Result<Flags> {
     let (mut others, mut destination) = (Vec::new(), Destination::default());
-    // The quick comparisons of builds go without peers, and take the median of five.
+    // The quick comparisons of builds run without peers, and take the median of five.
     let (mut peers, seconds, repeats) = match command {
         "table" => (true, 5, 5),
         "writes" | "reads" => (false, 5, 5),

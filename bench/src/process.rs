@@ -1,4 +1,4 @@
-//! Processes: servers started on core 0, watched through /proc, killed when dropped; this program on core 1.
+//! Processes: servers started on core 0, observed through /proc, killed when dropped; this program on core 1.
 
 use crate::Result;
 use std::io::{BufRead, BufReader};
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 pub(crate) const SERVER_CORE: &str = "0";
 pub(crate) const CLIENT_CORE: &str = "1";
 
-/// The priority of what is measured; `nice` goes on without it where that is not allowed.
+/// The priority of the measured processes; `nice` continues without it if it is not permitted.
 const NICENESS: &str = "-20";
 
 /// The unit of the kernel's tick counts.
 const MILLISECONDS_PER_TICK: u64 = 10;
 
-/// How long a server is given to come to rest, how often it is looked at, and how busy a resting one may be.
+/// How long to wait for an idle server, the poll interval, and how busy an idle one may be.
 const REST_MAX: Duration = Duration::from_secs(120);
 const REST_LOOK: Duration = Duration::from_millis(1000);
 const REST_CPU_MAX: Duration = Duration::from_millis(20);
-/// How busy the core of a quiet machine may be between two looks.
+/// How busy the core of an idle machine may be between two polls.
 const QUIET_BUSY_MAX: Duration = Duration::from_millis(50);
 
 /// Context switches of a process.
@@ -38,7 +38,7 @@ impl Switches {
     pub(crate) fn of(id: u32) -> Result<Switches> {
         let mut switches = Switches::default();
         for task in std::fs::read_dir(format!("/proc/{id}/task"))? {
-            // A thread that ended since is no part of the count.
+            // A thread that has ended since is not counted.
             let Ok(text) = std::fs::read_to_string(task?.path().join("status")) else { continue };
             let count = |name: &str| -> Result<u64> {
                 let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -58,10 +58,10 @@ impl Switches {
     }
 }
 
-/// A server this program started.
+/// A server started by this program.
 pub(crate) struct Process {
     child: Child,
-    /// From the start to its ready line.
+    /// Time from the start to its ready line.
     pub(crate) ready_after: Duration,
 }
 
@@ -71,7 +71,7 @@ impl Process {
         Process::start_under(&[], program, arguments)
     }
 
-    /// The same, by the program and arguments `under`.
+    /// The same, run by the program and arguments `under`.
     fn start_under(under: &[&str], program: &Path, arguments: &[&str]) -> Result<(Process, String)> {
         let begun = Instant::now();
         let mut child = Command::new("taskset")
@@ -88,7 +88,7 @@ impl Process {
             let line = line?;
             if line.starts_with("ready") {
                 let process = Process { child, ready_after: begun.elapsed() };
-                // Whatever else it prints must not block it.
+                // Further output must not block it.
                 std::thread::spawn(move || lines.for_each(drop));
                 return Ok((process, line));
             }
@@ -113,12 +113,12 @@ impl Process {
         Ok(line.split_whitespace().nth(1).ok_or("no figure")?.parse()?)
     }
 
-    /// Processor time used so far.
+    /// CPU time used so far.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         stat_times(self.child.id(), 11)
     }
 
-    /// Waits until the process rests: what a load leaves behind, flushes and merges, is not part of the next case.
+    /// Waits until the process is idle: flushes and merges after a load are not part of the next case.
     pub(crate) async fn at_rest(&self) -> Result<()> {
         let deadline = Instant::now() + REST_MAX;
         loop {
@@ -133,7 +133,7 @@ impl Process {
         }
     }
 
-    /// Ends the process in order.
+    /// Stops the process cleanly.
     pub(crate) fn stop(mut self) -> Result<()> {
         let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
         if asked.success() && self.child.wait()?.success() {
@@ -142,7 +142,7 @@ impl Process {
         Err("the server did not end in order".into())
     }
 
-    /// Ends the process as a crash would.
+    /// Kills the process, as in a crash.
     pub(crate) fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -157,7 +157,7 @@ impl Drop for Process {
     }
 }
 
-/// User and system time in two neighbouring fields of /proc/ID/stat, counted after the name.
+/// User and system time in two adjacent fields of /proc/ID/stat, counted after the name.
 fn stat_times(id: u32, field: usize) -> Result<Duration> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
     let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
@@ -168,18 +168,18 @@ fn stat_times(id: u32, field: usize) -> Result<Duration> {
     Ok(Duration::from_millis(ticks * MILLISECONDS_PER_TICK))
 }
 
-/// Processor time of a process's children that have ended.
+/// CPU time of a process's children that have ended.
 pub(crate) fn ended_children_cpu(id: u32) -> Result<Duration> {
     stat_times(id, 13)
 }
 
-/// Processor time of a process's first thread, exact to the nanosecond.
+/// CPU time of a process's first thread, exact to the nanosecond.
 pub(crate) fn main_thread_cpu(id: u32) -> Result<Duration> {
     let text = std::fs::read_to_string(format!("/proc/{id}/schedstat"))?;
     Ok(Duration::from_nanos(text.split_whitespace().next().ok_or("schedstat")?.parse()?))
 }
 
-/// Time that the server's core was busy with anything, since the machine started.
+/// Time that the server's core was busy since the machine started.
 pub(crate) fn server_core_busy() -> Result<Duration> {
     let text = std::fs::read_to_string("/proc/stat")?;
     let name = format!("cpu{SERVER_CORE} ");
@@ -190,7 +190,7 @@ pub(crate) fn server_core_busy() -> Result<Duration> {
     Ok(Duration::from_millis(busy * MILLISECONDS_PER_TICK))
 }
 
-/// Waits until nothing else uses the server's core, or for `longest`.
+/// Waits until nothing else uses the server's core, at most for `longest`.
 pub(crate) async fn quiet(longest: Duration) -> Result<()> {
     let deadline = Instant::now() + longest;
     while Instant::now() < deadline {
@@ -203,8 +203,8 @@ pub(crate) async fn quiet(longest: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Moves this program to its own core, if the machine has one for it, and puts it and the servers it starts before
-/// the other processes of the machine, if it may: others on the same core would be measured too.
+/// Moves this program to its own core, if the machine has one for it, and gives it and the servers it starts a higher
+/// priority, if permitted: other processes on the same core would be measured too.
 pub(crate) fn move_to_client_core() {
     use std::os::unix::process::CommandExt as _;
     const MOVED: &str = "PERIHELION_BENCH_MOVED";
@@ -213,7 +213,7 @@ pub(crate) fn move_to_client_core() {
     if cores < 2 || std::env::var_os(MOVED).is_some() {
         return;
     }
-    // Returns only if it fails; then the program runs wherever it is.
+    // Returns only if it fails; then the program continues on any core.
     let _ = Command::new("nice")
         .args(["-n", NICENESS, "taskset", "-c", CLIENT_CORE])
         .arg(program)
@@ -233,7 +233,7 @@ impl Server {
         Server::start_under(&[], program, data, extra)
     }
 
-    /// The same, by the program and arguments `under`.
+    /// The same, run by the program and arguments `under`.
     pub(crate) fn start_under(under: &[&str], program: &Path, data: &Path, extra: &[&str]) -> Result<Server> {
         let data = data.to_str().ok_or("path")?;
         let mut arguments = vec!["dev", "--data", data, "--nosql", "127.0.0.1:0", "--log", "error"];

@@ -2,29 +2,29 @@
 
 use crate::documents;
 
-/// What is asked.
+/// A query of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     /// Five documents of one logical partition, by equality.
     Lot,
-    /// The one document that has a value, wherever it is.
+    /// The only document with a value, in any partition.
     Mail,
     /// The first twenty of a category by score.
     Top,
-    /// The same, as a composite index has them.
+    /// The same with a composite index.
     TopComposite,
-    /// How many there are.
+    /// The number of documents.
     Count,
-    /// How many there are of each category.
+    /// The number of documents per category.
     Groups,
-    /// The mean price of each category: not in any index.
+    /// The mean price per category, which no index contains.
     Means,
     /// A filter that no index can answer.
     Scan,
 }
 
 impl Question {
-    /// The question of that name, as a command line gives it.
+    /// The question with this name on the command line.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "lot" => Question::Lot,

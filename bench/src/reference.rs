@@ -1,6 +1,6 @@
-//! The reference: the least a server can do for a point read. hyper, the HMAC check, one body from a map.
+//! The reference: the minimal work of a server for a point read. hyper, the HMAC check, one body from a map.
 //!
-//! It stands for the limit of this machine; our server's rate is told as a share of it.
+//! It represents the limit of this machine; the server's rate is reported as a share of it.
 
 use crate::Result;
 use crate::documents;

@@ -1,6 +1,6 @@
 //! The table of a run: case, figures, ratio, goal, verdict.
 
-/// Which side of its goal a figure must be on.
+/// On which side of its goal a figure must be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
     AtLeast(f64),

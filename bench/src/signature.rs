@@ -10,7 +10,7 @@ use std::time::SystemTime;
 const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
-/// A signer with its key prepared and its date fixed: good for fifteen minutes.
+/// A signer with its key prepared and its date fixed: valid for fifteen minutes.
 #[derive(Clone)]
 pub(crate) struct Signer {
     mac: Hmac<Sha256>,

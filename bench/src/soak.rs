@@ -1,7 +1,8 @@
-//! A long mixed load at a fixed offered rate: what a server's rate, latency, memory, disk and processor do over time.
+//! A long mixed load at a fixed offered rate: rate, latency, memory, disk and CPU of a server over time.
 //!
-//! As many documents are deleted as are created, so what grows is not the data. Requests are due at fixed times
-//! whatever the server does; one that had to wait for a free connection counts from when it was due.
+//! As many documents are deleted as are created, so the amount of data is constant. Requests are due at fixed times
+//! whatever the server does; the latency of one that had to wait for a free connection is measured from when it was
+//! due.
 
 use crate::cases::{COMPOSITE, WRITERS};
 use crate::client::Client;
@@ -18,17 +19,17 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
-/// Documents at the start, and at any time after.
+/// Documents at the start, and at any later time.
 const DOCUMENTS: usize = 100_000;
-/// Requests keep so far from the oldest and the newest document, which may be on their way.
+/// Distance of requests from the oldest and the newest document, which may be in flight.
 const MARGIN: usize = 2_000;
-/// A signature is good for fifteen minutes.
+/// A signature is valid for fifteen minutes.
 const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(300);
-/// One line of the table.
+/// Interval of the table's lines.
 const LINE: Duration = Duration::from_secs(60);
 const CONTAINER: &str = "soak";
 
-/// How long, how fast, and where the table goes.
+/// Duration, rate and output of the load.
 #[derive(Clone, Debug)]
 pub(crate) struct Soak {
     pub(crate) minutes: u64,
@@ -36,12 +37,12 @@ pub(crate) struct Soak {
     pub(crate) file: PathBuf,
 }
 
-/// What the connections share.
+/// State shared by the connections.
 struct State {
     begun: Instant,
     until: Instant,
     interval: Duration,
-    /// Requests that were given out.
+    /// Requests assigned to connections so far.
     given: Cell<u32>,
     /// The numbers of live documents.
     oldest: Cell<usize>,
@@ -119,7 +120,7 @@ async fn send_all(state: Rc<State>, mut client: Client) {
 }
 
 impl State {
-    /// Writes the request of that number: of ten, six read, one creates, one replaces, one deletes, one queries.
+    /// Writes the request with this number: of ten, six read, one creates, one replaces, one deletes, one queries.
     fn write(&self, request: &mut Vec<u8>, number: u32) -> Result<()> {
         let mut signer = self.signer.borrow_mut();
         if signer.0.elapsed() > SIGNATURE_AGE_MAX {
@@ -152,7 +153,7 @@ impl State {
     }
 }
 
-/// Takes stock every minute.
+/// Writes a line every minute.
 #[allow(clippy::print_stdout)] // what the command is for
 async fn watch(state: &State, server: &Server, data: &Path, soak: &Soak) -> Result<()> {
     let mut table = format!(

@@ -7,13 +7,13 @@ use std::process::Command;
 
 /// The package that is measured.
 const PACKAGE: &str = "@vercel/cosmosdb-server@1.0.1";
-/// Starts the package in the folder that node runs with, on a port of its own.
+/// Starts the package in node's current folder, on its own port.
 const PROGRAM: &str = r#"
 const server = require(process.argv[1] + "/node_modules/@vercel/cosmosdb-server").createHttpServer({ keepAlive: true });
 server.listen(0, "127.0.0.1", () => console.log("ready 127.0.0.1:" + server.address().port));
 "#;
 
-/// What it is, for the head of a table.
+/// Description for the heading of a table.
 pub(crate) const CONFIGURATION: &str = "@vercel/cosmosdb-server 1.0.1 over plain HTTP: keeps everything in memory, writes nothing to the disk, checks no signature";
 
 /// The package, installed in a temporary folder.

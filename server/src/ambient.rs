@@ -1,17 +1,17 @@
-//! The real time and the operating system's randomness.
+//! The system clock and the operating system's random numbers.
 
 use model::{Ambient, Ticks};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Random bytes fetched from the operating system at a time: asking for sixteen costs as much as for thousands.
+/// Random bytes fetched from the operating system at once: a request for sixteen costs as much as one for thousands.
 const POOL_BYTES: usize = 4096;
 
 const NANOSECONDS_PER_TICK: u128 = 100;
 
-/// What a running server lives in.
+/// Clock and randomness of a running server.
 pub(crate) struct SystemAmbient {
-    /// Random bytes that nobody has been given yet.
+    /// Random bytes not yet used.
     pool: Mutex<Vec<u8>>,
 }
 

@@ -1,20 +1,20 @@
-//! Slows down addresses that keep sending wrong credentials.
+//! Slows down addresses that repeatedly send wrong credentials.
 //!
-//! Only answers to failed credentials are held back. A good credential is never delayed and never refused, whoever
-//! shares the address: to lock an address out would let one stranger behind it lock out all others.
+//! Only responses to failed credentials are delayed. A valid credential is never delayed or refused, whoever shares the
+//! address: blocking an address would let one attacker behind a NAT lock out everyone else.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long failures are counted together.
+/// Time window in which failures are counted.
 const WINDOW: Duration = Duration::from_secs(60);
-/// How long an answer is held back.
+/// Delay of a response.
 const DELAY: Duration = Duration::from_secs(1);
-/// Addresses that are remembered in a window. Beyond, newcomers are taken for repeaters.
+/// Most addresses tracked in a window. Further addresses are treated as repeated failures.
 const ADDRESSES_MAX: usize = 65_536;
-/// A site gets this much of an IPv6 address and chooses the rest: it counts as one.
+/// Prefix length of an IPv6 site. A site chooses the remaining bits freely, so its addresses count as one.
 const IPV6_SITE_BITS: u32 = 64;
 
 /// Counts failures by address.
@@ -31,7 +31,7 @@ struct Window {
 }
 
 impl Backoff {
-    /// So many failures of an address in a minute are answered at once.
+    /// Responses to the first `failures_max` failures of an address per minute are not delayed.
     pub(crate) fn new(failures_max: u32) -> Backoff {
         Backoff {
             failures_max,
@@ -39,9 +39,9 @@ impl Backoff {
         }
     }
 
-    /// Counts a failure; how long its answer is to be held back, if it is.
+    /// Counts a failure and returns the delay of its response, if any.
     ///
-    /// A proxy on this machine speaks for all its clients, so loopback is not counted.
+    /// A proxy on this machine represents all its clients, so loopback is not counted.
     pub(crate) fn failed(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let address = address.to_canonical();
         if address.is_loopback() {

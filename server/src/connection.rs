@@ -1,8 +1,8 @@
 //! One connection from its first byte to its end: TLS or plain, HTTP/1.1 or HTTP/2.
 
+use crate::connection_monitor::{ConnectionMonitor, MonitoredStream, RequestOrder};
 use crate::service::{Peer, Service};
 use crate::settings::Timeouts;
-use crate::watch::{Manner, Watch, Watched};
 use engine::ConnectionMemory;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -19,54 +19,54 @@ use tokio_rustls::TlsAcceptor;
 
 /// The first byte of every TLS connection; no HTTP request begins with it.
 const TLS_HANDSHAKE_BYTE: u8 = 0x16;
-/// What every HTTP/2 connection without TLS begins with, as much of it as no other request begins with.
-const HTTP2_OPENING: &[u8] = b"PRI";
-/// How long to wait before looking again at an opening that came in pieces.
-const OPENING_LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Largest URL and headers that are read, with room for the API's own, smaller bound to answer.
+/// Start of the HTTP/2 connection preface without TLS; no HTTP/1.1 request starts with these bytes.
+const HTTP2_PREFACE: &[u8] = b"PRI";
+/// Interval between checks of a preface that arrives in parts.
+const PREFACE_CHECK_INTERVAL: Duration = Duration::from_millis(1);
+/// Largest URL and headers that are read. The API has a smaller limit and answers requests in between.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
-/// Streams of one HTTP/2 connection.
+/// Concurrent streams of one HTTP/2 connection.
 const HTTP2_STREAMS_MAX: u32 = 128;
-/// Streams that a client may open and reset before it is cut off.
+/// Streams that a client may open and reset before the connection is closed.
 const HTTP2_RESETS_MAX: usize = 32;
-/// Bytes of request bodies that an HTTP/2 connection may have under way.
+/// Request body bytes in flight on an HTTP/2 connection.
 const HTTP2_WINDOW_BYTES: u32 = 1024 * 1024;
-/// Bytes of an answer that are kept for a stream that does not read.
+/// Response bytes buffered for a stream that does not read.
 const HTTP2_SEND_BYTES: usize = 256 * 1024;
-/// How often a silent HTTP/2 client is asked whether it is there, and how long it may take to say so.
+/// Interval of pings on a silent HTTP/2 connection, and the timeout of a ping.
 const HTTP2_PING_EVERY: Duration = Duration::from_secs(60);
 const HTTP2_PING_ANSWER: Duration = Duration::from_secs(20);
 
-/// What a client wants to speak, by its first bytes.
+/// The protocol of a client, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Opening {
+enum Protocol {
     Tls,
     Http1,
     Http2,
 }
 
-impl Opening {
-    /// `None` while more bytes are needed to tell.
-    fn of(first: &[u8]) -> Option<Opening> {
+impl Protocol {
+    /// `None` while more bytes are needed to decide.
+    fn of(first: &[u8]) -> Option<Protocol> {
         match first {
             [] => None,
-            [TLS_HANDSHAKE_BYTE, ..] => Some(Opening::Tls),
-            _ if first.starts_with(HTTP2_OPENING) => Some(Opening::Http2),
-            _ if HTTP2_OPENING.starts_with(first) => None,
-            _ => Some(Opening::Http1),
+            [TLS_HANDSHAKE_BYTE, ..] => Some(Protocol::Tls),
+            _ if first.starts_with(HTTP2_PREFACE) => Some(Protocol::Http2),
+            _ if HTTP2_PREFACE.starts_with(first) => None,
+            _ => Some(Protocol::Http1),
         }
     }
 
-    /// Looks at the first bytes without taking them; `None` when the client has gone.
-    async fn await_of(stream: &TcpStream) -> Option<Opening> {
-        let mut first = [0; HTTP2_OPENING.len()];
+    /// Peeks at the first bytes; `None` when the client has disconnected.
+    async fn detect(stream: &TcpStream) -> Option<Protocol> {
+        let mut first = [0; HTTP2_PREFACE.len()];
         loop {
             match stream.peek(&mut first).await {
                 Ok(0) | Err(_) => return None,
-                Ok(count) => match Opening::of(&first[..count]) {
-                    Some(opening) => return Some(opening),
-                    // What has come is there at every look, so only time tells whether there is more.
-                    None => tokio::time::sleep(OPENING_LOOK_EVERY).await,
+                Ok(count) => match Protocol::of(&first[..count]) {
+                    Some(protocol) => return Some(protocol),
+                    // Peeking returns the same bytes at once, so more bytes can only be waited for by time.
+                    None => tokio::time::sleep(PREFACE_CHECK_INTERVAL).await,
                 },
             }
         }
@@ -76,20 +76,24 @@ impl Opening {
 /// Serves a connection until either side ends it.
 pub(crate) async fn serve(stream: TcpStream, address: SocketAddr, service: Arc<Service>, watcher: Watcher) {
     let _ = stream.set_nodelay(true);
-    let patience = service.timeouts.handshake;
-    let Ok(Some(opening)) = tokio::time::timeout(patience, Opening::await_of(&stream)).await else { return };
+    let timeout = service.timeouts.handshake;
+    let Ok(Some(protocol)) = tokio::time::timeout(timeout, Protocol::detect(&stream)).await else { return };
     let plain = Peer { address, secure: false };
-    match opening {
-        Opening::Http1 => return serve_http(stream, plain, Manner::Sequential, service, watcher).await,
-        Opening::Http2 => return serve_http(stream, plain, Manner::Multiplexed, service, watcher).await,
-        Opening::Tls => {}
+    match protocol {
+        Protocol::Http1 => {
+            return serve_http(stream, plain, RequestOrder::Sequential, service, watcher).await;
+        }
+        Protocol::Http2 => {
+            return serve_http(stream, plain, RequestOrder::Multiplexed, service, watcher).await;
+        }
+        Protocol::Tls => {}
     }
     let acceptor = TlsAcceptor::from(service.tls.config.load_full());
-    match tokio::time::timeout(patience, acceptor.accept(stream)).await {
+    match tokio::time::timeout(timeout, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => {
             let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            let manner = if is_http2 { Manner::Multiplexed } else { Manner::Sequential };
-            serve_http(stream, Peer { address, secure: true }, manner, service, watcher).await;
+            let order = if is_http2 { RequestOrder::Multiplexed } else { RequestOrder::Sequential };
+            serve_http(stream, Peer { address, secure: true }, order, service, watcher).await;
         }
         Ok(Err(cause)) => {
             tracing::debug!(event = "tls_handshake_failed", %address, %cause, "TLS handshake failed")
@@ -98,17 +102,17 @@ pub(crate) async fn serve(stream: TcpStream, address: SocketAddr, service: Arc<S
     }
 }
 
-async fn serve_http<S>(stream: S, peer: Peer, manner: Manner, service: Arc<Service>, watcher: Watcher)
+async fn serve_http<S>(stream: S, peer: Peer, order: RequestOrder, service: Arc<Service>, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let watch = Watch::new(manner);
+    let monitor = ConnectionMonitor::new(order);
     let timeouts = service.timeouts;
-    let requests = Arc::clone(&watch);
-    // One request at a time needs no bound beside those of all connections.
-    let memory = match manner {
-        Manner::Sequential => None,
-        Manner::Multiplexed => Some(service.engine.request_memory().connection()),
+    let requests = Arc::clone(&monitor);
+    // A connection with one request at a time needs no memory limit of its own.
+    let memory = match order {
+        RequestOrder::Sequential => None,
+        RequestOrder::Multiplexed => Some(service.engine.request_memory().connection()),
     };
     let held = memory.clone();
     let answering = service_fn(move |request: http::Request<_>| {
@@ -116,32 +120,32 @@ where
         let (serving, memory) = (requests.begin(), memory.clone());
         async move {
             let response = service.handle(request, peer, memory).await;
-            if manner == Manner::Sequential {
-                after_the_others().await;
+            if order == RequestOrder::Sequential {
+                yield_to_ready_tasks().await;
             }
             drop(serving);
             Ok::<_, Infallible>(response)
         }
     });
-    let io = TokioIo::new(Watched { stream, watch: Arc::clone(&watch) });
-    match manner {
-        Manner::Sequential => {
+    let io = TokioIo::new(MonitoredStream { stream, monitor: Arc::clone(&monitor) });
+    match order {
+        RequestOrder::Sequential => {
             let connection = http1_builder().serve_connection(io, answering);
-            watched(watcher.watch(connection), (&watch, held.as_deref()), timeouts, peer).await;
+            monitored(watcher.watch(connection), (&monitor, held.as_deref()), timeouts, peer).await;
         }
-        Manner::Multiplexed => {
+        RequestOrder::Multiplexed => {
             let connection = http2_builder().serve_connection(io, answering);
-            watched(watcher.watch(connection), (&watch, held.as_deref()), timeouts, peer).await;
+            monitored(watcher.watch(connection), (&monitor, held.as_deref()), timeouts, peer).await;
         }
     }
 }
 
-/// Lets the tasks that are ready go first, once.
+/// Yields once to the tasks that are ready.
 ///
-/// Answers that were worked out in one turn of the loop are so sent one right after the other: a client with many
-/// connections is woken by the first and finds the rest, where sending each at once would wake it for every one, and
-/// that costs a quarter of the processor time of a point read. Nothing waits for a timer or for another client.
-async fn after_the_others() {
+/// Responses computed in one turn of the event loop are then sent directly after each other. A client with many
+/// connections is woken by the first and finds the rest; sending each at once would wake it for every one, which costs
+/// a quarter of the CPU time of a point read. Nothing waits for a timer or for another client.
+async fn yield_to_ready_tasks() {
     let mut was_behind = false;
     std::future::poll_fn(|context| {
         if std::mem::replace(&mut was_behind, true) {
@@ -153,10 +157,10 @@ async fn after_the_others() {
     .await;
 }
 
-/// Carries a connection on until it ends or its watch loses patience.
-async fn watched<C, E>(
+/// Runs a connection until it ends or its monitor reports a timeout.
+async fn monitored<C, E>(
     connection: C,
-    (watch, memory): (&Watch, Option<&ConnectionMemory>),
+    (monitor, memory): (&ConnectionMonitor, Option<&ConnectionMemory>),
     timeouts: Timeouts,
     peer: Peer,
 ) where
@@ -168,12 +172,12 @@ async fn watched<C, E>(
         result = connection => if let Err(cause) = result {
             tracing::debug!(event = "connection_ended", address = %peer.address, %cause, "connection ended with an error");
         },
-        () = watch.expired(timeouts, memory) => tracing::debug!(event = "connection_timeout", address = %peer.address, "connection closed by a timeout"),
+        () = monitor.expired(timeouts, memory) => tracing::debug!(event = "connection_timeout", address = %peer.address, "connection closed by a timeout"),
     }
 }
 
-/// Slow headers are the watch's business; a timer for each request would cost more than all else here. One buffer for
-/// head and body is a copy of a kilobyte and spares the system the work of a list of buffers.
+/// The monitor handles slow headers; a timer per request would cost more than everything else here. One buffer for head
+/// and body costs a copy of a kilobyte and avoids a vectored write.
 fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder.header_read_timeout(None).writev(false).max_buf_size(HEADER_BYTES_MAX);
@@ -198,15 +202,15 @@ fn http2_builder() -> http2::Builder<TokioExecutor> {
 
 #[test]
 fn first_bytes_tell_what_is_spoken() {
-    for (first, opening) in [
-        (&b"\x16"[..], Some(Opening::Tls)),
-        (b"GET /", Some(Opening::Http1)),
-        (b"PO", Some(Opening::Http1)),
-        (b"PRI", Some(Opening::Http2)),
+    for (first, protocol) in [
+        (&b"\x16"[..], Some(Protocol::Tls)),
+        (b"GET /", Some(Protocol::Http1)),
+        (b"PO", Some(Protocol::Http1)),
+        (b"PRI", Some(Protocol::Http2)),
         (b"PR", None),
         (b"P", None),
         (b"", None),
     ] {
-        assert_eq!(Opening::of(first), opening, "{first:?}");
+        assert_eq!(Protocol::of(first), protocol, "{first:?}");
     }
 }

@@ -2,34 +2,34 @@
 
 use std::process::ExitCode;
 
-/// A reason to end the program that is not success.
+/// A failure that ends the program.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The command line makes no sense; clap's own text.
+    /// Invalid command line; clap's own text.
     #[error(transparent)]
     Usage(#[from] clap::Error),
-    /// A setting has a value that cannot be.
+    /// A setting has an invalid value.
     #[error("{0}")]
     Configuration(String),
-    /// An address cannot be listened on.
+    /// The server cannot listen on an address.
     #[error("cannot listen on {address} for {api}: {cause}\n  {hint}")]
     Unavailable { address: String, api: &'static str, cause: std::io::Error, hint: String },
     /// The data folder or a file in it cannot be used.
     #[error("{what}: {cause}")]
     Io { what: String, cause: String },
-    /// Something else went wrong while running.
+    /// Another failure at run time.
     #[error("{0}")]
     Failed(String),
 }
 
 impl Failure {
-    /// Tells the user and gives the exit code.
+    /// Prints the failure and returns the exit code.
     #[allow(clippy::print_stderr)] // the program's last words
     pub(crate) fn report(self) -> ExitCode {
         match &self {
             Failure::Usage(error) => {
                 let _ = error.print();
-                // Help and version are no errors.
+                // Help and version are not errors.
                 return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
             }
             Failure::Configuration(_)

@@ -1,4 +1,4 @@
-//! Small files of the data folder: private from their first byte, whole or not there.
+//! Small files of the data folder: private from the first byte and replaced atomically.
 
 use crate::failure::Failure;
 use std::fs::File;
@@ -6,40 +6,41 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Others than the owner may do nothing.
-const FOREIGN_RIGHTS: u32 = 0o077;
+/// Permissions of everyone but the owner.
+const OTHERS_PERMISSIONS: u32 = 0o077;
 
-/// Has every file and folder that this process makes belong to its owner alone, those of the storage engine included.
+/// Sets the umask so that every file and folder of this process is private to its owner, including those of the storage
+/// engine.
 pub(crate) fn make_new_files_private() {
-    rustix::process::umask(rustix::fs::Mode::from_bits_truncate(FOREIGN_RIGHTS));
+    rustix::process::umask(rustix::fs::Mode::from_bits_truncate(OTHERS_PERMISSIONS));
 }
 
-/// Makes a folder if it is missing, for its owner only.
+/// Creates a folder if it is missing, for its owner only.
 pub(crate) fn make_private_folder(folder: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|cause| failed("create the folder", folder, &cause))
 }
 
-/// The same, and takes the rights of others away from a folder that is there already: packages, volumes and service
-/// managers make folders that anybody may read.
+/// The same, and removes the permissions of others from an existing folder: packages, volumes and service managers
+/// create folders that anybody may read.
 pub(crate) fn make_folder_private(folder: &Path) -> Result<(), Failure> {
     make_private_folder(folder)?;
-    let take_away = || -> std::io::Result<()> {
+    let restrict = || -> std::io::Result<()> {
         let mut permissions = std::fs::metadata(folder)?.permissions();
-        if permissions.mode() & FOREIGN_RIGHTS != 0 {
-            permissions.set_mode(permissions.mode() & !FOREIGN_RIGHTS);
+        if permissions.mode() & OTHERS_PERMISSIONS != 0 {
+            permissions.set_mode(permissions.mode() & !OTHERS_PERMISSIONS);
             std::fs::set_permissions(folder, permissions)?;
         }
         Ok(())
     };
-    take_away().map_err(|cause| failed("take the rights of others away from", folder, &cause))
+    restrict().map_err(|cause| failed("remove the permissions of others from", folder, &cause))
 }
 
-/// Replaces a file: after a crash it has either its old content or its new one, and only its owner ever reads it.
+/// Replaces a file atomically: after a crash it has either its old or its new content. Only its owner can read it.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     let next = path.with_extension("next");
     let write = || -> std::io::Result<()> {
-        // A left-over of a crash may have other rights; a new file has ours.
+        // A file left by a crash may have other permissions; a new file has the right ones.
         match std::fs::remove_file(&next) {
             Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => return Err(cause),
             Ok(()) | Err(_) => {}
@@ -61,16 +62,16 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<String>, Failure> {
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(failed("read", path, &cause)),
     };
-    if metadata.mode() & FOREIGN_RIGHTS != 0 {
+    if metadata.mode() & OTHERS_PERMISSIONS != 0 {
         let path = path.display();
         return Err(Failure::Configuration(format!(
-            "others can read the secrets in \"{path}\"; take their rights away: chmod 600 \"{path}\""
+            "others can read the secrets in \"{path}\"; remove their permissions: chmod 600 \"{path}\""
         )));
     }
     std::fs::read_to_string(path).map(Some).map_err(|cause| failed("read", path, &cause))
 }
 
-/// What tells one content of a file from the next without reading it.
+/// Identifies the content of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     inode: u64,
@@ -79,7 +80,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// `None` if the file is not there or cannot be looked at.
+    /// `None` if the file does not exist or cannot be queried.
     pub(crate) fn of(path: &Path) -> Option<Stamp> {
         let metadata = std::fs::metadata(path).ok()?;
         let modified_ns = (metadata.mtime(), metadata.mtime_nsec());
@@ -87,25 +88,25 @@ impl Stamp {
     }
 }
 
-/// Files that may change while the server runs. Made before they are read, it misses no change.
+/// Files that may change while the server runs. Create it before reading them, so that no change is missed.
 #[derive(Clone, Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedFiles {
     files: Vec<(PathBuf, Option<Stamp>)>,
 }
 
-impl Watched {
-    pub(crate) fn new(paths: impl IntoIterator<Item = PathBuf>) -> Watched {
-        Watched { files: paths.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect() }
+impl WatchedFiles {
+    pub(crate) fn new(paths: impl IntoIterator<Item = PathBuf>) -> WatchedFiles {
+        WatchedFiles { files: paths.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect() }
     }
 
-    /// These and one more.
-    pub(crate) fn and(mut self, path: PathBuf) -> Watched {
+    /// Adds a file.
+    pub(crate) fn and(mut self, path: PathBuf) -> WatchedFiles {
         let stamp = Stamp::of(&path);
         self.files.push((path, stamp));
         self
     }
 
-    /// Whether any of them has changed since the last question.
+    /// Whether any of them has changed since the last call.
     pub(crate) fn changed(&mut self) -> bool {
         let mut changed = false;
         for (path, seen) in &mut self.files {
@@ -117,7 +118,7 @@ impl Watched {
     }
 }
 
-/// The failure of an attempt on a file.
+/// The failure of an operation on a file.
 pub(crate) fn failed(attempt: &str, path: &Path, cause: &std::io::Error) -> Failure {
     Failure::Io { what: format!("cannot {attempt} \"{}\"", path.display()), cause: cause.to_string() }
 }
@@ -148,7 +149,7 @@ mod tests {
     fn a_replaced_file_has_changed_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        let mut watched = Watched::new([path.clone()]);
+        let mut watched = WatchedFiles::new([path.clone()]);
         assert!(!watched.changed());
         for text in ["same size", "size same"] {
             write_private(&path, text).unwrap();

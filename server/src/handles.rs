@@ -1,17 +1,17 @@
-//! File handles: every connection needs one, and systems give a program fewer than it may have.
+//! File handles: every connection needs one, and the default limit is lower than the allowed maximum.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Handles that are needed besides those of connections: files of the store, logs, listeners.
+/// Handles needed in addition to those of connections: files of the store, logs, listeners.
 const OTHER_HANDLES: u64 = 512;
 
-/// Handles that are left to listeners, logs and the small files of the store.
+/// Handles reserved for listeners, logs and the small files of the store.
 const SMALL_FILES_HANDLES: u64 = 128;
 
-/// Most tables of the store that are kept open: 100 GB have some 3,000, and each handle takes memory of the system.
+/// Most tables of the store kept open: 100 GB have some 3,000, and each handle takes kernel memory.
 const OPEN_TABLES_MAX: u64 = 16_384;
 
-/// Tables of the store that may be kept open: what connections leave, but a quarter of all handles at least.
+/// Tables of the store that may be kept open: what connections leave, but at least a quarter of all handles.
 pub(crate) fn open_tables_max(connections_max: usize) -> usize {
     let handles = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let connections = u64::try_from(connections_max).unwrap_or(u64::MAX);
@@ -23,7 +23,7 @@ fn tables_share(handles: u64, connections: u64) -> u64 {
     left.max(handles / 4).min(OPEN_TABLES_MAX)
 }
 
-/// Raises the soft limit to the hard one; warns when that is still too little for the connections wanted.
+/// Raises the soft limit to the hard one; warns if that is too low for `connections_max`.
 pub(crate) fn raise_limit(connections_max: usize) {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: before.maximum, maximum: before.maximum };

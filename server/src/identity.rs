@@ -1,17 +1,17 @@
-//! The file about the identity provider: read at the start, and again whenever it or its key set changes.
+//! The configuration file of the identity provider: read at start, and again when it or its key set changes.
 //!
-//! `identity.sample.toml` shows all of it.
+//! `identity.sample.toml` shows all fields.
 
 use crate::failure::Failure;
-use crate::files::{self, Watched};
+use crate::files::{self, WatchedFiles};
 use engine::{Assignee, Engine, Identity, IdentityOptions, RoleAssignment, RoleDefinition, RoleTable};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often the files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Most that clocks may be said to be apart: a token must end some time.
+/// Poll interval of the files.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Largest accepted clock skew: a token must expire some time.
 const LEEWAY_SECONDS_MAX: u64 = 600;
 
 #[derive(Deserialize)]
@@ -50,11 +50,11 @@ fn leeway_default() -> u64 {
     60
 }
 
-/// The file and what it said last.
+/// The file and its last valid content.
 pub(crate) struct IdentityFile {
     path: PathBuf,
     /// The file and the key set that it names.
-    watched: Watched,
+    watched: WatchedFiles,
 }
 
 impl IdentityFile {
@@ -64,10 +64,10 @@ impl IdentityFile {
         Ok((IdentityFile { path: path.to_owned(), watched }, identity?))
     }
 
-    /// Takes over changes, for ever. What cannot be used changes nothing.
+    /// Reloads changed files until cancelled. An invalid file changes nothing.
     pub(crate) async fn watch(mut self, engine: &Engine) {
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             if !self.watched.changed() {
                 continue;
             }
@@ -89,9 +89,9 @@ impl IdentityFile {
     }
 }
 
-/// Reads the file and the key set that it names; also gives both to be watched, as they were before.
-fn read(path: &Path) -> (Watched, Result<Identity, Failure>) {
-    let watched = Watched::new([path.to_owned()]);
+/// Reads the file and the key set that it names. Also returns both as watched files, in their state before the read.
+fn read(path: &Path) -> (WatchedFiles, Result<Identity, Failure>) {
+    let watched = WatchedFiles::new([path.to_owned()]);
     let text = match read_text(path) {
         Ok(text) => text,
         Err(failure) => return (watched, Err(failure)),

@@ -1,4 +1,4 @@
-//! Accepts connections, bounded in number, and ends them in order when the server stops.
+//! Accepts connections, bounded in number, and drains them at shutdown.
 
 use crate::connection;
 use crate::failure::Failure;
@@ -12,9 +12,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// How long requests under way may take when the server stops. The rest of ten seconds is for closing the store.
+/// Longest time running requests may take at shutdown. The rest of ten seconds is for closing the store.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
-/// Pause after an accept that failed, e.g. for want of file handles.
+/// Pause after a failed accept, e.g. for lack of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The second port of the emulator's NoSQL API.
@@ -22,15 +22,15 @@ const EMULATOR_PORT: u16 = 8903;
 
 /// The sockets of the NoSQL API.
 pub(crate) struct Bound {
-    /// The one that is told to clients.
+    /// The address published to clients.
     pub(crate) main: SocketAddr,
-    /// A port that was wanted too and that another program has.
+    /// An additional port that is used by another program.
     pub(crate) taken: Option<SocketAddr>,
     listeners: Vec<TcpListener>,
 }
 
 impl Bound {
-    /// Binds `address`. In development, where nobody chose another, the emulator's second port answers too.
+    /// Binds `address`. In development, with the default address, the emulator's second port is bound too.
     pub(crate) async fn at(mode: Mode, address: SocketAddr, is_default: bool) -> Result<Bound, Failure> {
         let first = bind(address, "nosql").await?;
         let main = first.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
@@ -45,7 +45,7 @@ impl Bound {
         Ok(bound)
     }
 
-    /// The addresses besides the main one.
+    /// The addresses other than the main one.
     pub(crate) fn others(&self) -> impl Iterator<Item = SocketAddr> {
         self.listeners
             .iter()
@@ -54,7 +54,7 @@ impl Bound {
     }
 }
 
-/// Binds an address; a busy port is told with the flag that changes it.
+/// Binds an address; the failure for a busy port names the flag that changes it.
 async fn bind(address: SocketAddr, api: &'static str) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|cause| Failure::Unavailable {
         address: address.to_string(),
@@ -68,7 +68,7 @@ async fn bind(address: SocketAddr, api: &'static str) -> Result<TcpListener, Fai
     })
 }
 
-/// Serves connections until `stop` ends, then lets those under way finish.
+/// Serves connections until `stop` completes, then waits for running requests.
 pub(crate) async fn serve(
     bound: Bound,
     service: Arc<Service>,
@@ -87,7 +87,7 @@ pub(crate) async fn serve(
     listening.join_all().await;
 }
 
-/// Serves one socket until the sender of `stopped` is gone.
+/// Serves one socket until the sender of `stopped` is dropped.
 async fn serve_one(
     listener: TcpListener,
     service: Arc<Service>,

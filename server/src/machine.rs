@@ -1,30 +1,30 @@
-//! The memory that this process may use: the machine's, or less where a control group says so.
+//! The memory that this process may use: that of the machine, or less if a control group limits it.
 //!
-//! A limit of any group above the process binds it, so every level from its own group up to the mount point is read.
-//! Groups of version 1 and version 2 may exist side by side. In a container with a namespace of its own the group is
-//! "/" and the mount point is the container's group, which the same walk covers.
+//! A limit of any ancestor group applies, so every level from the process's group up to the mount point is read.
+//! Version 1 and version 2 hierarchies may both be mounted. In a container with its own namespace the group is "/" and
+//! the mount point is the container's group, which the same walk covers.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What is assumed where nothing can be found out.
+/// Assumed memory if no limit can be read.
 const MEMORY_ASSUMED: u64 = 1 << 30;
 
-/// Memory that this process may use, and what decided it.
+/// Memory that this process may use, and the source of that figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryLimit {
     pub(crate) bytes: u64,
     pub(crate) source: LimitSource,
 }
 
-/// Where a limit was found.
+/// Source of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LimitSource {
     /// The size of the machine.
     Machine,
     /// The file of a control group.
     ControlGroup(PathBuf),
-    /// Nothing was found.
+    /// No limit was found.
     Assumed,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for LimitSource {
         match self {
             LimitSource::Machine => formatter.write_str("memory of the machine"),
             LimitSource::ControlGroup(file) => write!(formatter, "control group limit {}", file.display()),
-            LimitSource::Assumed => formatter.write_str("assumed, no limit could be read"),
+            LimitSource::Assumed => formatter.write_str("assumed because no limit could be read"),
         }
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn memory_limit() -> MemoryLimit {
     memory_limit_below(Path::new("/"))
 }
 
-/// The same with another folder in the place of the root, for tests.
+/// The same below another root folder, for tests.
 fn memory_limit_below(root: &Path) -> MemoryLimit {
     let machine = read(&root.join("proc/meminfo")).and_then(|text| total_in(&text));
     let machine = match machine {
@@ -62,9 +62,9 @@ fn memory_limit_below(root: &Path) -> MemoryLimit {
         .unwrap_or(MemoryLimit { bytes: MEMORY_ASSUMED, source: LimitSource::Assumed })
 }
 
-/// A mounted hierarchy of control groups that limits memory.
+/// A mounted control group hierarchy that limits memory.
 struct Mount {
-    /// The group that is visible at the mount point.
+    /// The group at the mount point.
     group: PathBuf,
     point: PathBuf,
     version: Version,
@@ -77,7 +77,7 @@ enum Version {
 }
 
 impl Version {
-    /// Files with a limit. Above `memory.high` a process is slowed down so much that it counts as a limit too.
+    /// Files with a limit. Above `memory.high` a process is throttled so much that it counts as a limit too.
     fn files(self) -> &'static [&'static str] {
         match self {
             Version::One => &["memory.limit_in_bytes"],
@@ -87,7 +87,7 @@ impl Version {
 }
 
 impl Mount {
-    /// Reads a line of `mountinfo`: id, parent, device, root, mount point, options, optional fields, "-", type,
+    /// Parses a line of `mountinfo`: id, parent, device, root, mount point, options, optional fields, "-", type,
     /// source, options of the file system.
     fn parse(line: &str) -> Option<Mount> {
         let (mount, file_system) = line.split_once(" - ")?;
@@ -115,7 +115,7 @@ impl Mount {
             };
             is_this.then_some(path)
         })?;
-        // A group outside of what is mounted cannot be read; the mount point itself binds it all the same.
+        // A group outside of the mount cannot be read; the limit of the mount point still applies.
         Some(Path::new(path).strip_prefix(&self.group).map(Path::to_path_buf).unwrap_or_default())
     }
 }
@@ -160,7 +160,7 @@ mod tests {
     const VERSION_2: (&str, &str) =
         ("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n");
 
-    /// Checks what is found in a tree with these files.
+    /// Checks the limit found in a tree with these files.
     #[track_caller]
     fn check(files: &[(&str, &str)], bytes: u64, source: &LimitSource) {
         let root = tempfile::tempdir().unwrap();

@@ -1,11 +1,12 @@
 //! The program `perihelion`: settings, listeners, TLS, logs, metrics around the engine and its APIs.
 //!
-//! Reads settings once and hands them down as small option structs. Knows no protocol beyond HTTP's frame.
+//! Reads the settings once and passes them down as small option structs. Knows no protocol beyond HTTP framing.
 
 mod ambient;
 mod backoff;
 mod commands;
 mod connection;
+mod connection_monitor;
 mod failure;
 mod files;
 mod handles;
@@ -22,11 +23,10 @@ mod service;
 mod settings;
 mod store_marker;
 mod tls;
-mod watch;
 
 use std::process::ExitCode;
 
-/// Requests are many small pieces of memory that live shortly, and documents many that live long.
+/// Requests make many small, short-lived allocations, and documents many long-lived ones.
 #[cfg(not(target_env = "msvc"))]
 #[global_allocator]
 static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -1,7 +1,7 @@
 //! Metrics of the server, and the text of all metrics for a scraper.
 //!
-//! Each crate owns what it measures; this file registers everything under the prefix `perihelion`. What the figures
-//! mean is in `docs/metrics.md`.
+//! Each crate owns its metrics; this file registers all of them under the prefix `perihelion`. `docs/metrics.md`
+//! describes them.
 
 use engine::{Engine, KeyUse};
 use prometheus_client::collector::Collector;
@@ -20,12 +20,12 @@ use std::time::Duration;
 const BUCKETS: [f64; 12] =
     [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 100e-3, 1.0, 10.0];
 
-/// What the text is written in.
+/// Content type of the text format.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the server counts, and the registry of everything that is counted.
+/// Metrics of the server, and the registry of all metrics.
 pub(crate) struct Metrics {
-    /// Answers by the hundred of their status, from 1xx on.
+    /// Responses by status class, from 1xx on.
     answers: [Counter; 5],
     throttled: Counter,
     duration: Histogram,
@@ -37,7 +37,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Registers what the server counts, and what `engine` and everything below it count.
+    /// Registers the metrics of the server, of `engine` and of everything below it.
     pub(crate) fn new(engine: &Arc<Engine>) -> Metrics {
         let requests = Family::<[(&str, &str); 1], Counter>::default();
         let answers = ["1xx", "2xx", "3xx", "4xx", "5xx"]
@@ -82,7 +82,7 @@ impl Metrics {
         self.duration.observe(duration.as_secs_f64());
     }
 
-    /// The text that a scraper reads.
+    /// The text format for a scraper.
     pub(crate) fn render(&self) -> Result<String, fmt::Error> {
         let mut rendered = String::new();
         text::encode(&mut rendered, &self.registry)?;
@@ -90,10 +90,10 @@ impl Metrics {
     }
 }
 
-/// Reads what belongs to the program as a whole.
+/// Reads metrics of the whole process.
 struct ProgramCollector {
     engine: Weak<Engine>,
-    /// Bytes that the program had taken before it served anybody.
+    /// Bytes allocated before the first request.
     allocated_at_start: usize,
 }
 
@@ -122,7 +122,7 @@ impl Collector for ProgramCollector {
     }
 }
 
-/// When each account key was last used; 0 stands for never.
+/// When each account key was last used; 0 means never.
 fn key_uses(encoder: &mut DescriptorEncoder<'_>, uses: &[KeyUse]) -> fmt::Result {
     let help = "Time of the last request that an account key signed, in seconds since 1970, or 0 for never";
     let mut family =
@@ -135,7 +135,7 @@ fn key_uses(encoder: &mut DescriptorEncoder<'_>, uses: &[KeyUse]) -> fmt::Result
     Ok(())
 }
 
-/// Bytes that the allocator has given out; nothing where another allocator is in use.
+/// Bytes handed out by the allocator; `None` with another allocator.
 fn allocated_bytes() -> Option<usize> {
     use tikv_jemalloc_ctl::{epoch, stats};
     // The figures are those of the last epoch.

@@ -1,19 +1,19 @@
-//! The two ways to serve, and what differs between them.
+//! The two modes of serving and their differences.
 
 /// How the server was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// For one machine and one developer: the well-known key, loopback only.
     Dev,
-    /// For real data: keys of its own, any address, TLS where others can listen.
+    /// For production: its own keys, any address, TLS except on loopback.
     Serve,
 }
 
-/// Failed credentials of one address in a minute, beyond which the next answers to it are held back.
+/// Failed credentials of one address per minute after which responses are delayed.
 const AUTH_FAILURES_MAX: u32 = 20;
 
 impl Mode {
-    /// Whether the key that everybody knows opens the account.
+    /// Whether the well-known emulator key is accepted.
     pub(crate) fn takes_well_known_key(self) -> bool {
         match self {
             Mode::Dev => true,
@@ -21,7 +21,7 @@ impl Mode {
         }
     }
 
-    /// Failed credentials that are answered at once; `None` for any number. Test suites fail on purpose, and often.
+    /// Failed credentials that are answered without delay; `None` for any number. Test suites often fail on purpose.
     pub(crate) fn auth_failures_max(self) -> Option<u32> {
         match self {
             Mode::Dev => None,
@@ -29,7 +29,7 @@ impl Mode {
         }
     }
 
-    /// As the first screen calls it.
+    /// Name on the start screen.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Mode::Dev => "development mode",

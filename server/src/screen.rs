@@ -1,4 +1,4 @@
-//! The first screen: everything a person needs to connect, and one line for programs that wait.
+//! The start screen: everything a user needs to connect, and a ready line for programs that wait.
 
 use crate::keys::KeySource;
 use crate::listener::Bound;
@@ -6,22 +6,22 @@ use crate::mode::Mode;
 use crate::settings::Settings;
 use std::io::Write;
 
-/// The key that every emulator has. Public by design, so it is only ever used on loopback.
+/// The key of every emulator. It is public, so it is only accepted on loopback.
 pub(crate) const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
-/// What there is to tell.
+/// Content of the start screen.
 pub(crate) struct Screen<'a> {
     pub(crate) mode: Mode,
     pub(crate) settings: &'a Settings,
     pub(crate) bound: &'a Bound,
     pub(crate) keys: &'a KeySource,
-    /// Whether the account's keys were made at this start.
+    /// Whether the account keys were created at this start.
     pub(crate) made_keys: bool,
 }
 
 impl Screen<'_> {
-    /// Shows where the server is and how to reach it; ends with the ready line.
+    /// Prints the addresses and how to connect; ends with the ready line.
     pub(crate) fn show(&self, out: &mut impl Write) -> std::io::Result<()> {
         let nosql = self.bound.main;
         writeln!(out, "Perihelion {} ({})", env!("CARGO_PKG_VERSION"), self.mode.words())?;
@@ -58,7 +58,7 @@ impl Screen<'_> {
         writeln!(out, "  next: point an Azure Cosmos DB SDK at the connection string above. Ctrl-C stops.")
     }
 
-    /// Keys are never shown here: this screen ends up in logs.
+    /// Keys are never printed here: this screen ends up in logs.
     fn show_serve(&self, out: &mut impl Write) -> std::io::Result<()> {
         let nosql = self.bound.main;
         let data = self.settings.data.display();

@@ -1,6 +1,6 @@
-//! Text that must not be shown by accident.
+//! Text that must not be printed by accident.
 
-/// A key or token. It has no `Display`, and its `Debug` says nothing; [`Secret::reveal`] is easy to search for.
+/// A key or token. It has no `Display`, and its `Debug` is redacted; [`Secret::reveal`] is easy to search for.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 

@@ -1,4 +1,4 @@
-//! What the server answers by itself (health, metrics, certificate), and everything else through the NoSQL API.
+//! Answers health, metrics and certificate requests; passes everything else to the NoSQL API.
 
 use crate::backoff::Backoff;
 use crate::metrics::{self, Metrics};
@@ -16,22 +16,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Everything that answers requests.
+/// Shared state of all request handlers.
 pub(crate) struct Service {
     pub(crate) api: NosqlApi,
     pub(crate) engine: Arc<Engine>,
     pub(crate) metrics: Metrics,
     pub(crate) tls: Arc<Tls>,
-    /// Whether requests without TLS are taken from other machines too.
+    /// Whether requests without TLS are accepted from other machines too.
     pub(crate) plain_from_everywhere: bool,
     pub(crate) timeouts: Timeouts,
-    /// Slows down those who guess; `None` where nobody is slowed down.
+    /// Delays responses to repeated wrong credentials; `None` if disabled.
     pub(crate) backoff: Option<Backoff>,
-    /// Set when the server has begun to stop: not ready any more.
+    /// Set at shutdown: the server is no longer ready.
     pub(crate) stopping: AtomicBool,
 }
 
-/// Who is at the other end.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
@@ -39,13 +39,13 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Whether it is a program on the same machine, also when an IPv6 socket took its IPv4 connection.
+    /// Whether it is a program on the same machine, also if an IPv6 socket accepted its IPv4 connection.
     pub(crate) fn is_this_machine(self) -> bool {
         self.address.ip().to_canonical().is_loopback()
     }
 
-    /// Whether nobody on the way can listen, or nobody minds.
-    fn may_speak(self, plain_from_everywhere: bool) -> bool {
+    /// Whether the transport is allowed: TLS, loopback, or plain HTTP by setting.
+    fn has_allowed_transport(self, plain_from_everywhere: bool) -> bool {
         self.secure || plain_from_everywhere || self.is_this_machine()
     }
 }
@@ -58,14 +58,14 @@ impl Service {
         memory: Option<Arc<ConnectionMemory>>,
     ) -> Response<AnswerBody> {
         let begun = Instant::now();
-        // Over HTTP/1.1 the connection leaves it out by itself.
+        // Over HTTP/1.1 the connection omits it by itself.
         let has_no_body = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
         let mut response = match self.own_answer(&request, peer) {
             Some(response) => response,
             None => self.api.handle(request, ConnectionInfo { secure: peer.secure, memory }).await,
         };
         if response.status() == StatusCode::UNAUTHORIZED {
-            self.hold_back(peer).await;
+            self.delay_response(peer).await;
         }
         if has_no_body {
             *response.body_mut() = AnswerBody::default();
@@ -74,8 +74,8 @@ impl Service {
         response
     }
 
-    /// Makes a caller wait who has sent too many wrong credentials.
-    async fn hold_back(&self, peer: Peer) {
+    /// Delays the response to a caller that has sent too many wrong credentials.
+    async fn delay_response(&self, peer: Peer) {
         self.metrics.auth_failures.inc();
         let delay =
             self.backoff.as_ref().and_then(|backoff| backoff.failed(peer.address.ip(), Instant::now()));
@@ -85,14 +85,14 @@ impl Service {
     }
 
     fn own_answer(&self, request: &Request<Incoming>, peer: Peer) -> Option<Response<AnswerBody>> {
-        if !peer.may_speak(self.plain_from_everywhere) {
-            return Some(text(StatusCode::FORBIDDEN, "this server is reached by https only\n"));
+        if !peer.has_allowed_transport(self.plain_from_everywhere) {
+            return Some(text(StatusCode::FORBIDDEN, "this server requires https\n"));
         }
         if !has_one_host(request) {
-            return Some(text(StatusCode::BAD_REQUEST, "a request names its host once\n"));
+            return Some(text(StatusCode::BAD_REQUEST, "a request must name exactly one host\n"));
         }
         let path = request.uri().path();
-        // Data never lives under these names, so that the API sees all other paths untouched.
+        // The API uses none of these names, so it sees all other paths unchanged.
         if !(path.starts_with("/health")
             || path == "/ready"
             || path.starts_with("/metrics")
@@ -105,14 +105,14 @@ impl Service {
         }
         Some(match path {
             "/health/live" => text(StatusCode::OK, "live\n"),
-            // The second name is the emulator's.
+            // The second path is the emulator's.
             "/health/ready" | "/ready" => self.ready(),
-            // A page in a browser of this machine can have its own name resolved to this address, but not send
-            // another name than its own.
+            // A page in a local browser can resolve its own host name to this address, but cannot send another host
+            // name than its own.
             "/metrics" if peer.is_this_machine() && names_this_machine(request) => self.rendered_metrics(),
-            "/metrics" => text(StatusCode::FORBIDDEN, "metrics are given to this machine only\n"),
+            "/metrics" => text(StatusCode::FORBIDDEN, "metrics are available on this machine only\n"),
             "/_explorer/emulator.pem" => text(StatusCode::OK, &self.tls.trust_pem),
-            _ => text(StatusCode::NOT_FOUND, "nothing is here\n"),
+            _ => text(StatusCode::NOT_FOUND, "not found\n"),
         })
     }
 
@@ -139,8 +139,8 @@ impl Service {
     }
 }
 
-/// Whether a request says for which host it is meant as HTTP demands: two names could mean two things to a proxy and to
-/// us.
+/// Whether a request names exactly one host as HTTP requires: a proxy and this server could interpret two names
+/// differently.
 fn has_one_host<B>(request: &Request<B>) -> bool {
     let count = request.headers().get_all(HOST).iter().count();
     match request.version() {
@@ -149,7 +149,7 @@ fn has_one_host<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// Whether the name in a request is one that always means the machine it is used on.
+/// Whether the host name in a request always means the local machine.
 fn names_this_machine<B>(request: &Request<B>) -> bool {
     let host = match request.uri().authority() {
         Some(authority) => Some(authority.clone()),
@@ -211,7 +211,11 @@ fn only_this_machine_may_do_without_tls() {
         ("10.0.0.7:5", false),
         ("[fe80::1]:5", false),
     ] {
-        assert_eq!(peer(address, false).may_speak(false), near, "{address}");
-        assert!(peer(address, true).may_speak(false) && peer(address, false).may_speak(true), "{address}");
+        assert_eq!(peer(address, false).has_allowed_transport(false), near, "{address}");
+        assert!(
+            peer(address, true).has_allowed_transport(false)
+                && peer(address, false).has_allowed_transport(true),
+            "{address}"
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! Settings: one table, four sources, and where each value came from.
+//! Settings: one table, four sources, and the origin of each value.
 //!
-//! Flag over environment over file over default. Every setting has one name: `--partition-max-bytes` on the
-//! command line, `PERIHELION_PARTITION_MAX_BYTES` in the environment, `partition-max-bytes` in the TOML file.
+//! A flag overrides the environment, which overrides the file, which overrides the default. Every setting has one name:
+//! `--partition-max-bytes` on the command line, `PERIHELION_PARTITION_MAX_BYTES` in the environment,
+//! `partition-max-bytes` in the TOML file.
 
 mod memory;
 mod parse;
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// One setting as the user meets it.
+/// One setting as documented for users.
 pub(crate) struct Definition {
     pub(crate) name: &'static str,
     pub(crate) value_name: &'static str,
@@ -31,54 +32,54 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     define("data", "DIR", "perihelion-data", "Folder of the embedded store"),
     define("memory", SWITCH, "false", "Keep everything in memory; nothing is written to disk"),
     define("nosql", "ADDR", "127.0.0.1:8081", "Address of the NoSQL API, or `off`; port 0 picks a free one"),
-    define("table", "ADDR", "127.0.0.1:8902", "Address of the Table API, or `off` (not built yet)"),
-    define("mongo", "ADDR", "127.0.0.1:10255", "Address of the MongoDB API, or `off` (not built yet)"),
-    define("gremlin", "ADDR", "127.0.0.1:8901", "Address of the Gremlin API, or `off` (not built yet)"),
+    define("table", "ADDR", "127.0.0.1:8902", "Address of the Table API, or `off` (not implemented yet)"),
+    define("mongo", "ADDR", "127.0.0.1:10255", "Address of the MongoDB API, or `off` (not implemented yet)"),
+    define("gremlin", "ADDR", "127.0.0.1:8901", "Address of the Gremlin API, or `off` (not implemented yet)"),
     define(
         "tls-certificate",
         "FILE",
         "",
-        "Certificate chain (PEM) to use instead of one from the local authority; read again when it changes",
+        "Certificate chain (PEM) instead of one from the local authority; reloaded when it changes",
     ),
     define("tls-key", "FILE", "", "Private key (PEM) of the certificate"),
     define(
         "identity",
         "FILE",
         "",
-        "Identity provider whose tokens are taken, and roles of their holders (TOML); read again when it changes",
+        "Identity provider whose tokens are accepted, and role assignments (TOML); reloaded when it changes",
     ),
     define(
         "plain-http",
         "loopback|always",
         "loopback",
-        "From where requests without TLS are taken; `always` is for a proxy that does TLS",
+        "From where requests without TLS are accepted; `always` is for a server behind a TLS proxy",
     ),
-    define("public-endpoint", "URL", "", "Endpoint told to clients instead of the address they used"),
+    define("public-endpoint", "URL", "", "Endpoint published to clients instead of the address they used"),
     define(
         "durability",
         "sync|buffered",
         "sync",
-        "Answer a write when it is on the disk, or when it is on its way",
+        "`sync`: acknowledge writes after fsync; `buffered`: after the journal write",
     ),
     define(
         "throughput",
         "measure|enforce",
         "measure",
-        "Count request units, or refuse what exceeds them (not built yet)",
+        "`measure`: count request units; `enforce`: refuse requests above the limit (not implemented yet)",
     ),
     define("partition-max-throughput", "RU/S", "10000", "Request units per second of one physical partition"),
     define(
         "partition-max-bytes",
         "BYTES",
         "53687091200",
-        "Size at which a physical partition splits (not built yet)",
+        "Size at which a physical partition splits (not implemented yet)",
     ),
     define(
         "memory-bytes",
         "BYTES|auto",
         "auto",
-        "Memory for caches, memtables, index segments, queries, answers and request bodies together; `auto` is a \
-         quarter of what this process may use. The program itself takes some 50 MB besides",
+        "Memory for caches, memtables, index segments, queries, responses and request bodies together; `auto` is a \
+         quarter of the memory available to this process. The program itself takes about 50 MB in addition",
     ),
     define(
         "cache-bytes",
@@ -90,41 +91,36 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "free-space-reserve-bytes",
         "BYTES",
         "",
-        "Disk space that writes leave free; default chosen by the store",
+        "Disk space that writes must leave free; default chosen by the store",
     ),
-    define(
-        "cors",
-        "ORIGIN,…|*",
-        "",
-        "Origins whose pages may use the NoSQL API from a browser, or `*` for any",
-    ),
+    define("cors", "ORIGIN,…|*", "", "Allowed CORS origins of the NoSQL API, or `*` for any"),
     define(
         "query-timeout-ms",
         "MS",
         "30000",
-        "How long a page of a query may take that cannot be given in part; others end after five seconds",
+        "Timeout of a query page that cannot be returned in part; other pages end after five seconds",
     ),
     define(
         "query-threads",
         "COUNT|auto",
         "auto",
-        "Threads for queries that take long, apart from those that serve requests; `auto` is four for each core",
+        "Threads for long queries, separate from those that serve requests; `auto` is four per core",
     ),
-    define("connections-max", "COUNT", "10000", "Connections served at the same time"),
+    define("connections-max", "COUNT", "10000", "Most concurrent connections"),
     define(
         "handshake-timeout-ms",
         "MS",
         "10000",
-        "How long a new connection may take to say anything, and for TLS",
+        "Timeout for the first byte of a new connection, and for the TLS handshake",
     ),
-    define("header-timeout-ms", "MS", "10000", "How long the headers of a request may take to arrive"),
-    define("body-timeout-ms", "MS", "30000", "How long the body of a request may take to arrive"),
-    define("idle-timeout-ms", "MS", "120000", "How long a connection may rest between requests"),
+    define("header-timeout-ms", "MS", "10000", "Timeout for the headers of a request"),
+    define("body-timeout-ms", "MS", "30000", "Timeout for the body of a request"),
+    define("idle-timeout-ms", "MS", "120000", "Idle timeout of a keep-alive connection"),
     define(
         "auth-failures-max",
         "COUNT",
         "",
-        "Failed credentials an address may send in a minute before answers to them are held back, or `off`; \
+        "Failed credentials of an address per minute before responses to them are delayed, or `off`; \
          default 20 for serve, off for dev",
     ),
     define(
@@ -133,7 +129,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "info,fjall=warn,lsm_tree=warn",
         "Log level or filter, e.g. `debug` or `kv=debug,info`",
     ),
-    define("log-format", "text|json", "text", "Form of log lines on standard error"),
+    define("log-format", "text|json", "text", "Format of log lines on standard error"),
 ];
 
 const fn define(
@@ -164,8 +160,8 @@ pub(crate) enum Origin {
     Default,
 }
 
-/// What a value comes down to where its text does not say it: the memory that `auto` stands for.
-pub(crate) fn meaning(raw: &RawSettings, name: &str) -> Result<Option<String>, Failure> {
+/// The effective value if the text does not state it: the memory size of `auto`.
+pub(crate) fn resolved(raw: &RawSettings, name: &str) -> Result<Option<String>, Failure> {
     match (name, raw.get(name)) {
         ("memory-bytes", Some((value, _))) if value == "auto" => {
             Ok(Some(typed::memory_total(raw)?.to_string()))
@@ -185,7 +181,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What the user said, as text, before it means anything.
+/// The settings as text, before validation.
 pub(crate) type RawSettings = BTreeMap<&'static str, (String, Origin)>;
 
 /// Adds all settings and `--config` to a command.
@@ -204,7 +200,7 @@ pub(crate) fn with_arguments(command: Command) -> Command {
     })
 }
 
-/// Gathers all sources.
+/// Reads all sources.
 pub(crate) fn gather(
     matches: &ArgMatches,
     environment: impl Fn(&str) -> Option<String>,

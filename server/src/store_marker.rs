@@ -1,6 +1,5 @@
-//! The mark in a data folder that says that it has a store: a store that is gone as a whole leaves no other trace.
+//! The marker file that records that a data folder has a store: if the whole store is deleted, nothing else shows it.
 //!
-//! Knows nothing of what a store holds.
 
 use crate::failure::Failure;
 use crate::files;
@@ -13,10 +12,10 @@ const MARKER_FILE: &str = "store.made";
 const MARKER_TEXT: &str = "The documents of this data folder are in the folder \"store\".\n\
     The server refuses to start without it. Delete this file to begin with an empty store.\n";
 
-/// A file that every store has.
+/// A file of every store.
 const STORE_FILE: &str = "FORMAT";
 
-/// Refuses a data folder whose store is gone.
+/// Refuses a data folder whose store is missing.
 pub(crate) fn check(data: &Path) -> Result<(), Failure> {
     let store = data.join(STORE_FOLDER);
     if !data.join(MARKER_FILE).exists() || store.join(STORE_FILE).exists() {
@@ -32,13 +31,13 @@ pub(crate) fn check(data: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Marks a data folder whose store is open.
+/// Writes the marker of a data folder whose store is open.
 pub(crate) fn make(data: &Path) -> Result<(), Failure> {
     let marker = data.join(MARKER_FILE);
     if marker.exists() { Ok(()) } else { files::write_private(&marker, MARKER_TEXT) }
 }
 
-/// Refuses a data folder without a store, for a command that does not make one.
+/// Refuses a data folder without a store, for a command that does not create one.
 pub(crate) fn check_store(data: &Path, command: &str) -> Result<(), Failure> {
     check(data)?;
     if data.join(STORE_FOLDER).is_dir() {

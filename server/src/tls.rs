@@ -1,11 +1,11 @@
-//! What the server shows of itself over TLS: the user's certificate, or one from the local authority.
+//! The server's TLS identity: the user's certificate, or one from the local authority.
 //!
-//! The authority is made once and kept with the data, so that a client trusts it once. The server's certificate is
-//! made anew at every start (a fraction of a millisecond), again long before it ends, and names every way to reach this
-//! machine. A certificate of the user is read again when its file changes, as renewal tools expect.
+//! The authority is created once and kept with the data, so that a client trusts it once. The server's certificate is
+//! issued again at every start (a fraction of a millisecond) and long before it expires, and contains every name of
+//! this machine. The user's certificate is reloaded when its file changes, as renewal tools expect.
 
 use crate::failure::Failure;
-use crate::files::{self, Watched};
+use crate::files::{self, WatchedFiles};
 use crate::settings::CertificateFiles;
 use arc_swap::ArcSwap;
 use model::Ambient;
@@ -21,47 +21,49 @@ use std::sync::Arc;
 use std::time::Duration;
 use time::OffsetDateTime;
 
-/// How long the authority is valid.
+/// Validity of the authority.
 const AUTHORITY_DAYS: i64 = 3650;
-/// How long a server certificate is valid: the most that clients accept.
+/// Validity of a server certificate: the longest that clients accept.
 const LEAF_DAYS: i64 = 397;
-/// How often a server certificate is made anew.
+/// Renewal interval of the server certificate.
 const LEAF_RENEWAL: Duration = Duration::from_secs(60 * 24 * 60 * 60);
-/// Certificates begin a little earlier, for clients whose clock is behind.
+/// Certificates are backdated a little, for clients whose clock is slow.
 const BACKDATED_DAYS: i64 = 1;
-/// How often the user's files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Poll interval of the user's files.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Where the certificate comes from.
+/// Source of the certificate.
 #[derive(Clone, Debug)]
 pub(crate) enum CertificateSource {
-    /// The user's own.
+    /// The user's certificate.
     Files(CertificateFiles),
-    /// The local authority, kept in a folder or, without one, as long as the process lives. The names are those by
-    /// which the server is reached besides the ones of every machine.
+    /// The local authority, kept in a folder or, without one, in memory. `names` are added to the names of this
+    /// machine.
     Authority { folder: Option<PathBuf>, names: Vec<String> },
 }
 
-/// What the listener needs, and what clients may fetch to trust it.
+/// The TLS configuration of the listener, and the certificates that clients must trust.
 pub(crate) struct Tls {
-    /// Replaced when the certificate is; a connection uses the one of its beginning.
+    /// Replaced with the certificate; a connection keeps the configuration it started with.
     pub(crate) config: ArcSwap<ServerConfig>,
     /// Certificates for clients to trust.
     pub(crate) trust_pem: String,
     source: CertificateSource,
-    /// The user's files as they were before they were read.
-    watched: Watched,
+    /// The user's files in their state before they were read.
+    watched: WatchedFiles,
     /// The authority's private key, PEM; empty with the user's certificate.
     authority_key: String,
 }
 
 impl Tls {
-    /// Makes or reads the server's identity.
+    /// Creates or reads the server's identity.
     pub(crate) fn prepare(source: CertificateSource, ambient: &dyn Ambient) -> Result<Tls, Failure> {
         let now = calendar_time(ambient)?;
         let watched = match &source {
-            CertificateSource::Files(files) => Watched::new([files.certificate.clone(), files.key.clone()]),
-            CertificateSource::Authority { .. } => Watched::new([]),
+            CertificateSource::Files(files) => {
+                WatchedFiles::new([files.certificate.clone(), files.key.clone()])
+            }
+            CertificateSource::Authority { .. } => WatchedFiles::new([]),
         };
         let (trust_pem, authority_key, config) = match &source {
             CertificateSource::Files(files) => (read(&files.certificate)?, String::new(), from_files(files)?),
@@ -77,13 +79,13 @@ impl Tls {
         Ok(Tls { config: ArcSwap::from_pointee(config), trust_pem, source, watched, authority_key })
     }
 
-    /// Keeps the certificate fresh, for ever. What cannot be used changes nothing.
+    /// Renews or reloads the certificate until cancelled. An invalid file changes nothing.
     pub(crate) async fn watch(&self, ambient: &dyn Ambient) {
         match &self.source {
             CertificateSource::Files(files) => {
                 let mut watched = self.watched.clone();
                 loop {
-                    tokio::time::sleep(LOOK_EVERY).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                     if watched.changed() {
                         self.replace(from_files(files));
                     }
@@ -115,7 +117,7 @@ impl Tls {
 fn calendar_time(ambient: &dyn Ambient) -> Result<OffsetDateTime, Failure> {
     let now = i64::try_from(ambient.now_seconds()).ok();
     let now = now.and_then(|now| OffsetDateTime::from_unix_timestamp(now).ok());
-    now.ok_or_else(|| Failure::Failed("the system clock is beyond all calendars".to_owned()))
+    now.ok_or_else(|| Failure::Failed("the system clock is outside the supported range".to_owned()))
 }
 
 /// The configuration with the user's certificate.
@@ -147,7 +149,7 @@ fn load_or_make(folder: &Path, now: OffsetDateTime) -> Result<(String, String), 
     Ok((certificate_pem, key_pem))
 }
 
-/// What the authority says of itself; a signer made from it again has the same name.
+/// The authority's certificate parameters; a signer created from them again has the same name.
 fn authority_params(now: OffsetDateTime) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -193,7 +195,7 @@ fn server_config(
     Ok(config)
 }
 
-/// Every name under which this machine can be called.
+/// All host names of this machine.
 fn host_names(others: &[String]) -> Vec<String> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

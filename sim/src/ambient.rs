@@ -1,14 +1,14 @@
-//! Time that stands until the simulation moves it, and chance that follows from the seed.
+//! A clock that only the simulation moves, and random numbers derived from the seed.
 
 use crate::random::Random;
 use model::Ambient;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Where every simulated clock begins.
-pub const START_SECONDS: u64 = 1_700_000_000;
+/// Start time of every simulated clock.
+pub(crate) const START_SECONDS: u64 = 1_700_000_000;
 
-/// See the file's head.
+/// Deterministic time and randomness of one simulation.
 #[derive(Debug)]
 pub struct SeededAmbient {
     now_ms: AtomicU64,
@@ -16,7 +16,7 @@ pub struct SeededAmbient {
 }
 
 impl SeededAmbient {
-    /// The surroundings of one seed.
+    /// The ambient of one seed.
     pub fn seeded(seed: u64) -> SeededAmbient {
         SeededAmbient {
             now_ms: AtomicU64::new(START_SECONDS * 1000),
@@ -24,7 +24,7 @@ impl SeededAmbient {
         }
     }
 
-    /// Moves the clock, either way.
+    /// Moves the clock forwards or backwards.
     pub fn jump_seconds(&self, seconds: i64) {
         let milliseconds = seconds.unsigned_abs() * 1000;
         if seconds < 0 {

@@ -1,34 +1,34 @@
-//! What happens in a simulation of housekeeping, drawn from a seed.
+//! The events of a housekeeping simulation, generated from a seed.
 
 use crate::naive::DefaultTtl;
 use crate::random::Random;
 
 /// Containers of a course.
 pub(crate) const CONTAINERS: usize = 3;
-/// Enough documents for runs of the index, and for a walk that takes a while.
+/// Enough documents for index runs, and for a sweep that takes a while.
 pub(crate) const DOCUMENTS: usize = 24;
 
-/// The course of one seed.
+/// The events of one seed.
 #[derive(Clone, Debug)]
 pub struct Course {
-    /// What it was drawn from.
+    /// Its seed.
     pub seed: u64,
-    /// Whether writes are acknowledged before they are on the disk.
+    /// Whether writes are acknowledged before they are durable.
     pub buffered: bool,
-    /// What happens, in order.
+    /// The events, in order.
     pub steps: Vec<Event>,
 }
 
-/// What happens next.
+/// One event.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// Turns of the scheduler pass.
+    /// Scheduler turns pass.
     Turns(u64),
-    /// Time passes until the jobs have nothing left to do; then everything is looked at.
+    /// Time passes until the jobs have nothing left to do; then everything is checked.
     Quiet,
-    /// The clock goes forward by so many seconds.
+    /// The clock advances by this many seconds.
     Clock(u32),
-    /// A container gets another default and another indexing policy.
+    /// A container gets another default TTL and another indexing policy.
     Define {
         /// The container.
         container: usize,
@@ -37,11 +37,12 @@ pub enum Event {
         /// The property that is not indexed, if any.
         unindexed: Option<&'static str>,
     },
-    /// A container gets a short default and then a long one, while the jobs work for the short one; then its time passes.
+    /// A container gets a short default TTL and then a long one, while the jobs work for the short one; then its time
+    /// passes.
     Flip {
         /// The container.
         container: usize,
-        /// Turns of the scheduler between the two defaults.
+        /// Scheduler turns between the two defaults.
         turns: u64,
     },
     /// A document is written.
@@ -51,23 +52,23 @@ pub enum Event {
         /// The document.
         id: usize,
     },
-    /// A document is deleted, if it is there.
+    /// A document is deleted, if it exists.
     Delete {
         /// The container.
         container: usize,
         /// The document.
         id: usize,
     },
-    /// A writer panics when it evaluates the transaction behind so many others.
+    /// A writer panics when it evaluates the transaction after N others.
     Panic {
-        /// The others.
+        /// Number of the others.
         transactions: u64,
     },
     /// A container is dropped while a client reads it, which opens its partition, and created again.
     Drop {
         /// The container.
         container: usize,
-        /// Turns of the scheduler between the drop and the read.
+        /// Scheduler turns between the drop and the read.
         turns: u64,
     },
     /// The record of a document is damaged.
@@ -77,7 +78,7 @@ pub enum Event {
         /// The document.
         id: usize,
     },
-    /// The consumer of a container's log is registered at its beginning, or has read everything.
+    /// The consumer of a container's log is registered at its start, or has read everything.
     Consume {
         /// The container.
         container: usize,
@@ -86,7 +87,7 @@ pub enum Event {
     },
 }
 
-/// Draws the course of a seed.
+/// Generates the course of a seed.
 pub fn draw(seed: u64) -> Course {
     let mut random = Random::seeded(seed);
     let buffered = random.chance(30);

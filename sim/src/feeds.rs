@@ -1,10 +1,10 @@
-//! What a drained feed must have shown: everything that was there all along, and nothing twice.
+//! Checks of a finished feed: it has shown every document that existed throughout, and none twice.
 
-use crate::desk::OpenFeed;
+use crate::clients::OpenFeed;
 use crate::history::{Moment, Stored, shows};
 use crate::naive::Rules;
 use crate::scenario::Scope;
-use crate::world::{Complaint, key_of};
+use crate::world::{CheckFailure, key_of};
 use engine::FeedPage;
 use std::collections::BTreeSet;
 
@@ -14,30 +14,30 @@ type Name = (usize, String);
 /// A feed that is being read.
 #[derive(Clone, Debug)]
 pub struct Feed {
-    /// Of what.
+    /// Documents of the feed.
     pub scope: Scope,
     /// The container it was opened on.
     pub container: u32,
-    /// Where to go on; `None` before the first page and after the last.
+    /// Continuation; `None` before the first page and after the last.
     pub continuation: Option<String>,
     shown: BTreeSet<Name>,
-    /// What was there at every moment since the feed was opened; `None` until the first quiet moment.
+    /// Documents that existed at every moment since the feed was opened; `None` until the first quiet moment.
     steady: Option<BTreeSet<Name>>,
     ended: bool,
 }
 
 impl Feed {
-    /// A feed of which nothing is read yet.
+    /// A feed before its first page.
     pub fn new(scope: Scope, container: u32) -> Feed {
         Feed { scope, container, continuation: None, shown: BTreeSet::new(), steady: None, ended: false }
     }
 
-    /// What a client must keep to go on.
+    /// The state that a client needs to continue.
     pub fn open(&self) -> Option<OpenFeed> {
         self.continuation.clone().map(|continuation| OpenFeed { scope: self.scope, continuation })
     }
 
-    /// Takes a page. `rules` hold for each partition key, `moments` are the states that each partition key went through meanwhile.
+    /// Adds a page. `rules` are those of each partition key, `moments` the states of each partition key meanwhile.
     pub fn take(
         &mut self,
         rules: &[Rules],
@@ -45,7 +45,7 @@ impl Feed {
         stored: &[Stored],
         items_max: usize,
         moments: &[Vec<Moment>],
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CheckFailure> {
         if stored.len() > items_max {
             return Err(format!("a page of {items_max} holds {} documents", stored.len()));
         }
@@ -68,13 +68,14 @@ impl Feed {
         Ok(())
     }
 
-    /// A quiet moment: notes what was there all along, and judges a feed that has ended. Tells whether it has.
-    pub fn settle(
+    /// Called at a quiet moment: updates the documents that existed throughout, and checks a feed that has ended.
+    /// Returns whether it has.
+    pub fn on_quiet_moment(
         &mut self,
         rules: &[Rules],
         moments: &[Vec<Moment>],
         ordinal_of: impl Fn(usize) -> Option<u32>,
-    ) -> Result<bool, Complaint> {
+    ) -> Result<bool, CheckFailure> {
         let mut there = BTreeSet::new();
         for (key, moments) in moments.iter().enumerate() {
             let wanted = match self.scope {

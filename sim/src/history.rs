@@ -1,26 +1,26 @@
-//! Finds an order of concurrent operations that explains every answer, or says that there is none.
+//! Searches an order of concurrent operations that explains every answer (linearizability check).
 //!
-//! One call judges the operations of one logical partition between two quiet moments. An order is good if
+//! One call checks the operations of one logical partition between two quiet moments. An order is valid if
 //! * an operation that was answered before another began comes first,
-//! * acknowledged versions come in the order of their LSNs,
-//! * each answer, refusals included, is what the naive rules say at its place,
-//! * an operation of unknown outcome comes once as a whole or not at all,
-//! * and the state it leads to is the one that was found afterwards.
+//! * acknowledged versions are in the order of their LSNs,
+//! * each answer, including refusals, is what the naive rules give at its position,
+//! * an operation of unknown outcome occurs once as a whole or not at all,
+//! * and the final state is the one that was found afterwards.
 //!
-//! Knows nothing of how operations are carried out. The search is exact: operations without effect are placed
-//! as soon as they fit, which never spoils an order, so only deletions and unknown outcomes branch.
+//! Knows nothing of how operations are executed. The search is exact: operations without effect are placed as soon as
+//! they fit, which never invalidates an order, so only deletions and unknown outcomes branch.
 
-use crate::naive::{Body, Logical, Refusal, Rules, Stamp, Step, Told, Version};
+use crate::naive::{Body, Logical, Refusal, Rules, Stamp, Step, StepResult, Version};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// Places tried before a search gives up, which counts as a violation: an order that cannot be found is no order.
+/// Positions tried before a search gives up, which counts as a violation.
 const PLACES_MAX: usize = 200_000;
 
-/// States that are thought of before a crash, at most.
+/// Most transient states considered before a crash.
 const TRANSIENT_MAX: usize = 1_000;
 
-/// A version as the store showed it.
+/// A version as returned by the store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     /// The document's number.
@@ -29,7 +29,7 @@ pub struct Stored {
     pub ordinal: u32,
     /// The position of its transaction there.
     pub lsn: u64,
-    /// Its count among all versions there.
+    /// Its number among all versions there.
     pub stamp: u64,
     /// Its mark.
     pub etag: String,
@@ -39,7 +39,7 @@ pub struct Stored {
     pub body: Body,
 }
 
-/// What the client was shown of one step.
+/// The result of one step as returned to the client.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // The names say it.
 pub enum Seen {
@@ -50,40 +50,40 @@ pub enum Seen {
     NotModified(String),
 }
 
-/// What the client was told of an operation.
+/// The result of an operation as returned to the client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// All steps were carried out.
+    /// All steps were executed.
     Done(Vec<Seen>),
-    /// The step with this index was refused, and with it all.
+    /// The step with this index was refused, and with it all steps.
     Refused(usize, Refusal),
-    /// Nothing, or that the outcome is unknown.
+    /// No answer, or the answer that the outcome is unknown.
     Unknown,
 }
 
-/// Steps in one logical partition that are carried out together, and their answer.
+/// Steps of one transaction in one logical partition, and their answer.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// When it was sent, in events of the simulation.
     pub invoked: u64,
-    /// When the answer came.
+    /// When the answer arrived.
     pub answered: Option<u64>,
-    /// What was wanted.
+    /// The requested steps.
     pub steps: Vec<Step>,
-    /// What was told.
+    /// The answer.
     pub verdict: Verdict,
 }
 
-/// A state that a logical partition went through, and the position of the operation that led there.
+/// A state of a logical partition, and the position of the operation that led to it.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// The last LSN of the operation; `None` if nobody was told.
+    /// The last LSN of the operation; `None` if it was not returned to a client.
     pub lsn: Option<u64>,
-    /// What was expired before it: each of them may have been swept at any time since.
+    /// Documents that had expired before it: each of them may have been swept at any time since.
     pub expired: Vec<Arc<Version>>,
     /// When the operation was sent and answered, in events of the simulation.
     pub span: (u64, Option<u64>),
-    /// The state behind it.
+    /// The state after it.
     pub state: Logical,
 }
 
@@ -94,8 +94,8 @@ impl Moment {
     }
 }
 
-/// Searches an order of `operations` from `start` that `accept` agrees with. The moments handed to it begin with
-/// the start. Returns them, with what `accept` made of them.
+/// Searches an order of `operations` from `start` that `accept` accepts. The moments passed to it begin with the start.
+/// Returns them, with the result of `accept`.
 pub fn explain<T>(
     rules: &Rules,
     start: &Logical,
@@ -112,8 +112,9 @@ pub fn explain<T>(
     Err(Unexplained { gave_up: search.places >= PLACES_MAX, stuck_on: search.best.1 })
 }
 
-/// `moments`, and what operations of unknown outcome may have made of them for a while, before a crash took it back.
-pub fn with_transient(rules: &Rules, moments: &[Moment], operations: &[Operation]) -> Vec<Moment> {
+/// `moments`, and the states that operations of unknown outcome may have caused for a while, before a crash reverted
+/// them.
+pub(crate) fn with_transient(rules: &Rules, moments: &[Moment], operations: &[Operation]) -> Vec<Moment> {
     let mut all = moments.to_vec();
     let mut seen: HashSet<String> = all.iter().map(|moment| fingerprint(&moment.state)).collect();
     let unknown: Vec<_> =
@@ -139,7 +140,7 @@ pub fn with_transient(rules: &Rules, moments: &[Moment], operations: &[Operation
 pub struct Unexplained {
     /// Whether the search ended early.
     pub gave_up: bool,
-    /// Operations that could not be placed in the best attempt; empty if only the final state disagrees.
+    /// Operations that could not be placed in the best attempt; empty if only the final state differs.
     pub stuck_on: Vec<usize>,
 }
 
@@ -176,7 +177,7 @@ impl<F> Search<'_, F> {
             return Some(made);
         }
         let lsn_next = waiting.iter().filter_map(|index| self.lsn(*index)).min();
-        // Those of unknown outcome last: an order that does without them leaves more to what is found later.
+        // Operations of unknown outcome last: an order without them leaves more possibilities for later findings.
         let is_unknown = |index: &usize| self.operations[*index].verdict == Verdict::Unknown;
         let (unknown, known): (Vec<usize>, Vec<usize>) = (0..placed.len()).partition(is_unknown);
         for index in known.into_iter().chain(unknown) {
@@ -204,7 +205,7 @@ impl<F> Search<'_, F> {
         None
     }
 
-    /// Places reads and refusals that fit here. They change nothing, so placing them early costs no order.
+    /// Places reads and refusals that fit here. They change nothing, so placing them early excludes no order.
     fn place_without_effect(&self, placed: &mut [bool], state: &Logical) {
         loop {
             let fits = |index: &usize| {
@@ -221,7 +222,7 @@ impl<F> Search<'_, F> {
         }
     }
 
-    /// Whether everything that was answered before this operation began has been placed.
+    /// Whether all operations that were answered before this one began have been placed.
     fn may_come(&self, index: usize, placed: &[bool]) -> bool {
         let invoked = self.operations[index].invoked;
         self.operations.iter().zip(placed).all(|(other, placed)| {
@@ -230,7 +231,7 @@ impl<F> Search<'_, F> {
         })
     }
 
-    /// The last LSN that the client was told.
+    /// The last LSN that was returned to the client.
     fn lsn(&self, index: usize) -> Option<u64> {
         let Verdict::Done(seen) = &self.operations[index].verdict else {
             return None;
@@ -254,7 +255,7 @@ fn has_effect(operation: &Operation) -> bool {
     }
 }
 
-/// The state after `operation` if the naive rules give the answer that was given.
+/// The state after `operation` if the naive rules give the recorded answer.
 fn replay(rules: &Rules, state: &Logical, operation: &Operation) -> Option<Logical> {
     let mut after = state.clone();
     match &operation.verdict {
@@ -263,8 +264,8 @@ fn replay(rules: &Rules, state: &Logical, operation: &Operation) -> Option<Logic
                 return None;
             }
             for (step, seen) in operation.steps.iter().zip(seen) {
-                let told = rules.apply(&mut after, step).ok()?;
-                show(&mut after, state, &told, seen)?;
+                let result = rules.apply(&mut after, step).ok()?;
+                show(&mut after, state, &result, seen)?;
             }
             Some(after)
         }
@@ -284,30 +285,34 @@ fn replay(rules: &Rules, state: &Logical, operation: &Operation) -> Option<Logic
     }
 }
 
-/// Compares what a step came to with what was shown, and takes over what only the store can know.
-fn show(after: &mut Logical, before: &Logical, told: &Told, seen: &Seen) -> Option<()> {
-    match (told, seen) {
-        (Told::Created(id), Seen::Created(stored)) => {
-            // A new document has a new number, also in the place of an expired one.
+/// Compares the result of a step with the recorded one, and adopts values that only the store can choose.
+fn show(after: &mut Logical, before: &Logical, result: &StepResult, seen: &Seen) -> Option<()> {
+    match (result, seen) {
+        (StepResult::Created(id), Seen::Created(stored)) => {
+            // A new document has a new number, also in place of an expired one.
             let reused = before.values().any(|version| {
                 let stamp = version.stamp.as_ref();
                 stamp.is_some_and(|stamp| stamp.number == stored.number)
             });
             (!reused && same_body(after.get(id)?, stored)).then(|| take_over(after, id, stored))
         }
-        (Told::Replaced(id), Seen::Replaced(stored)) => {
+        (StepResult::Replaced(id), Seen::Replaced(stored)) => {
             let version = after.get(id)?;
             let same_number = version.stamp.as_ref().is_none_or(|stamp| stamp.number == stored.number);
             (same_number && same_body(version, stored)).then(|| take_over(after, id, stored))
         }
-        (Told::Deleted, Seen::Deleted) => Some(()),
-        (Told::Read(id), Seen::Read(stored)) => shows(after.get(id)?, stored).then_some(()),
-        (Told::NotModified(expected), Seen::NotModified(etag)) => {
+        (StepResult::Deleted, Seen::Deleted) => Some(()),
+        (StepResult::Read(id), Seen::Read(stored)) => shows(after.get(id)?, stored).then_some(()),
+        (StepResult::NotModified(expected), Seen::NotModified(etag)) => {
             let known = expected.as_ref().filter(|expected| !expected.is_empty());
             known.is_none_or(|expected| expected == etag).then_some(())
         }
         (
-            Told::Created(_) | Told::Replaced(_) | Told::Deleted | Told::Read(_) | Told::NotModified(_),
+            StepResult::Created(_)
+            | StepResult::Replaced(_)
+            | StepResult::Deleted
+            | StepResult::Read(_)
+            | StepResult::NotModified(_),
             Seen::Created(_) | Seen::Replaced(_) | Seen::Deleted | Seen::Read(_) | Seen::NotModified(_),
         ) => None,
     }
@@ -317,7 +322,7 @@ fn take_over(state: &mut Logical, id: &str, stored: &Stored) {
     state.insert(id.to_owned(), Arc::new(version_of(stored)));
 }
 
-/// The version that the store shows.
+/// Converts a version returned by the store.
 pub fn version_of(stored: &Stored) -> Version {
     Version {
         body: stored.body.clone(),
@@ -331,7 +336,7 @@ fn same_body(version: &Version, stored: &Stored) -> bool {
     version.body.iter().eq(stored.body.iter())
 }
 
-/// Whether a version may be what the store shows; what only the store can know agrees with anything.
+/// Whether a version may be the one returned by the store; values that only the store can choose match anything.
 pub fn shows(version: &Version, stored: &Stored) -> bool {
     let stamp_agrees = match &version.stamp {
         None => true,
@@ -341,8 +346,8 @@ pub fn shows(version: &Version, stored: &Stored) -> bool {
     stamp_agrees && same_body(version, stored)
 }
 
-/// What is found after a state: the same documents, without those that may have been swept.
-pub fn settled(
+/// The state found after quiescence: the same documents, without those that may have been swept.
+pub fn quiescent(
     state: &Logical,
     found: &BTreeMap<String, Stored>,
     may_be_gone: impl Fn(&str, &Version) -> bool,
@@ -360,7 +365,7 @@ pub fn settled(
     found.keys().all(|id| state.contains_key(id)).then_some(after)
 }
 
-/// Tells states apart: every write has a mark of its own in the document.
+/// Distinguishes states: every write has a unique mark in the document.
 fn fingerprint(state: &Logical) -> String {
     let mut text = String::new();
     for (id, version) in state {

@@ -1,17 +1,17 @@
-//! What the engine does that nobody asks for, in several containers at once: sweeping, noting expiry anew, building
-//! indexes, trimming logs, while an operator replaces definitions and consumers of the logs move on.
+//! Background work of the engine in several containers concurrently: sweeping, rescheduling expiry, building indexes,
+//! trimming logs, while definitions are replaced and consumers of the logs advance.
 //!
 //! Writers panic, containers are dropped while their partitions are being opened, records are damaged.
 //!
-//! A course (`course`) is played on the real engine. The judge knows, for every document, whether any
-//! definition that was in force has ever let it expire, and looks at the rows of the store whenever all is quiet.
+//! A course (`course`) is run on the real engine. The checker knows, for every document, whether any definition in
+//! force has ever let it expire, and checks the rows of the store whenever all is quiet.
 
 use crate::course::{CONTAINERS, Course, DOCUMENTS, Event};
 use crate::hooks::Hooks;
 use crate::naive::DefaultTtl;
 use crate::scenario::Scenario;
-use crate::world::{Complaint, DATABASE, World, defined_ttl, key_at_pk};
-use engine::{Action, Container, DocumentAddress, Engine, Keyed, Place, Principal, Reach, ReadOptions};
+use crate::world::{CheckFailure, DATABASE, World, defined_ttl, key_at_pk};
+use engine::{Action, Container, DocumentAddress, Engine, Keyed, Principal, ReadOptions};
 use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space};
 use model::policy::IndexingPolicy;
 use model::{
@@ -26,60 +26,60 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use value::Document;
 
-/// A default that lets documents expire soon, and one that does not within a course.
+/// A default TTL that lets documents expire soon, and one that does not within a course.
 const SHORT_SECONDS: u64 = 5;
 const LONG_SECONDS: u64 = 100_000;
 /// Documents that are new when such a default is replaced.
 const FLIPPED_DOCUMENTS: usize = 4;
-/// Time in which the jobs have done everything, trimming included, which comes once in sixty rounds.
+/// Time in which the jobs finish everything, including trimming, which runs once in sixty rounds.
 const QUIET_MS: u64 = 65_000;
-/// Time after which a partition without requests is closed, and in which the jobs look for it.
+/// Time after which a partition without requests is closed, and in which the jobs find it.
 const IDLE_SECONDS: u32 = 40;
 const IDLE_CHECK_MS: u64 = 12_000;
 /// Turns that the opening of a partition takes whose container is dropped meanwhile: longer than deleting its rows.
 const OPENING_TURNS: u64 = 2_000;
-/// Where the store keeps its own rows, and the marks of ingests that no batch has named.
+/// The store's internal space, and the prefix of the marks of pending ingests.
 const OWN_SPACE: Space = Space(u8::MAX);
 const UNNAMED_INGESTS: &str = "pending";
 
-/// Plays a course; without hooks nothing panics.
-pub fn play(course: &Course, hooks: Option<Hooks>) -> Result<(), Complaint> {
+/// Runs a course; without hooks nothing panics.
+pub fn play(course: &Course, hooks: Option<Hooks>) -> Result<(), CheckFailure> {
     let mut housekeeping = Housekeeping::new(course, hooks)?;
     for (index, step) in course.steps.iter().enumerate() {
         let done = housekeeping.step(*step);
-        done.map_err(|complaint| format!("seed {}, step {index}, {step:?}: {complaint}", course.seed))?;
+        done.map_err(|failure| format!("seed {}, step {index}, {step:?}: {failure}", course.seed))?;
     }
-    housekeeping.world.close().map_err(|complaint| format!("seed {}, at the end: {complaint}", course.seed))
+    housekeeping.world.close().map_err(|failure| format!("seed {}, at the end: {failure}", course.seed))
 }
 
 struct Housekeeping {
     world: World,
-    tended: Vec<Tended>,
+    tracked: Vec<TrackedContainer>,
     version_last: u64,
     hooks: Option<Hooks>,
     dropped: Vec<ContainerNumber>,
 }
 
-/// A container and what is known of it.
-struct Tended {
+/// A container and its expected state.
+struct TrackedContainer {
     container: Arc<Container>,
     default_ttl: DefaultTtl,
-    documents: BTreeMap<usize, Known>,
+    documents: BTreeMap<usize, ExpectedDocument>,
     lsn_last: Lsn,
     /// Documents whose records were damaged.
     damaged: BTreeSet<usize>,
 }
 
-/// A document.
+/// The expected state of a document.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct ExpectedDocument {
     ts: u64,
     lsn: Lsn,
-    /// Whether any definition that was in force since has let it expire.
+    /// Whether any definition in force since has let it expire.
     may_be_gone: bool,
 }
 
-impl Tended {
+impl TrackedContainer {
     fn is_expired(&self, ts: u64, now: u64) -> bool {
         match self.default_ttl {
             DefaultTtl::Off | DefaultTtl::OnDemand => false,
@@ -87,7 +87,7 @@ impl Tended {
         }
     }
 
-    /// Notes what the definition in force lets expire.
+    /// Records what the current definition lets expire.
     fn note_expired(&mut self, now: u64) {
         let default_ttl = self.default_ttl;
         for known in self.documents.values_mut() {
@@ -99,7 +99,7 @@ impl Tended {
 }
 
 impl Housekeeping {
-    fn new(course: &Course, hooks: Option<Hooks>) -> Result<Housekeeping, Complaint> {
+    fn new(course: &Course, hooks: Option<Hooks>) -> Result<Housekeeping, CheckFailure> {
         let durability = if course.buffered { Durability::Buffered } else { Durability::Sync };
         let scenario = Scenario {
             seed: course.seed,
@@ -111,18 +111,18 @@ impl Housekeeping {
         };
         let world = World::new(&scenario, durability, hooks)?;
         let mut housekeeping =
-            Housekeeping { world, tended: Vec::new(), version_last: 0, hooks, dropped: Vec::new() };
+            Housekeeping { world, tracked: Vec::new(), version_last: 0, hooks, dropped: Vec::new() };
         for number in 0..CONTAINERS {
-            let tended = housekeeping.begin(number)?;
-            housekeeping.tended.push(tended);
+            let tracked = housekeeping.begin(number)?;
+            housekeeping.tracked.push(tracked);
             housekeeping.fill(number)?;
         }
         Ok(housekeeping)
     }
 
     /// A new container, without documents.
-    fn begin(&self, number: usize) -> Result<Tended, Complaint> {
-        Ok(Tended {
+    fn begin(&self, number: usize) -> Result<TrackedContainer, CheckFailure> {
+        Ok(TrackedContainer {
             container: self.create(number)?,
             default_ttl: DefaultTtl::Off,
             documents: BTreeMap::new(),
@@ -131,11 +131,11 @@ impl Housekeeping {
         })
     }
 
-    fn fill(&mut self, number: usize) -> Result<(), Complaint> {
+    fn fill(&mut self, number: usize) -> Result<(), CheckFailure> {
         (0..DOCUMENTS).try_for_each(|id| self.write(number, id))
     }
 
-    fn step(&mut self, step: Event) -> Result<(), Complaint> {
+    fn step(&mut self, step: Event) -> Result<(), CheckFailure> {
         match step {
             Event::Turns(turns) => self.world.run(async move {
                 for _ in 0..turns {
@@ -146,14 +146,14 @@ impl Housekeeping {
                 self.world.rest(QUIET_MS)?;
                 self.open_all()?;
                 self.world.rest(QUIET_MS)?;
-                (0..CONTAINERS).try_for_each(|container| self.look(container))?;
-                self.look_for_dropped()?;
-                self.look_for_ingests()
+                (0..CONTAINERS).try_for_each(|container| self.check_container(container))?;
+                self.check_dropped()?;
+                self.check_ingests()
             }
             Event::Clock(seconds) => {
                 self.world.ambient.jump_seconds(i64::from(seconds));
                 let now = self.now();
-                self.tended.iter_mut().for_each(|tended| tended.note_expired(now));
+                self.tracked.iter_mut().for_each(|tracked| tracked.note_expired(now));
                 Ok(())
             }
             Event::Define { container, default_ttl, unindexed } => {
@@ -172,8 +172,8 @@ impl Housekeeping {
         }
     }
 
-    /// New documents would be swept if the short default, which was replaced before their time was over, came back.
-    fn flip(&mut self, number: usize, turns: u64) -> Result<(), Complaint> {
+    /// New documents would be swept if the short default, which was replaced before they expired, came back.
+    fn flip(&mut self, number: usize, turns: u64) -> Result<(), CheckFailure> {
         (0..FLIPPED_DOCUMENTS).try_for_each(|id| self.write(number, id))?;
         self.define(number, DefaultTtl::Seconds(SHORT_SECONDS), None)?;
         self.step(Event::Turns(turns))?;
@@ -183,22 +183,26 @@ impl Housekeeping {
     }
 
     /// Opens all partitions: one that was closed builds the index of a new policy when it is opened.
-    fn open_all(&self) -> Result<(), Complaint> {
-        for tended in &self.tended {
-            let (engine, container) = (self.world.engine(), Arc::clone(&tended.container));
-            let opened = self.world.run(async move { engine.index_progress(&container).await })?;
+    fn open_all(&self) -> Result<(), CheckFailure> {
+        for tracked in &self.tracked {
+            let (engine, principal) = (self.world.engine(), self.world.principal());
+            let container = Arc::clone(&tracked.container);
+            let opened: Result<_, Fault> = self.world.run(async move {
+                let pass = engine.access().read_catalog(&principal, &*container)?;
+                engine.index_progress(&pass).await
+            })?;
             opened.map_err(|fault| format!("a partition was not opened: {fault}"))?;
         }
         Ok(())
     }
 
-    /// Closes a partition whose index is of an older policy then, or lets its writer panic while its index is being
-    /// saved: in both cases the next opening has work to do.
-    fn stop_partition(&mut self, number: usize, by_panic: bool) -> Result<(), Complaint> {
+    /// Closes a partition whose index then has an older policy, or makes its writer panic while its index is being
+    /// saved: in both cases the next open has work to do.
+    fn stop_partition(&mut self, number: usize, by_panic: bool) -> Result<(), CheckFailure> {
         let Some(hooks) = self.hooks.filter(|_| by_panic) else {
             self.step(Event::Clock(IDLE_SECONDS))?;
             self.world.rest(IDLE_CHECK_MS)?;
-            return self.define(number, self.tended[number].default_ttl, Some("dropped"));
+            return self.define(number, self.tracked[number].default_ttl, Some("dropped"));
         };
         self.fill(number)?;
         (hooks.panic_after)(0);
@@ -208,10 +212,10 @@ impl Housekeeping {
 
     /// Reads a document of a container whose partition has stopped, and drops the container while the partition is
     /// being opened.
-    fn drop_while_opening(&mut self, number: usize, turns: u64) -> Result<(), Complaint> {
+    fn drop_while_opening(&mut self, number: usize, turns: u64) -> Result<(), CheckFailure> {
         self.stop_partition(number, turns.is_multiple_of(2))?;
         let (engine, principal) = (self.world.engine(), self.world.principal());
-        let container = Arc::clone(&self.tended[number].container);
+        let container = Arc::clone(&self.tracked[number].container);
         self.hooks.iter().for_each(|hooks| (hooks.stall_openings)(OPENING_TURNS));
         let (reading, reader) = (Arc::clone(&engine), principal.clone());
         let read = Arc::clone(&container);
@@ -222,25 +226,25 @@ impl Housekeeping {
                 }
                 read_one(&reading, &reader, &read, 0).await.map(drop)
             });
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            let dropped = engine.delete_container(pass, &container, &Condition::None).await;
+            let pass = engine.access().change_catalog(&principal, &*container)?;
+            let dropped = engine.delete_container(pass, &Condition::None).await;
             // Answered or refused: it must end.
             client.await.map_err(|error| Fault::Internal(error.to_string()))?.ok();
             dropped
         })?;
         self.hooks.iter().for_each(|hooks| (hooks.stall_openings)(0));
         dropped.map_err(|fault| format!("refused: {fault}"))?;
-        self.dropped.push(self.tended[number].container.number());
-        self.tended[number] = self.begin(number)?;
+        self.dropped.push(self.tracked[number].container.number());
+        self.tracked[number] = self.begin(number)?;
         self.fill(number)
     }
 
-    /// Cuts the record of a document in the store.
-    fn damage(&mut self, number: usize, id: usize) -> Result<(), Complaint> {
+    /// Truncates the record of a document in the store.
+    fn damage(&mut self, number: usize, id: usize) -> Result<(), CheckFailure> {
         let store = self.world.store.clone();
-        let range = keyspace::container_rows(self.tended[number].container.number());
-        let Some(known) = self.tended[number].documents.get(&id).copied() else { return Ok(()) };
-        let cut: Result<bool, Complaint> = self.world.run(async move {
+        let range = keyspace::container_rows(self.tracked[number].container.number());
+        let Some(known) = self.tracked[number].documents.get(&id).copied() else { return Ok(()) };
+        let cut: Result<bool, CheckFailure> = self.world.run(async move {
             for (key, row) in all_rows(&store, RECORDS, range).await? {
                 if partition::stored_document(&row).is_ok_and(|stored| stored.lsn == known.lsn) {
                     let mut batch = Batch::default();
@@ -252,24 +256,24 @@ impl Housekeeping {
             Ok(false)
         })?;
         if cut? {
-            let tended = &mut self.tended[number];
-            tended.documents.remove(&id);
-            tended.damaged.insert(id);
+            let tracked = &mut self.tracked[number];
+            tracked.documents.remove(&id);
+            tracked.damaged.insert(id);
         }
         Ok(())
     }
 
-    /// What is there of a document after a write whose outcome is unknown.
-    fn resolve(&mut self, number: usize, id: usize, version: u64) -> Result<(), Complaint> {
+    /// The state of a document after a write of unknown outcome.
+    fn resolve(&mut self, number: usize, id: usize, version: u64) -> Result<(), CheckFailure> {
         let (engine, principal) = (self.world.engine(), self.world.principal());
-        let container = Arc::clone(&self.tended[number].container);
+        let container = Arc::clone(&self.tracked[number].container);
         let read = self.world.run(async move { read_one(&engine, &principal, &container, id).await })?;
         match read {
             Ok(stored) if version_of(&stored) == Some(version) => {
-                let tended = &mut self.tended[number];
-                tended.lsn_last = stored.lsn;
-                let known = Known { ts: stored.ts(), lsn: stored.lsn, may_be_gone: false };
-                tended.documents.insert(id, known);
+                let tracked = &mut self.tracked[number];
+                tracked.lsn_last = stored.lsn;
+                let known = ExpectedDocument { ts: stored.ts(), lsn: stored.lsn, may_be_gone: false };
+                tracked.documents.insert(id, known);
                 Ok(())
             }
             Ok(_) | Err(Fault::Missing(_)) => Ok(()),
@@ -281,14 +285,14 @@ impl Housekeeping {
         self.world.ambient.now_seconds()
     }
 
-    fn create(&self, number: usize) -> Result<Arc<Container>, Complaint> {
+    fn create(&self, number: usize) -> Result<Arc<Container>, CheckFailure> {
         let (engine, principal) = (self.world.engine(), self.world.principal());
         let created: Result<_, Fault> = self.world.run(async move {
             let definition = ContainerDraft::new(format!("kept {number}"), key_at_pk()?).checked()?;
             let throughput = Throughput::manual(400)?;
-            let database = engine.find_database(DATABASE)?.resource;
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.create_container(pass, &database, definition, Some(throughput)).await
+            let database = engine.find_database(&principal, Action::ReadMetadata, DATABASE)?;
+            let pass = engine.access().change_catalog(&principal, &*database)?;
+            engine.create_container(pass, definition, Some(throughput)).await
         })?;
         created.map_err(|fault| format!("a container could not be created: {fault}"))
     }
@@ -298,9 +302,9 @@ impl Housekeeping {
         number: usize,
         default_ttl: DefaultTtl,
         unindexed: Option<&str>,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CheckFailure> {
         let (engine, principal) = (self.world.engine(), self.world.principal());
-        let container = Arc::clone(&self.tended[number].container);
+        let container = Arc::clone(&self.tracked[number].container);
         let mut wanted = container.definition().draft();
         wanted.default_ttl = defined_ttl(default_ttl);
         let excluded: Vec<String> = unindexed.iter().map(|path| format!("/{path}/?")).collect();
@@ -308,18 +312,18 @@ impl Housekeeping {
         wanted.policies.indexing =
             IndexingPolicy::by_texts(&[], &excluded).map_err(|fault| fault.to_string())?;
         let replaced: Result<_, Fault> = self.world.run(async move {
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.replace_container(pass, &container, wanted.into(), &Condition::None).await
+            let pass = engine.access().change_catalog(&principal, &*container)?;
+            engine.replace_container(pass, wanted.into(), &Condition::None).await
         })?;
         let now = self.now();
-        let tended = &mut self.tended[number];
-        tended.container = replaced.map_err(|fault| format!("refused: {fault}"))?;
-        tended.default_ttl = default_ttl;
-        tended.note_expired(now);
+        let tracked = &mut self.tracked[number];
+        tracked.container = replaced.map_err(|fault| format!("refused: {fault}"))?;
+        tracked.default_ttl = default_ttl;
+        tracked.note_expired(now);
         Ok(())
     }
 
-    fn write(&mut self, number: usize, id: usize) -> Result<(), Complaint> {
+    fn write(&mut self, number: usize, id: usize) -> Result<(), CheckFailure> {
         self.version_last += 1;
         let text = json!({
             "id": id.to_string(), "pk": "a", "v": self.version_last, "mail": format!("m{id}"),
@@ -331,7 +335,7 @@ impl Housekeeping {
                 return self.resolve(number, id, self.version_last);
             }
             Err(Fault::Storage(StorageFault::Damaged { .. }))
-                if self.tended[number].damaged.contains(&id) =>
+                if self.tracked[number].damaged.contains(&id) =>
             {
                 return Ok(());
             }
@@ -342,74 +346,77 @@ impl Housekeeping {
         else {
             return Err("an upsert wrote nothing".to_owned());
         };
-        let tended = &mut self.tended[number];
+        let tracked = &mut self.tracked[number];
         // The writer had the record before it was damaged.
-        tended.damaged.remove(&id);
-        tended.lsn_last = stored.lsn;
-        tended.documents.insert(id, Known { ts: stored.ts(), lsn: stored.lsn, may_be_gone: false });
+        tracked.damaged.remove(&id);
+        tracked.lsn_last = stored.lsn;
+        tracked
+            .documents
+            .insert(id, ExpectedDocument { ts: stored.ts(), lsn: stored.lsn, may_be_gone: false });
         Ok(())
     }
 
-    fn delete(&mut self, number: usize, id: usize) -> Result<(), Complaint> {
+    fn delete(&mut self, number: usize, id: usize) -> Result<(), CheckFailure> {
         let mutation = Mutation::Delete { target: Target::Id(id.to_string()), condition: Condition::None };
-        let known = self.tended[number].documents.get(&id).copied();
-        let told = self.change(number, mutation)?;
-        if self.tended[number].damaged.contains(&id) {
-            // Refused, or gone with the version that the writer had before it was damaged.
+        let known = self.tracked[number].documents.get(&id).copied();
+        let result = self.change(number, mutation)?;
+        if self.tracked[number].damaged.contains(&id) {
+            // Refused, or deleted with the version that the writer had before it was damaged.
             return Ok(());
         }
-        match (told, known) {
+        match (result, known) {
             (Err(Fault::Storage(StorageFault::Uncertain { .. })), _) => {
-                let documents = &mut self.tended[number].documents;
+                let documents = &mut self.tracked[number].documents;
                 documents.entry(id).and_modify(|known| known.may_be_gone = true);
                 Ok(())
             }
             (Ok(_), Some(_)) => {
-                self.tended[number].documents.remove(&id);
+                self.tracked[number].documents.remove(&id);
                 Ok(())
             }
             (Err(Fault::Missing(_)), None) => Ok(()),
             // If it was not swept yet, another default may bring it back.
             (Err(Fault::Missing(_)), Some(known)) if known.may_be_gone => Ok(()),
-            (told, known) => Err(format!("{known:?} was deleted with {told:?}")),
+            (result, known) => Err(format!("{known:?} was deleted with {result:?}")),
         }
     }
 
-    fn change(&self, number: usize, mutation: Mutation) -> Result<Result<Outcome, Fault>, Complaint> {
+    fn change(&self, number: usize, mutation: Mutation) -> Result<Result<Outcome, Fault>, CheckFailure> {
         let (engine, principal) = (self.world.engine(), self.world.principal());
-        let container = Arc::clone(&self.tended[number].container);
+        let container = Arc::clone(&self.tracked[number].container);
         self.world.run(async move {
             let key = container.definition().partition_key.key(vec!["a".into()])?;
             let keyed = Keyed::new(&container, Some(key), Operation::Write(mutation))?;
-            let actions = [Action::UpsertDocument, Action::DeleteDocument];
-            let pass = engine.access().write(&principal, &actions, &container, Reach::Whole)?;
-            engine.write(pass, keyed).await.map(|receipt| receipt.outcome)
+            let pass = engine.access().write(&principal, keyed)?;
+            engine.write(pass).await.map(|receipt| receipt.outcome)
         })
     }
 
-    fn consume(&self, number: usize, to_end: bool) -> Result<(), Complaint> {
-        let engine = self.world.engine();
-        let tended = &self.tended[number];
-        let (container, lsn) = (Arc::clone(&tended.container), if to_end { tended.lsn_last } else { Lsn(0) });
-        let set = self.world.run(async move {
-            engine.set_log_consumer(&container, PartitionOrdinal(0), "reader", lsn).await
+    fn consume(&self, number: usize, to_end: bool) -> Result<(), CheckFailure> {
+        let (engine, principal) = (self.world.engine(), self.world.principal());
+        let tracked = &self.tracked[number];
+        let (container, lsn) =
+            (Arc::clone(&tracked.container), if to_end { tracked.lsn_last } else { Lsn(0) });
+        let set: Result<_, Fault> = self.world.run(async move {
+            let pass = engine.access().change_catalog(&principal, &*container)?;
+            engine.set_log_consumer(&pass, PartitionOrdinal(0), "reader", lsn).await
         })?;
         set.map_err(|fault| format!("refused: {fault}"))
     }
 
-    /// Holds the rows of a container against what is known of it.
-    fn look(&self, number: usize) -> Result<(), Complaint> {
-        let tended = &self.tended[number];
-        self.look_at_documents(tended).map_err(|complaint| format!("container {number}: {complaint}"))?;
-        if !tended.damaged.is_empty() {
-            // Its index cannot be made, and its rows contradict the damaged records.
+    /// Compares the rows of a container with its expected state.
+    fn check_container(&self, number: usize) -> Result<(), CheckFailure> {
+        let tracked = &self.tracked[number];
+        self.check_documents(tracked).map_err(|failure| format!("container {number}: {failure}"))?;
+        if !tracked.damaged.is_empty() {
+            // Its index cannot be built, and its rows contradict the damaged records.
             return Ok(());
         }
-        self.look_at_rows(tended).map_err(|complaint| format!("container {number}: {complaint}"))
+        self.check_rows(tracked).map_err(|failure| format!("container {number}: {failure}"))
     }
 
-    /// Nothing is left of dropped containers.
-    fn look_for_dropped(&self) -> Result<(), Complaint> {
+    /// Checks that no rows of dropped containers remain.
+    fn check_dropped(&self) -> Result<(), CheckFailure> {
         for number in &self.dropped {
             for space in CONTAINER_SPACES {
                 let (store, range) = (self.world.store.clone(), keyspace::container_rows(*number));
@@ -425,9 +432,9 @@ impl Housekeeping {
         Ok(())
     }
 
-    fn look_at_documents(&self, tended: &Tended) -> Result<(), Complaint> {
+    fn check_documents(&self, tracked: &TrackedContainer) -> Result<(), CheckFailure> {
         let store = self.world.store.clone();
-        let range = keyspace::container_rows(tended.container.number());
+        let range = keyspace::container_rows(tracked.container.number());
         let rows = self.world.run(async move { all_rows(&store, RECORDS, range).await })??;
         let mut stored = BTreeMap::new();
         let mut unreadable = 0;
@@ -437,13 +444,13 @@ impl Housekeeping {
                 Err(_) => unreadable += 1,
             }
         }
-        if unreadable > tended.damaged.len() {
-            return Err(format!("{unreadable} records are damaged, not {}", tended.damaged.len()));
+        if unreadable > tracked.damaged.len() {
+            return Err(format!("{unreadable} records are damaged, not {}", tracked.damaged.len()));
         }
         let now = self.now();
-        for (id, known) in &tended.documents {
+        for (id, known) in &tracked.documents {
             match stored.remove(&known.lsn) {
-                Some(_) if tended.is_expired(known.ts, now) => {
+                Some(_) if tracked.is_expired(known.ts, now) => {
                     return Err(format!("document {id}, {known:?}, was not swept at {now}"));
                 }
                 Some(_) => {}
@@ -459,9 +466,9 @@ impl Housekeeping {
         }
     }
 
-    fn look_at_rows(&self, tended: &Tended) -> Result<(), Complaint> {
+    fn check_rows(&self, tracked: &TrackedContainer) -> Result<(), CheckFailure> {
         let (store, engine) = (self.world.store.clone(), self.world.engine());
-        let container = Arc::clone(&tended.container);
+        let (principal, container) = (self.world.principal(), Arc::clone(&tracked.container));
         let id = PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) };
         let shape = ContainerShape::from(container.definition());
         let looked: Result<_, Fault> = self.world.run(async move {
@@ -472,8 +479,9 @@ impl Housekeeping {
                 AuditScope { container: container.number(), shape: &shape, partitions: &partitions, expiry };
             let report = partition::audit(&view, &scope).await?;
             let runs = unnamed_runs(&view, id).await?;
-            let percent = engine.index_progress(&container).await?;
-            Ok((report, runs, percent, engine.audit_index(&container).await?))
+            let pass = engine.access().read_catalog(&principal, &*container)?;
+            let percent = engine.index_progress(&pass).await?;
+            Ok((report, runs, percent, engine.audit_index(&pass).await?))
         })?;
         let (report, runs, percent, findings) = looked.map_err(|fault| fault.to_string())?;
         if let Some(finding) = report.findings.first() {
@@ -491,8 +499,8 @@ impl Housekeeping {
         }
     }
 
-    /// When all is quiet, every ingest is named or gone.
-    fn look_for_ingests(&self) -> Result<(), Complaint> {
+    /// Checks that, when all is quiet, every ingest is named or removed.
+    fn check_ingests(&self) -> Result<(), CheckFailure> {
         let store = self.world.store.clone();
         let range = KeyRange::prefix(UNNAMED_INGESTS);
         let marks = self.world.run(async move { all_rows(&store, OWN_SPACE, range).await })??;
@@ -507,9 +515,9 @@ async fn read_one(
     id: usize,
 ) -> Result<StoredDocument, Fault> {
     let key = container.definition().partition_key.key(vec!["a".into()])?;
-    let pass = engine.access().read(principal, Action::ReadDocument, container, Reach::Whole)?;
-    let address = DocumentAddress { key: Some(key), target: Target::Id(id.to_string()) };
-    match engine.read(pass, address, &ReadOptions::default()).await?.outcome {
+    let address = DocumentAddress { key, target: Target::Id(id.to_string()) };
+    let pass = engine.access().read_document(principal, container, address)?;
+    match engine.read(pass, &ReadOptions::default()).await?.outcome {
         Outcome::Read(stored) => Ok(stored),
         Outcome::Created(_)
         | Outcome::Replaced(_)
@@ -527,7 +535,7 @@ async fn all_rows(
     store: &kv::Store,
     space: Space,
     range: KeyRange,
-) -> Result<Vec<(bytes::Bytes, bytes::Bytes)>, Complaint> {
+) -> Result<Vec<(bytes::Bytes, bytes::Bytes)>, CheckFailure> {
     let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
     let view = store.view().await.map_err(|fault| fault.to_string())?;
     let chunk = view.scan(space, range, Direction::Forward, everything).await;

@@ -1,6 +1,6 @@
-//! What may never repeat or go back: LSNs, document numbers and ETags; and what time versions must have.
+//! Checks that LSNs, document numbers and ETags never repeat or go back, and that versions have the right times.
 //!
-//! Remembers what clients were shown, also of writes that a crash took away again.
+//! Remembers everything that was returned to clients, including writes that a crash reverted.
 
 use crate::history::Stored;
 use std::collections::{BTreeMap, HashMap};
@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, HashMap};
 /// A partition of a container, by their numbers.
 pub type PartitionName = (u32, u32);
 
-/// See the file's head.
+/// The identities returned to clients so far.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
     versions: HashMap<(PartitionName, u64), String>,
     partitions: BTreeMap<PartitionName, Reached>,
 }
 
-/// How far a partition has come.
+/// The highest values of a partition.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reached {
     lsn: u64,
@@ -23,21 +23,21 @@ struct Reached {
     number: u64,
 }
 
-/// The versions that one quiet moment and the next lie between.
+/// The versions returned between two quiet moments.
 #[derive(Clone, Debug)]
 pub struct Shown<'a> {
     /// The container.
     pub container: u32,
-    /// New versions with whether the document is new too.
+    /// New versions, and whether the document is new too.
     pub written: Vec<(&'a Stored, bool)>,
     /// Versions that were read.
     pub read: Vec<&'a Stored>,
-    /// The time of each partition, by its ordinal, when all of it happened.
+    /// The time of each partition, by its ordinal, during that interval.
     pub times: BTreeMap<u32, u64>,
 }
 
 impl Identities {
-    /// Checks what was shown against everything shown before, and remembers it.
+    /// Checks the returned versions against all earlier ones, and remembers them.
     pub fn check(&mut self, mut shown: Shown<'_>) -> Result<(), String> {
         shown.written.sort_by_key(|(stored, _)| (stored.ordinal, stored.stamp));
         let before = self.partitions.clone();
@@ -75,7 +75,7 @@ impl Identities {
         Ok(())
     }
 
-    /// One ETag is one version for ever.
+    /// Checks that one ETag always means the same version.
     fn remember(&mut self, name: PartitionName, stored: &Stored) -> Result<(), String> {
         let text = serde_json::Value::Object(stored.body.clone()).to_string();
         let known = self.versions.entry((name, stored.stamp)).or_insert_with(|| text.clone());

@@ -1,15 +1,15 @@
-//! Seeded simulations of the whole engine against a naive model, and the judges they need.
+//! Seeded simulations of the whole engine against a naive model, and their checkers.
 //!
-//! A seed is a course ([`scenario`]): concurrent clients, storage faults, crashes, clock jumps. It is played on the
-//! real engine over a store in memory whose disk can fail ([`world`]) and judged at every quiet moment
-//! ([`simulation`]) by rules that are said again as plainly as possible ([`naive`]). The same seed gives the same
-//! run, to the byte of its trace.
+//! A seed generates a [`scenario`]: concurrent clients, storage faults, crashes, clock jumps. It is run on the real
+//! engine over a store in memory whose disk can fail ([`world`]) and checked at every quiet moment ([`simulation`])
+//! against rules that are as simple as possible ([`naive`]). The same seed gives the same run, to the byte of its
+//! trace.
 //!
-//! Knows the product from outside, through its façade; the only inner thing it looks at are the rows of the store.
+//! Uses the product through its public interface; the only internals it reads are the rows of the store.
 
 pub mod ambient;
+pub mod clients;
 pub mod course;
-pub mod desk;
 pub mod feeds;
 pub mod history;
 pub mod hooks;

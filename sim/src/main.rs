@@ -1,4 +1,4 @@
-//! Runs many seeds and shows the smallest course of the first that fails, or judges a recorded history.
+//! Runs many seeds and prints the smallest scenario of the first that fails, or checks a recorded history.
 #![allow(clippy::print_stdout)] // a program for people at a terminal
 
 use clap::Parser;
@@ -15,22 +15,22 @@ struct Arguments {
     /// Seeds to run, as first..end.
     #[arg(long, default_value = "0..1000")]
     seeds: String,
-    /// Courses of some tens of operations instead of hundreds.
+    /// Scenarios of some tens of operations instead of hundreds.
     #[arg(long)]
     short: bool,
-    /// Show the trace of every seed.
+    /// Print the trace of every seed.
     #[arg(long)]
     trace: bool,
-    /// Go on after a failing seed, without making it small.
+    /// Continue after a failing seed, without shrinking it.
     #[arg(long)]
     keep_going: bool,
-    /// Compare so many pairs of random queries and documents with plain rules instead.
+    /// Compare this many pairs of random queries and documents with simple rules instead.
     #[arg(long, value_name = "PAIRS")]
     queries: Option<u64>,
-    /// Play the courses of the engine's own work instead: definitions, jobs, index builds, consumers of logs.
+    /// Run simulations of background work instead: definitions, jobs, index builds, consumers of logs.
     #[arg(long)]
     housekeeping: bool,
-    /// Judge the histories that clients recorded in this file instead.
+    /// Check the histories that clients recorded in this file instead.
     #[arg(long, value_name = "FILE")]
     judge: Option<PathBuf>,
 }
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     count_planted_panics();
     if let Some(file) = &arguments.judge {
-        return judge(file);
+        return check_recorded(file);
     }
     let Some((first, end)) = parse_seeds(&arguments.seeds) else {
         println!("seeds are given as first..end");
@@ -66,11 +66,11 @@ fn main() -> ExitCode {
             }
             Err(violation) if arguments.keep_going => {
                 failed += 1;
-                let first_line = violation.complaint.lines().next().unwrap_or_default();
+                let first_line = violation.failure.lines().next().unwrap_or_default();
                 println!("seed {seed} fails in wave {}: {first_line}", violation.wave);
             }
             Err(violation) => {
-                println!("seed {seed} fails in wave {}: {}", violation.wave, violation.complaint);
+                println!("seed {seed} fails in wave {}: {}", violation.wave, violation.failure);
                 let (small, violation) = shrink(&scenario, planted(), violation);
                 println!("\nthe smallest course that fails has {} waves", small.waves.len());
                 println!(
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
                 for line in &violation.trace {
                     println!("{line}");
                 }
-                println!("{}", violation.complaint);
+                println!("{}", violation.failure);
                 return ExitCode::FAILURE;
             }
         }
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a course does to the product from within: nothing, unless this program is built with planted faults.
+/// The faults injected into the product: none, unless this program is built with planted faults.
 fn planted() -> Planted<'static> {
     #[cfg(feature = "planted-faults")]
     let hooks = Some(sim::hooks::Hooks::PLANTED);
@@ -106,10 +106,10 @@ fn planted() -> Planted<'static> {
     Planted { hooks, ..Planted::default() }
 }
 
-/// Planted panics so far.
+/// Number of planted panics so far.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
-/// Counts the panics that were planted, and keeps them silent.
+/// Counts the planted panics, and suppresses their output.
 fn count_planted_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -121,18 +121,18 @@ fn count_planted_panics() {
     }));
 }
 
-/// Plays seeds from `first` on until so many pairs are compared.
+/// Runs seeds from `first` on until `pairs` pairs are compared.
 fn compare_queries(first: u64, pairs: u64) -> ExitCode {
     let mut total = sim::queries::Tally::default();
     for seed in first.. {
-        match sim::queries::duel(seed) {
+        match sim::queries::compare(seed) {
             Ok(tally) => {
                 total.pairs += tally.pairs;
                 total.pages += tally.pages;
                 total.rows += tally.rows;
             }
-            Err(complaint) => {
-                println!("{complaint}");
+            Err(failure) => {
+                println!("{failure}");
                 return ExitCode::FAILURE;
             }
         }
@@ -146,8 +146,8 @@ fn compare_queries(first: u64, pairs: u64) -> ExitCode {
 
 fn keep_house(first: u64, end: u64) -> ExitCode {
     for seed in first..end {
-        if let Err(complaint) = sim::housekeeping::play(&sim::course::draw(seed), planted().hooks) {
-            println!("{complaint}");
+        if let Err(failure) = sim::housekeeping::play(&sim::course::draw(seed), planted().hooks) {
+            println!("{failure}");
             return ExitCode::FAILURE;
         }
     }
@@ -155,15 +155,15 @@ fn keep_house(first: u64, end: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn judge(file: &Path) -> ExitCode {
-    let judged = std::fs::read_to_string(file).map_err(|error| error.to_string());
-    match judged.and_then(|text| sim::recorded::judge(&text)) {
-        Ok(judged) => {
-            println!("{} operations in {} histories, all explained", judged.operations, judged.histories);
+fn check_recorded(file: &Path) -> ExitCode {
+    let checked = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    match checked.and_then(|text| sim::recorded::check(&text)) {
+        Ok(checked) => {
+            println!("{} operations in {} histories, all explained", checked.operations, checked.histories);
             ExitCode::SUCCESS
         }
-        Err(complaint) => {
-            println!("{}: {complaint}", file.display());
+        Err(failure) => {
+            println!("{}: {failure}", file.display());
             ExitCode::FAILURE
         }
     }

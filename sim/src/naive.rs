@@ -1,7 +1,7 @@
-//! The rules of documents, said again as plainly as possible: one map, full scans, JSON trees.
+//! A naive model of documents: one map, full scans, JSON trees.
 //!
-//! Shares no code with the product. One value is one logical partition, the scope of ids, unique keys and
-//! transactions; everything else about a container follows from the sum of them.
+//! Shares no code with the product. One value is one logical partition, the scope of ids, unique keys and transactions;
+//! everything else about a container follows from their sum.
 
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
@@ -10,12 +10,12 @@ use std::sync::Arc;
 /// A JSON object with its members in order.
 pub type Body = Map<String, Json>;
 
-/// What the store says of a version.
+/// Values of a version that the store chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The document's number.
     pub number: u64,
-    /// The version's mark.
+    /// The version's ETag.
     pub etag: String,
 }
 
@@ -26,25 +26,25 @@ pub struct Version {
     pub body: Body,
     /// When it was written; for a write of unknown outcome the time of the attempt.
     pub ts: u64,
-    /// `None` as long as only a write of unknown outcome can have made it.
+    /// `None` as long as only a write of unknown outcome can have created it.
     pub stamp: Option<Stamp>,
 }
 
-/// The documents of one logical partition by id, expired ones included until they are seen to be gone.
+/// The documents of one logical partition by id, including expired ones until they are found to be gone.
 pub type Logical = BTreeMap<String, Arc<Version>>;
 
-/// The container's word on expiry.
+/// The container's default TTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultTtl {
     /// Nothing expires.
     Off,
-    /// What says so itself.
+    /// Only documents with a TTL of their own.
     OnDemand,
-    /// Everything, after so many seconds.
+    /// Everything, after this many seconds.
     Seconds(u64),
 }
 
-/// What holds while steps are judged.
+/// The rules that apply to steps.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// Paths of each unique key.
@@ -55,27 +55,27 @@ pub struct Rules {
     pub now: u64,
 }
 
-/// Which document is meant.
+/// Identifies a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Aim {
+pub enum Selector {
     /// By id.
     Id(String),
     /// By number.
     Number(u64),
 }
 
-/// What a client demands of the stored version.
+/// A precondition on the stored version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Demand {
+pub enum Precondition {
     /// Nothing.
     None,
     /// This ETag.
     Match(String),
-    /// That there is one.
+    /// A version exists.
     Exists,
     /// Another ETag.
     NoneMatch(String),
-    /// That there is none.
+    /// No version exists.
     Absent,
 }
 
@@ -84,65 +84,65 @@ pub enum Demand {
 pub enum Edit {
     /// Insert or overwrite.
     Set(&'static str, Json),
-    /// Overwrite what must be there.
+    /// Overwrite an existing member.
     Replace(&'static str, Json),
-    /// Take away what must be there.
+    /// Remove an existing member.
     Remove(&'static str),
-    /// Add to a number, which is 0 if it is not there.
+    /// Add to a number, which is 0 if missing.
     Increment(&'static str, i64),
 }
 
-/// What a client wants done to one document.
+/// A step: one operation on one document.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // The names say it.
 pub enum Step {
     Create { body: Body },
-    Upsert { body: Body, demand: Demand },
-    Replace { aim: Aim, body: Body, demand: Demand },
-    Patch { aim: Aim, edits: Vec<Edit>, demand: Demand },
-    Delete { aim: Aim, demand: Demand },
-    Read { aim: Aim, demand: Demand },
+    Upsert { body: Body, precondition: Precondition },
+    Replace { selector: Selector, body: Body, precondition: Precondition },
+    Patch { selector: Selector, edits: Vec<Edit>, precondition: Precondition },
+    Delete { selector: Selector, precondition: Precondition },
+    Read { selector: Selector, precondition: Precondition },
 }
 
-/// What a step comes to.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// This document is new.
+pub enum StepResult {
+    /// A new document.
     Created(String),
-    /// This document has a new version.
+    /// A new version of a document.
     Replaced(String),
-    /// A document is gone.
+    /// A document was deleted.
     Deleted,
-    /// This document is shown.
+    /// A document was read.
     Read(String),
-    /// The client has this version.
+    /// The client already has this version.
     NotModified(Option<String>),
 }
 
 /// Why a step is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The id is taken.
+    /// The id is already in use.
     IdTaken,
     /// A unique key is violated.
     Unique(usize),
-    /// There is no such document.
+    /// The document does not exist.
     Missing,
     /// The stored version has another ETag, this one if it is known.
     Mismatch(Option<String>),
-    /// There is a version and there should be none.
+    /// A version exists, but must not.
     Exists,
-    /// There is no version and there should be one.
+    /// No version exists, but must.
     Absent,
-    /// Id and partition key of a document stay.
+    /// Id and partition key of a document cannot change.
     Immutable,
-    /// The patch does not fit the document.
+    /// The patch cannot be applied to the document.
     BadPatch,
 }
 
 impl Refusal {
-    /// Whether both name the same cause; an ETag that is not known agrees with any.
-    pub fn agrees_with(&self, other: &Refusal) -> bool {
+    /// Whether both are the same refusal; an unknown ETag matches any.
+    pub(crate) fn agrees_with(&self, other: &Refusal) -> bool {
         match (self, other) {
             (Refusal::Mismatch(one), Refusal::Mismatch(other)) => {
                 one.is_none() || other.is_none() || one == other
@@ -153,7 +153,7 @@ impl Refusal {
 }
 
 impl Rules {
-    /// Whether a version's time has come.
+    /// Whether a version has expired.
     pub fn is_expired(&self, version: &Version) -> bool {
         let own = version.body.get("ttl").and_then(Json::as_i64);
         let seconds = match (self.default_ttl, own) {
@@ -164,18 +164,18 @@ impl Rules {
         version.ts + seconds <= self.now
     }
 
-    /// The versions whose time has come.
-    pub fn expired_in(&self, logical: &Logical) -> Vec<Arc<Version>> {
+    /// The expired versions.
+    pub(crate) fn expired_in(&self, logical: &Logical) -> Vec<Arc<Version>> {
         logical.values().filter(|version| self.is_expired(version)).cloned().collect()
     }
 
-    /// The document with an id, if it is there and not expired.
+    /// The document with an id, if it exists and is not expired.
     pub fn live<'a>(&self, logical: &'a Logical, id: &str) -> Option<&'a Arc<Version>> {
         logical.get(id).filter(|version| !self.is_expired(version))
     }
 
-    /// Carries out one step, or says why not and leaves `logical` as it was.
-    pub fn apply(&self, logical: &mut Logical, step: &Step) -> Result<Told, Refusal> {
+    /// Executes one step, or returns the refusal and leaves `logical` unchanged.
+    pub fn apply(&self, logical: &mut Logical, step: &Step) -> Result<StepResult, Refusal> {
         match step {
             Step::Create { body } => {
                 let id = id_of(body);
@@ -183,74 +183,79 @@ impl Rules {
                     return Err(Refusal::IdTaken);
                 }
                 self.store(logical, id.clone(), body.clone(), None)?;
-                Ok(Told::Created(id))
+                Ok(StepResult::Created(id))
             }
-            Step::Upsert { body, demand } => {
+            Step::Upsert { body, precondition } => {
                 let id = id_of(body);
                 match self.live(logical, &id).cloned() {
                     Some(old) => {
-                        meets(demand, &old)?;
+                        meets(precondition, &old)?;
                         self.store(logical, id.clone(), body.clone(), Some(&old))?;
-                        Ok(Told::Replaced(id))
+                        Ok(StepResult::Replaced(id))
                     }
-                    None if *demand == Demand::Exists => Err(Refusal::Absent),
+                    None if *precondition == Precondition::Exists => Err(Refusal::Absent),
                     None => {
                         self.store(logical, id.clone(), body.clone(), None)?;
-                        Ok(Told::Created(id))
+                        Ok(StepResult::Created(id))
                     }
                 }
             }
-            Step::Replace { aim, body, demand } => {
-                let (id, old) = self.aimed_at(logical, aim)?;
-                meets(demand, &old)?;
+            Step::Replace { selector, body, precondition } => {
+                let (id, old) = self.aimed_at(logical, selector)?;
+                meets(precondition, &old)?;
                 let new = id_of(body);
                 if id != new && self.live(logical, &new).is_some() {
                     return Err(Refusal::IdTaken);
                 }
-                // Under its old id it is in nobody's way.
+                // Its old id is free.
                 logical.remove(&id);
                 if let Err(refusal) = self.store(logical, new.clone(), body.clone(), Some(&old)) {
                     logical.insert(id, old);
                     return Err(refusal);
                 }
-                Ok(Told::Replaced(new))
+                Ok(StepResult::Replaced(new))
             }
-            Step::Patch { aim, edits, demand } => {
-                let (id, old) = self.aimed_at(logical, aim)?;
-                meets(demand, &old)?;
+            Step::Patch { selector, edits, precondition } => {
+                let (id, old) = self.aimed_at(logical, selector)?;
+                meets(precondition, &old)?;
                 let body = edited(&old.body, edits)?;
                 self.store(logical, id.clone(), body, Some(&old))?;
-                Ok(Told::Replaced(id))
+                Ok(StepResult::Replaced(id))
             }
-            Step::Delete { aim, demand } => {
-                let (id, old) = self.aimed_at(logical, aim)?;
-                meets(demand, &old)?;
+            Step::Delete { selector, precondition } => {
+                let (id, old) = self.aimed_at(logical, selector)?;
+                meets(precondition, &old)?;
                 logical.remove(&id);
-                Ok(Told::Deleted)
+                Ok(StepResult::Deleted)
             }
-            Step::Read { aim, demand } => {
-                let (id, version) = self.aimed_at(logical, aim)?;
+            Step::Read { selector, precondition } => {
+                let (id, version) = self.aimed_at(logical, selector)?;
                 let etag = version.stamp.as_ref().map(|stamp| stamp.etag.clone());
-                match demand {
-                    Demand::NoneMatch(known) if etag.as_ref() == Some(known) => Ok(Told::NotModified(etag)),
-                    Demand::Absent => Ok(Told::NotModified(etag)),
-                    Demand::None | Demand::Match(_) | Demand::Exists | Demand::NoneMatch(_) => {
-                        meets(demand, &version)?;
-                        Ok(Told::Read(id))
+                match precondition {
+                    Precondition::NoneMatch(known) if etag.as_ref() == Some(known) => {
+                        Ok(StepResult::NotModified(etag))
+                    }
+                    Precondition::Absent => Ok(StepResult::NotModified(etag)),
+                    Precondition::None
+                    | Precondition::Match(_)
+                    | Precondition::Exists
+                    | Precondition::NoneMatch(_) => {
+                        meets(precondition, &version)?;
+                        Ok(StepResult::Read(id))
                     }
                 }
             }
         }
     }
 
-    fn aimed_at(&self, logical: &Logical, aim: &Aim) -> Result<(String, Arc<Version>), Refusal> {
+    fn aimed_at(&self, logical: &Logical, selector: &Selector) -> Result<(String, Arc<Version>), Refusal> {
         let has_number = |version: &Version, number: u64| {
             let stamp = version.stamp.as_ref();
             stamp.is_some_and(|stamp| stamp.number == number)
         };
-        let found = logical.iter().find(|(id, version)| match aim {
-            Aim::Id(wanted) => *id == wanted,
-            Aim::Number(number) => has_number(version, *number),
+        let found = logical.iter().find(|(id, version)| match selector {
+            Selector::Id(wanted) => *id == wanted,
+            Selector::Number(number) => has_number(version, *number),
         });
         let (id, version) = found.ok_or(Refusal::Missing)?;
         if self.is_expired(version) {
@@ -259,7 +264,7 @@ impl Rules {
         Ok((id.clone(), Arc::clone(version)))
     }
 
-    /// Puts a version in place unless another live document has its unique values.
+    /// Stores a version unless another live document has its unique values.
     fn store(
         &self,
         logical: &mut Logical,
@@ -279,7 +284,7 @@ impl Rules {
                 return Err(Refusal::Unique(constraint));
             }
         }
-        // The number outlives a new version; the ETag does not.
+        // A new version keeps the number, but not the ETag.
         let number = old.and_then(|old| old.stamp.as_ref()).map(|stamp| stamp.number);
         let stamp = number.map(|number| Stamp { number, etag: String::new() });
         let ts = self.now;
@@ -293,16 +298,16 @@ fn id_of(body: &Body) -> String {
     id.unwrap_or_default().to_owned()
 }
 
-fn meets(demand: &Demand, version: &Version) -> Result<(), Refusal> {
+fn meets(precondition: &Precondition, version: &Version) -> Result<(), Refusal> {
     let etag = version.stamp.as_ref().map(|stamp| stamp.etag.clone());
-    match demand {
-        Demand::None | Demand::Exists => Ok(()),
-        Demand::Match(wanted) if etag.as_ref() == Some(wanted) => Ok(()),
-        Demand::NoneMatch(known) if etag.as_ref() != Some(known) => Ok(()),
-        Demand::Match(_) | Demand::NoneMatch(_) => {
+    match precondition {
+        Precondition::None | Precondition::Exists => Ok(()),
+        Precondition::Match(wanted) if etag.as_ref() == Some(wanted) => Ok(()),
+        Precondition::NoneMatch(known) if etag.as_ref() != Some(known) => Ok(()),
+        Precondition::Match(_) | Precondition::NoneMatch(_) => {
             Err(Refusal::Mismatch(etag.filter(|etag| !etag.is_empty())))
         }
-        Demand::Absent => Err(Refusal::Exists),
+        Precondition::Absent => Err(Refusal::Exists),
     }
 }
 

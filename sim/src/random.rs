@@ -1,15 +1,15 @@
-//! A small deterministic generator, so that a seed means the same run on every machine and for ever.
+//! A small deterministic generator, so that a seed gives the same run on every machine.
 //!
 //! xoshiro256**, seeded by SplitMix64. Not for secrets.
 
-/// See the file's head.
+/// Pseudo-random numbers of one seed.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
 }
 
 impl Random {
-    /// The row of numbers that belongs to a seed.
+    /// The generator of a seed.
     pub fn seeded(seed: u64) -> Random {
         let mut mixer = seed;
         let state = [(); 4].map(|()| split_mix(&mut mixer));
@@ -30,13 +30,13 @@ impl Random {
         result
     }
 
-    /// A number below `bound`; 0 if there is none.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The bias of the remainder is far below what a simulation could notice.
         self.number() % bound.max(1)
     }
 
-    /// A position in a list of `length`.
+    /// An index into a list of `length`.
     pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }
@@ -46,7 +46,7 @@ impl Random {
         least + self.below(most.saturating_sub(least) + 1)
     }
 
-    /// Whether something happens that happens in so many of a hundred cases.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

@@ -1,7 +1,7 @@
-//! What a seed means: the whole course of a simulation, drawn before it begins.
+//! The scenario of a seed: a whole simulation, generated before it starts.
 //!
-//! Nothing in it depends on what the product answers, so a wave can be taken out and the rest stays as it was:
-//! that is what makes a failing course small. Names of ETags and numbers are filled in when a wave is played.
+//! Nothing in it depends on the answers of the product, so a wave can be removed without changing the rest; this allows
+//! shrinking. ETags and numbers are filled in when a wave runs.
 
 use crate::naive::{Body, DefaultTtl, Edit};
 use crate::random::Random;
@@ -20,88 +20,88 @@ pub const KEYS: [Option<&str>; 8] = [
     Some("\"\""),
 ];
 
-/// Ids in use per partition key.
-pub const IDS: usize = 5;
+/// Ids per partition key.
+pub(crate) const IDS: usize = 5;
 /// Indexing policies, each with a computed property.
-pub const POLICIES: usize = 4;
-/// Feeds that may be open at the same time, one per lane.
-pub const LANES_MAX: usize = 4;
+pub(crate) const POLICIES: usize = 4;
+/// Most concurrently open feeds, one per lane.
+pub(crate) const LANES_MAX: usize = 4;
 
-/// The course of one simulation.
+/// The scenario of one simulation.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it was drawn from.
+    /// Its seed.
     pub seed: u64,
-    /// Whether writes are acknowledged before they are on the disk.
+    /// Whether writes are acknowledged before they are durable.
     pub buffered: bool,
     /// Partitions of each container.
     pub partitions: u32,
     /// Paths of each unique key.
     pub unique: Vec<Vec<&'static str>>,
-    /// The default with which containers are created.
+    /// The default TTL of new containers.
     pub default_ttl: DefaultTtl,
-    /// What happens, in order.
+    /// The waves, in order.
     pub waves: Vec<Wave>,
 }
 
-/// What happens between two quiet moments.
+/// The events between two quiet moments.
 #[derive(Clone, Debug)]
 pub enum Wave {
-    /// Clients work at the same time, each in its lane.
+    /// Clients run concurrently, each in its lane.
     Clients {
-        /// What each does, one after the other.
+        /// The requests of each lane, in order.
         lanes: Vec<Vec<Request>>,
-        /// What goes wrong meanwhile.
+        /// Faults during the wave.
         trouble: Trouble,
-        /// The power fails after so many turns of the scheduler.
+        /// The power fails after this many scheduler turns.
         crash: Option<(u64, Survivors)>,
     },
-    /// The clock jumps by so many seconds.
+    /// The clock jumps by this many seconds.
     Clock(i64),
-    /// Time passes for timers, so that background jobs get their turn.
+    /// Time passes for timers, so that background jobs run.
     Rest(u64),
     /// The container's definition changes.
     Define {
-        /// The new default; none leaves it as it is.
+        /// The new default TTL; `None` keeps the old one.
         default_ttl: Option<DefaultTtl>,
-        /// The new indexing policy and computed property, one of [`POLICIES`].
+        /// The new indexing policy and computed property, one of `POLICIES`.
         policy: usize,
-        /// What goes wrong meanwhile.
+        /// Faults during the wave.
         trouble: Trouble,
-        /// The power fails after so many turns of the scheduler.
+        /// The power fails after this many scheduler turns.
         crash: Option<(u64, Survivors)>,
     },
-    /// The container is dropped, while clients are at work, and created again.
+    /// The container is dropped while clients use it, and created again.
     Recreate {
-        /// What the clients do.
+        /// The requests of each lane, in order.
         lanes: Vec<Vec<Request>>,
-        /// Turns of the scheduler that openings of partitions take longer.
+        /// Additional scheduler turns that the opening of partitions takes.
         opening_turns: u64,
-        /// What goes wrong meanwhile.
+        /// Faults during the wave.
         trouble: Trouble,
-        /// The power fails after so many turns of the scheduler.
+        /// The power fails after this many scheduler turns.
         crash: Option<(u64, Survivors)>,
     },
     /// All documents of a partition key are deleted.
     Empty(usize, Trouble),
-    /// The engine is closed in order and opened again.
+    /// The engine is closed cleanly and opened again.
     Restart,
-    /// The power fails while nothing is under way; this goes wrong at the start behind it.
+    /// The power fails while no request is running; the faults occur at the following start.
     Crash(Survivors, Trouble),
-    /// A commit fails while nothing is under way, and the reopened store lacks all that was not synced.
+    /// A commit fails while no request is running, and the reopened store lacks everything that was not synced.
     Rewind,
-    /// The disk becomes full, or gets room again.
+    /// The disk becomes full, or has space again.
     Disk(bool),
 }
 
-/// What goes wrong in a wave.
+/// Faults of a wave.
 #[derive(Clone, Debug, Default)]
 pub struct Trouble {
-    /// Storage calls that fail, counted from the beginning of the wave.
+    /// Storage calls that fail, counted from the start of the wave.
     pub faults: Vec<(u64, FaultKind)>,
-    /// A writer panics when it evaluates the transaction behind so many others.
+    /// A writer panics when it evaluates the transaction after N others.
     pub panic: Option<u64>,
-    /// The store refuses the transaction behind so many others, and with it the batch in which it comes.
+    /// The store refuses the transaction after N others, and with it its batch.
     pub spoil: Option<u64>,
 }
 
@@ -111,26 +111,26 @@ impl From<Vec<(u64, FaultKind)>> for Trouble {
     }
 }
 
-/// What a client sends.
+/// A request of a client.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Turns of the scheduler that the client lets pass first.
+    /// Scheduler turns that the client waits first.
     pub pause: u64,
-    /// What it wants.
-    pub want: Want,
+    /// The kind of request.
+    pub want: RequestKind,
 }
 
-/// What a client wants.
+/// The kind of a request.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // The names say it.
-pub enum Want {
-    Single { key: usize, wish: Wish },
-    Batch { key: usize, wishes: Vec<Wish> },
-    Bulk(Vec<(usize, Wish)>),
+pub enum RequestKind {
+    Single { key: usize, template: StepTemplate },
+    Batch { key: usize, templates: Vec<StepTemplate> },
+    Bulk(Vec<(usize, StepTemplate)>),
     Page { scope: Scope, items_max: usize },
 }
 
-/// Which documents a feed shows. A client has one feed open at a time and goes on with it until it ends.
+/// The documents of a feed. A client has one open feed at a time and reads it to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All.
@@ -141,27 +141,27 @@ pub enum Scope {
     Key(usize),
 }
 
-/// A step whose ETags and numbers are still to be filled in.
+/// A step whose ETags and numbers are not filled in yet.
 #[derive(Clone, Debug)]
-pub struct Wish {
-    /// What is to be done.
-    pub kind: WishKind,
-    /// The document.
+pub struct StepTemplate {
+    /// The operation.
+    pub kind: StepKind,
+    /// Index of the document's id.
     pub id: usize,
-    /// The new document, for kinds that have one.
+    /// The new document, for operations that have one.
     pub body: Body,
     /// The changes of a patch.
     pub edits: Vec<Edit>,
-    /// What is demanded.
-    pub demand: DemandWish,
-    /// Whether the document is named by its number, if it has one.
+    /// The precondition.
+    pub precondition: PreconditionTemplate,
+    /// Whether the document is addressed by its number, if it has one.
     pub by_number: bool,
 }
 
-/// What is to be done.
+/// The operation of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names say it.
-pub enum WishKind {
+pub enum StepKind {
     Create,
     Upsert,
     Replace,
@@ -170,10 +170,10 @@ pub enum WishKind {
     Read,
 }
 
-/// What is demanded.
+/// A precondition whose ETag is not filled in yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names say it.
-pub enum DemandWish {
+pub enum PreconditionTemplate {
     None,
     MatchCurrent,
     MatchOther,
@@ -182,16 +182,16 @@ pub enum DemandWish {
     Absent,
 }
 
-/// How long a course is.
+/// Length of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// Some tens of operations, for a test that is run often.
+    /// Some tens of operations, for a test that runs often.
     Short,
     /// 200 to 2,000 operations.
     Long,
 }
 
-/// Draws the course of a seed.
+/// Generates the scenario of a seed.
 pub fn draw(seed: u64, length: Length) -> Scenario {
     let mut drawing = Drawing { random: Random::seeded(seed), mark: 0, keys: 1, unique: Vec::new() };
     drawing.scenario(seed, length)
@@ -199,7 +199,7 @@ pub fn draw(seed: u64, length: Length) -> Scenario {
 
 struct Drawing {
     random: Random,
-    /// Counts writes, so that every version of a document differs from every other.
+    /// Counts writes, so that every version of a document is unique.
     mark: u64,
     /// Partition keys in use.
     keys: usize,
@@ -220,7 +220,7 @@ impl Drawing {
             Length::Long => self.random.between(30, 250),
         };
         let buffered = self.random.chance(40);
-        // Half of all courses leave the default alone, so that expiry rows can be checked exactly.
+        // Half of all scenarios keep the default, so that expiry rows can be checked exactly.
         let changes_default = self.random.chance(50);
         let waves = (0..count).map(|_| self.wave(partitions, changes_default)).collect();
         Scenario { seed, buffered, partitions, unique: self.unique.clone(), default_ttl, waves }
@@ -321,22 +321,22 @@ impl Drawing {
         (0..count).map(|_| Request { pause: self.random.below(4), want: self.want(partitions) }).collect()
     }
 
-    fn want(&mut self, partitions: u32) -> Want {
+    fn want(&mut self, partitions: u32) -> RequestKind {
         let key = self.random.index(self.keys);
         match self.random.below(100) {
-            0..=59 => Want::Single { key, wish: self.wish(key) },
+            0..=59 => RequestKind::Single { key, template: self.template(key) },
             60..=74 => {
                 let count = self.random.between(1, 5);
-                let wishes = (0..count).map(|_| self.wish(key)).collect();
-                Want::Batch { key, wishes }
+                let templates = (0..count).map(|_| self.template(key)).collect();
+                RequestKind::Batch { key, templates }
             }
             75..=82 => {
                 let count = self.random.between(1, 6);
                 let part = |_| {
                     let key = self.random.index(self.keys);
-                    (key, self.wish(key))
+                    (key, self.template(key))
                 };
-                Want::Bulk((0..count).map(part).collect())
+                RequestKind::Bulk((0..count).map(part).collect())
             }
             _ => {
                 let scope = match self.random.below(4) {
@@ -347,37 +347,37 @@ impl Drawing {
                     _ => Scope::Container,
                 };
                 let items_max = usize::try_from(self.random.between(1, 6)).unwrap_or(1);
-                Want::Page { scope, items_max }
+                RequestKind::Page { scope, items_max }
             }
         }
     }
 
-    fn wish(&mut self, key: usize) -> Wish {
+    fn template(&mut self, key: usize) -> StepTemplate {
         let id = self.random.index(IDS);
         let kind = match self.random.below(100) {
-            0..=29 => WishKind::Create,
-            30..=49 => WishKind::Upsert,
-            50..=59 => WishKind::Replace,
-            60..=71 => WishKind::Patch,
-            72..=84 => WishKind::Delete,
-            _ => WishKind::Read,
+            0..=29 => StepKind::Create,
+            30..=49 => StepKind::Upsert,
+            50..=59 => StepKind::Replace,
+            60..=71 => StepKind::Patch,
+            72..=84 => StepKind::Delete,
+            _ => StepKind::Read,
         };
-        let demand = match self.random.below(100) {
-            0..=69 => DemandWish::None,
-            70..=81 => DemandWish::MatchCurrent,
-            82..=87 => DemandWish::MatchOther,
-            88..=91 => DemandWish::Exists,
-            92..=96 => DemandWish::NoneMatchCurrent,
-            _ => DemandWish::Absent,
+        let precondition = match self.random.below(100) {
+            0..=69 => PreconditionTemplate::None,
+            70..=81 => PreconditionTemplate::MatchCurrent,
+            82..=87 => PreconditionTemplate::MatchOther,
+            88..=91 => PreconditionTemplate::Exists,
+            92..=96 => PreconditionTemplate::NoneMatchCurrent,
+            _ => PreconditionTemplate::Absent,
         };
         let body_id =
-            if kind == WishKind::Replace && self.random.chance(40) { self.random.index(IDS) } else { id };
-        Wish {
+            if kind == StepKind::Replace && self.random.chance(40) { self.random.index(IDS) } else { id };
+        StepTemplate {
             kind,
             id,
             body: self.body(key, body_id),
             edits: self.edits(),
-            demand,
+            precondition,
             by_number: self.random.chance(15),
         }
     }
@@ -435,7 +435,7 @@ impl Drawing {
         (*self.random.pick(&[-1, 1, 3, 8, 1_000])).into()
     }
 
-    /// Few values, so that they meet; one so long that its key is a digest.
+    /// Few values, so that conflicts occur; one so long that its key is a digest.
     fn unique_value(&mut self) -> Json {
         match self.random.below(10) {
             0 => Json::Null,

@@ -1,12 +1,12 @@
-//! Makes a failing course small: leaves out waves, lanes, requests and faults as long as it still fails.
+//! Shrinks a failing scenario: removes waves, lanes, requests and faults as long as it still fails.
 
 use crate::scenario::{Scenario, Trouble, Wave};
 use crate::simulation::{Planted, Violation, run_planted};
 
-/// Courses tried before the smallest one so far is good enough.
+/// Scenarios tried before the smallest one so far is returned.
 const TRIES_MAX: usize = 2_000;
 
-/// A failing course out of which nothing more could be left, with how it fails.
+/// A minimal failing scenario, with its failure.
 pub fn shrink(scenario: &Scenario, planted: Planted<'_>, violation: Violation) -> (Scenario, Violation) {
     let mut smallest = (scenario.clone(), violation);
     smallest.0.waves.truncate(smallest.1.wave + 1);
@@ -56,28 +56,28 @@ fn attempt(candidate: Scenario, planted: Planted<'_>, smallest: &mut (Scenario, 
     }
 }
 
-/// The course without the `index`-th of all requests, crashes, faults and panics inside its waves.
+/// The scenario without the `index`-th of all requests, crashes, faults and panics inside its waves.
 fn smaller_inside(scenario: &Scenario, index: usize) -> Option<Scenario> {
     let mut candidate = scenario.clone();
     let mut left = index;
     let is_smaller = candidate.waves.iter_mut().any(|wave| match wave {
         Wave::Clients { lanes, trouble, crash } | Wave::Recreate { lanes, trouble, crash, .. } => {
             lanes.iter_mut().any(|lane| take_out(lane, &mut left))
-                || calm(trouble, &mut left)
+                || remove_fault(trouble, &mut left)
                 || take(crash, &mut left)
         }
-        Wave::Define { trouble, crash, .. } => calm(trouble, &mut left) || take(crash, &mut left),
-        Wave::Empty(_, trouble) | Wave::Crash(_, trouble) => calm(trouble, &mut left),
+        Wave::Define { trouble, crash, .. } => remove_fault(trouble, &mut left) || take(crash, &mut left),
+        Wave::Empty(_, trouble) | Wave::Crash(_, trouble) => remove_fault(trouble, &mut left),
         Wave::Clock(_) | Wave::Rest(_) | Wave::Restart | Wave::Rewind | Wave::Disk(_) => false,
     });
     is_smaller.then_some(candidate)
 }
 
-fn calm(trouble: &mut Trouble, left: &mut usize) -> bool {
+fn remove_fault(trouble: &mut Trouble, left: &mut usize) -> bool {
     take_out(&mut trouble.faults, left) || take(&mut trouble.panic, left) || take(&mut trouble.spoil, left)
 }
 
-/// Removes the element `left`, or counts the elements off.
+/// Removes the element `left`, or subtracts the length of the list.
 fn take_out<T>(list: &mut Vec<T>, left: &mut usize) -> bool {
     if *left < list.len() {
         list.remove(*left);
@@ -87,7 +87,7 @@ fn take_out<T>(list: &mut Vec<T>, left: &mut usize) -> bool {
     false
 }
 
-/// The same for what may be there once.
+/// The same for an optional value.
 fn take<T>(option: &mut Option<T>, left: &mut usize) -> bool {
     if option.is_none() {
         return false;

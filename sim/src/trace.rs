@@ -1,14 +1,14 @@
-//! What happened, in lines for people; the same lines make the digest of a run.
+//! The trace of a run as readable lines, which are also hashed into its digest.
 
-use crate::desk::{Answer, Call, Record};
+use crate::clients::{Answer, Call, Record};
 use crate::history::{Seen, Stored};
 use crate::naive::{Logical, Step, Version};
 use crate::scenario::Wave;
 
-/// Strings longer than this are left out.
+/// Longer strings are omitted.
 const LONG_TEXT: usize = 80;
 
-/// A wave in a few words.
+/// A short description of a wave.
 pub(crate) fn title(wave: &Wave) -> String {
     match wave {
         Wave::Recreate { opening_turns, trouble, crash, .. } => {
@@ -26,7 +26,7 @@ pub(crate) fn title(wave: &Wave) -> String {
     }
 }
 
-/// What was sent and told, in one line.
+/// A request and its answer on one line.
 pub(crate) fn shown(record: &Record) -> String {
     let span = match record.answered {
         Some(answered) => format!("{}-{answered}", record.invoked),
@@ -63,11 +63,15 @@ fn brief_step(step: &Step) -> String {
     };
     match step {
         Step::Create { body: new } => format!("create {}", body(new)),
-        Step::Upsert { body: new, demand } => format!("upsert {} {demand:?}", body(new)),
-        Step::Replace { aim, body: new, demand } => format!("replace {aim:?} {} {demand:?}", body(new)),
-        Step::Patch { aim, edits, demand } => format!("patch {aim:?} {edits:?} {demand:?}"),
-        Step::Delete { aim, demand } => format!("delete {aim:?} {demand:?}"),
-        Step::Read { aim, demand } => format!("read {aim:?} {demand:?}"),
+        Step::Upsert { body: new, precondition } => format!("upsert {} {precondition:?}", body(new)),
+        Step::Replace { selector, body: new, precondition } => {
+            format!("replace {selector:?} {} {precondition:?}", body(new))
+        }
+        Step::Patch { selector, edits, precondition } => {
+            format!("patch {selector:?} {edits:?} {precondition:?}")
+        }
+        Step::Delete { selector, precondition } => format!("delete {selector:?} {precondition:?}"),
+        Step::Read { selector, precondition } => format!("read {selector:?} {precondition:?}"),
     }
 }
 

@@ -1,19 +1,19 @@
-//! One life of the product after the other: a store that outlives crashes, an engine on it, clients that call it.
+//! The simulated world: a store that survives crashes, an engine on it, and clients that call it.
 //!
-//! Each life has a runtime of its own, so that a crash ends every task as the death of a process would. Knows how
-//! to call and to look; what is right is judged elsewhere.
+//! The product gets a new runtime after each crash, so that a crash ends every task like the end of a process. Runs
+//! calls and reads state; other files check them.
 
 use crate::ambient::SeededAmbient;
-use crate::desk::{Desk, Lane, Record, stored_of};
+use crate::clients::{Clients, Lane, Record, stored_of};
 use crate::history::Stored;
 use crate::hooks::Hooks;
-use crate::life::{DOCTOR_PAUSE, Life, answered_within};
+use crate::life::{Life, REOPEN_CHECK_INTERVAL, answered_within};
 use crate::naive::{Body, DefaultTtl};
 use crate::random::Random;
 use crate::scenario::{KEYS, Scenario, Trouble};
 use bytes::Bytes;
 use engine::{
-    AccountKey, Action, Container, Engine, EngineOptions, PartitionBounds, Place, Principal, Reach,
+    Account, AccountKey, Action, Container, Engine, EngineOptions, PartitionBounds, Principal,
     StoredContainer,
 };
 use hmac::{Hmac, KeyInit, Mac};
@@ -38,7 +38,7 @@ use std::time::Duration;
 use value::Value;
 
 const ACCOUNT_KEY: &[u8] = b"key of the simulation";
-/// So that a few documents already become runs, and runs are merged.
+/// Small limits, so that a few documents already become runs, and runs are merged.
 const SMALL_INDEX: IndexOptions = IndexOptions {
     inline_documents_max: 12,
     flush_documents: 16,
@@ -47,21 +47,21 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
     memory_bytes_max: 64 << 10,
     cache_bytes: 64 << 10,
 };
-/// So that partitions are closed while all is quiet, and opened again.
+/// A short idle time, so that partitions are closed while all is quiet, and opened again.
 const SHORT_LIVED: PartitionBounds = PartitionBounds { idle_seconds: 30, open_max: 64 };
-/// How long the history is kept, where it is.
+/// Retention of the history, if enabled.
 const HISTORY_SECONDS: u64 = 60;
-/// Name of the one container.
+/// Name of the only container.
 const CONTAINER: &str = "c";
 pub(crate) const DATABASE: &str = "d";
 
-/// See the file's head.
+/// The store, the engine and the clients of one simulation.
 pub struct World {
-    /// What shall go wrong.
+    /// The planned storage faults.
     pub script: FaultScript,
-    /// Time and chance.
+    /// Time and randomness.
     pub ambient: Arc<SeededAmbient>,
-    /// What lies on the disk.
+    /// The store, which survives crashes.
     pub store: Store,
     /// The container in use.
     pub container: Arc<Container>,
@@ -71,11 +71,11 @@ pub struct World {
     principal: Principal,
     durability: Durability,
     hooks: Option<Hooks>,
-    /// Storage calls that had failed when the product was last well.
-    struck_before: u64,
-    /// Whether a writer was to panic since then.
+    /// Number of failed storage calls when the product was last healthy.
+    faults_before: u64,
+    /// Whether a writer was made to panic since then.
     panics: bool,
-    /// Whether the store was to refuse a transaction since then.
+    /// Whether the store was made to refuse a transaction since then.
     spoils: bool,
     life: Option<Life>,
 }
@@ -83,11 +83,11 @@ pub struct World {
 /// All documents by index of their partition key and id.
 pub type Found = Vec<BTreeMap<String, Stored>>;
 
-/// What came of a drop.
+/// Result of a drop.
 type Dropped = Result<(), Fault>;
 
-/// Something that must never happen; the text says what.
-pub type Complaint = String;
+/// The description of a violation.
+pub type CheckFailure = String;
 
 impl World {
     /// A new store with an engine and an empty container on it.
@@ -95,16 +95,16 @@ impl World {
         scenario: &Scenario,
         durability: Durability,
         hooks: Option<Hooks>,
-    ) -> Result<World, Complaint> {
-        // Nothing is left over from the course before.
-        hooks.iter().for_each(|hooks| hooks.calm());
+    ) -> Result<World, CheckFailure> {
+        // Removes faults of the previous scenario.
+        hooks.iter().for_each(|hooks| hooks.reset());
         let script = FaultScript::seeded(scenario.seed);
         let ambient = Arc::new(SeededAmbient::seeded(scenario.seed));
         let store = Store::faulty(Store::memory(&SPACES, CommitMode::Stepped), script.clone());
         let life = Life::new(Arc::new(Mutex::new(Random::seeded(scenario.seed))))?;
         let (engine, principal) = open(&life, &store, durability, &ambient)?;
         let created = life.run(&store, async {
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
+            let pass = engine.access().change_catalog(&principal, Account)?;
             engine.create_database(pass, DATABASE, None).await?;
             create_container(&engine, &principal, scenario).await
         })?;
@@ -119,7 +119,7 @@ impl World {
             principal,
             durability,
             hooks,
-            struck_before: 0,
+            faults_before: 0,
             panics: false,
             spoils: false,
             life: Some(life),
@@ -128,20 +128,20 @@ impl World {
         Ok(world)
     }
 
-    /// Ends this life as a loss of power would, and prepares the next. The engine is opened by [`World::revive`], so
-    /// that the store can be looked at before.
-    pub fn crash(&mut self, survivors: Survivors) -> Result<(), Complaint> {
-        self.calm();
+    /// Simulates a power failure and prepares the next start. [`World::revive`] opens the engine, so that the store can
+    /// be inspected before.
+    pub fn crash(&mut self, survivors: Survivors) -> Result<(), CheckFailure> {
+        self.remove_faults();
         let store = self.script.crash(survivors);
         self.store = store.ok_or("the script has no store")?;
-        // Dropped after the crash: nothing that a dying task still does may reach the disk.
+        // Dropped after the crash: nothing that an ending task still does may reach the disk.
         let pace = self.life.take().map(|life| Arc::clone(&life.pace));
         self.life = Some(Life::new(pace.ok_or("no life")?)?);
         Ok(())
     }
 
-    /// Opens the engine on the store; the container must be the one that is known, if one is expected.
-    pub fn revive(&mut self) -> Result<(), Complaint> {
+    /// Opens the engine on the store; the container must be the expected one, if there is one.
+    pub(crate) fn revive(&mut self) -> Result<(), CheckFailure> {
         let life = self.life.as_ref().ok_or("no life")?;
         let (engine, principal) = open(life, &self.store, self.durability, &self.ambient)?;
         self.engine = engine;
@@ -149,64 +149,66 @@ impl World {
         Ok(())
     }
 
-    /// Closes the engine in order.
-    pub fn close(&mut self) -> Result<(), Complaint> {
+    /// Closes the engine cleanly.
+    pub fn close(&mut self) -> Result<(), CheckFailure> {
         let engine = Arc::clone(&self.engine);
         let closed = self.run(async move { engine.close().await })?;
         closed.map_err(|fault| format!("the engine could not be closed: {fault}"))
     }
 
     /// Takes a container as the one in use.
-    pub fn adopt(&mut self, container: Arc<Container>) -> Result<(), Complaint> {
-        let pass = self.engine.access().read_catalog(&self.principal, Action::ReadMetadata, Place::Account);
+    pub fn adopt(&mut self, container: Arc<Container>) -> Result<(), CheckFailure> {
+        let pass = self.engine.access().read_catalog(&self.principal, &*container);
         let pass = pass.map_err(|fault| fault.to_string())?;
         let spec = |range: engine::PartitionRange| PartitionSpec {
             id: PartitionId { container: container.number(), ordinal: range.ordinal },
             range: range.range,
         };
-        let ranges = self.engine.ranges(pass, &container).ranges;
+        let ranges = self.engine.ranges(&pass).ranges;
         self.specs = ranges.into_iter().map(spec).collect();
-        self.adopt_definition(container);
-        Ok(())
+        self.adopt_definition(container)
     }
 
     /// Takes another definition of the container in use.
-    pub fn adopt_definition(&mut self, container: Arc<Container>) {
-        container.keep_history(history_of(container.definition().default_ttl));
+    pub fn adopt_definition(&mut self, container: Arc<Container>) -> Result<(), CheckFailure> {
+        let pass = self.engine.access().change_catalog(&self.principal, &*container);
+        let pass = pass.map_err(|fault| fault.to_string())?;
+        self.engine.keep_history(&pass, history_of(container.definition().default_ttl));
         self.container = container;
+        Ok(())
     }
 
-    /// The container as the engine has it now.
+    /// The current container as the engine returns it.
     pub fn find_container(&self) -> Result<Arc<Container>, Fault> {
-        self.engine.find_container(DATABASE, CONTAINER).map(|found| found.resource)
+        let action = Action::ReadMetadata;
+        let found = self.engine.find_container(&self.principal, action, DATABASE, CONTAINER);
+        found.map(|found| found.resource)
     }
 
-    /// Creates the container anew.
-    pub fn create_container(&self, scenario: &Scenario) -> Result<Result<Arc<Container>, Fault>, Complaint> {
+    /// Creates the container.
+    pub fn create_container(
+        &self,
+        scenario: &Scenario,
+    ) -> Result<Result<Arc<Container>, Fault>, CheckFailure> {
         let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let scenario = scenario.clone();
         self.run(async move { create_container(&engine, &principal, &scenario).await })
     }
 
-    /// Drops the container while the lanes are at work on it; with a `crash_after` only so many turns are waited for
-    /// answers.
+    /// Drops the container while the lanes use it; with a `crash_after`, answers are awaited for that many turns only.
     pub fn drop_container(
         &self,
         lanes: Vec<Lane>,
         crash_after: Option<u64>,
-    ) -> Result<(Option<Dropped>, Vec<Record>), Complaint> {
+    ) -> Result<(Option<Dropped>, Vec<Record>), CheckFailure> {
         let desk = self.desk();
         let at_work = Arc::clone(&desk);
         let dropped = self.run(answered_within(crash_after, async move {
             let drop = Arc::clone(&at_work);
             let drop = tokio::spawn(async move {
                 tokio::task::yield_now().await;
-                let pass = drop.engine.access().change_catalog(
-                    &drop.principal,
-                    Action::ChangeMetadata,
-                    Place::Account,
-                )?;
-                drop.engine.delete_container(pass, &drop.container, &Condition::None).await
+                let pass = drop.engine.access().change_catalog(&drop.principal, &*drop.container)?;
+                drop.engine.delete_container(pass, &Condition::None).await
             });
             at_work.play(lanes).await?;
             drop.await.map_err(|panic| format!("a drop panicked: {panic}"))
@@ -215,17 +217,17 @@ impl World {
         Ok((dropped.transpose()?, records))
     }
 
-    fn desk(&self) -> Arc<Desk> {
-        Arc::new(Desk::new(Arc::clone(&self.engine), self.principal.clone(), Arc::clone(&self.container)))
+    fn desk(&self) -> Arc<Clients> {
+        Arc::new(Clients::new(Arc::clone(&self.engine), self.principal.clone(), Arc::clone(&self.container)))
     }
 
-    /// Changes the container's definition; with a `crash_after` only so many turns are waited for an answer.
-    pub fn replace_definition(
+    /// Changes the container's definition; with a `crash_after`, the answer is awaited for that many turns only.
+    pub(crate) fn replace_definition(
         &self,
         default_ttl: Option<DefaultTtl>,
         policy: usize,
         crash_after: Option<u64>,
-    ) -> Result<Option<Result<Arc<Container>, Fault>>, Complaint> {
+    ) -> Result<Option<Result<Arc<Container>, Fault>>, CheckFailure> {
         let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let container = Arc::clone(&self.container);
         let mut wanted = container.definition().draft();
@@ -235,51 +237,50 @@ impl World {
         wanted.policies.indexing = policy_of(policy).map_err(|fault| fault.to_string())?;
         wanted.policies.computed = computed_of(policy);
         self.run(answered_within(crash_after, async move {
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.replace_container(pass, &container, wanted.into(), &Condition::None).await
+            let pass = engine.access().change_catalog(&principal, &*container)?;
+            engine.replace_container(pass, wanted.into(), &Condition::None).await
         }))?
     }
 
     /// Deletes all documents of a partition key.
-    pub fn empty(&self, key: usize) -> Result<Result<(), Fault>, Complaint> {
+    pub fn empty(&self, key: usize) -> Result<Result<(), Fault>, CheckFailure> {
         let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let container = Arc::clone(&self.container);
         self.run(async move {
-            let pass =
-                engine.access().write(&principal, &[Action::DeleteDocument], &container, Reach::Whole)?;
             let key = partition_key(&container, key);
-            engine.delete_logical_partition(pass, key).await.map(drop)
+            let pass = engine.access().delete_logical_partition(&principal, &container, key)?;
+            engine.delete_logical_partition(pass).await.map(drop)
         })
     }
 
     /// Lets timers run.
-    pub fn rest(&self, milliseconds: u64) -> Result<(), Complaint> {
+    pub fn rest(&self, milliseconds: u64) -> Result<(), CheckFailure> {
         self.run(async move { tokio::time::sleep(Duration::from_millis(milliseconds)).await })
     }
 
-    /// The product is well: what it refuses from now on needs a reason of its own.
-    pub fn begin_wave(&mut self) {
-        self.struck_before = self.script.struck_count();
+    /// Marks the product as healthy: later refusals need another reason.
+    pub(crate) fn begin_wave(&mut self) {
+        self.faults_before = self.script.fault_count();
         self.panics = false;
         self.spoils = false;
     }
 
-    /// Whether this is how a spoiled transaction is refused, and there may be one.
+    /// Whether this is the refusal of a spoiled transaction, and there may be one.
     pub fn is_spoiled(&self, fault: &Fault) -> bool {
         let refused = CommitFault::BadKey { space: META, length: 0 };
         self.spoils && *fault == partition::commit_fault(refused)
     }
 
-    /// Whether the storage or a panic gave reason to fail since the product was last well.
-    pub fn may_fail(&self) -> bool {
-        self.panics || self.script.struck_count() > self.struck_before
+    /// Whether storage faults or a panic may have caused a failure since the product was last healthy.
+    pub(crate) fn may_fail(&self) -> bool {
+        self.panics || self.script.fault_count() > self.faults_before
     }
 
-    /// Plans what shall go wrong.
+    /// Plans the faults of a wave.
     pub fn plan(&mut self, trouble: &Trouble) {
         for (call, kind) in &trouble.faults {
             match kind {
-                // What was acknowledged is gone then, which is judged when nothing else is under way.
+                // Acknowledged writes are lost then, which is checked in a separate wave.
                 FaultKind::DropUnsynced if self.durability == Durability::Buffered => {}
                 FaultKind::DropUnsynced => self.script.fail_next(StorageCall::Reopen, *kind),
                 FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. } | FaultKind::Damage => {
@@ -297,13 +298,13 @@ impl World {
         }
     }
 
-    /// Lets openings of partitions take so many turns longer, until all is calm again.
+    /// Makes the opening of partitions take N turns longer, until all faults are removed.
     pub fn stall_openings(&self, turns: u64) {
         self.hooks.iter().for_each(|hooks| (hooks.stall_openings)(turns));
     }
 
-    /// Lets a commit fail, and the store forget all that was not synced when it is reopened.
-    pub fn rewind(&self) -> Result<(), Complaint> {
+    /// Makes a commit fail, and the store lose everything that was not synced when it is reopened.
+    pub fn rewind(&self) -> Result<(), CheckFailure> {
         self.script.fail_next(StorageCall::Commit, FaultKind::Fail);
         self.script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
         let store = self.store.clone();
@@ -316,26 +317,28 @@ impl World {
                 Err(_) => store.reopen().await.map_err(|fault| format!("not reopened: {fault}")),
             }
         })?;
-        self.calm();
+        self.remove_faults();
         reopened
     }
 
-    fn calm(&self) {
-        self.script.calm();
-        self.hooks.iter().for_each(|hooks| hooks.calm());
+    fn remove_faults(&self) {
+        self.script.clear_faults();
+        self.hooks.iter().for_each(|hooks| hooks.reset());
     }
 
-    /// Lets a poisoned store be reopened as planned.
-    pub fn wait_for_doctor(&self) -> Result<(), Complaint> {
+    /// Waits until a poisoned store was reopened as planned.
+    pub(crate) fn wait_for_reopen(&self) -> Result<(), CheckFailure> {
         match self.store.health() {
-            Health::Poisoned { .. } => self.run(async { tokio::time::sleep(2 * DOCTOR_PAUSE).await }),
+            Health::Poisoned { .. } => {
+                self.run(async { tokio::time::sleep(2 * REOPEN_CHECK_INTERVAL).await })
+            }
             Health::Serving | Health::Full { .. } | Health::Closed => Ok(()),
         }
     }
 
-    /// Ends all planned faults and makes the store serve again.
-    pub fn heal(&self) -> Result<(), Complaint> {
-        self.calm();
+    /// Removes all planned faults and makes the store serve again.
+    pub(crate) fn recover(&self) -> Result<(), CheckFailure> {
+        self.remove_faults();
         match self.store.health() {
             Health::Poisoned { .. } => {
                 let reopened = self.run(reopen(self.store.clone()))?;
@@ -345,19 +348,19 @@ impl World {
         }
     }
 
-    /// Plays the lanes; with a `crash_after` only so many turns of the scheduler. Tells all that was sent.
-    pub fn play(&self, lanes: Vec<Lane>, crash_after: Option<u64>) -> Result<Vec<Record>, Complaint> {
+    /// Runs the lanes; with a `crash_after` for that many scheduler turns only. Returns all requests.
+    pub fn play(&self, lanes: Vec<Lane>, crash_after: Option<u64>) -> Result<Vec<Record>, CheckFailure> {
         let desk = self.desk();
         let at_work = Arc::clone(&desk);
-        // Whatever is not answered by then will never be.
+        // Requests not answered by then will never be.
         let played = self.run(answered_within(crash_after, at_work.play(lanes)))??;
         played.transpose()?;
         let records = desk.records().clone();
         Ok(records)
     }
 
-    /// All documents of the container as they lie in the store, with everything that was decided by now.
-    pub fn look(&self) -> Result<Found, Complaint> {
+    /// All documents of the container as stored, after all pending batches are decided.
+    pub fn read_documents(&self) -> Result<Found, CheckFailure> {
         self.store.step();
         let container = self.container.number();
         let store = self.store.clone();
@@ -382,7 +385,7 @@ impl World {
     }
 
     /// Checks all rows of the container against its records.
-    pub fn audit(&self, shape: &ContainerShape, expiry: ExpiryRule) -> Result<AuditReport, Complaint> {
+    pub fn audit(&self, shape: &ContainerShape, expiry: ExpiryRule) -> Result<AuditReport, CheckFailure> {
         let store = self.store.clone();
         let container = self.container.number();
         let (shape, specs) = (shape.clone(), self.specs.clone());
@@ -395,9 +398,13 @@ impl World {
     }
 
     /// Checks the index of the container, as the engine has it now, against the records.
-    pub fn audit_index(&self) -> Result<(), Complaint> {
-        let (engine, container) = (Arc::clone(&self.engine), Arc::clone(&self.container));
-        let findings = self.run(async move { engine.audit_index(&container).await })?;
+    pub fn audit_index(&self) -> Result<(), CheckFailure> {
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
+        let container = Arc::clone(&self.container);
+        let findings: Result<_, Fault> = self.run(async move {
+            let pass = engine.access().read_catalog(&principal, &*container)?;
+            engine.audit_index(&pass).await
+        })?;
         let findings = findings.map_err(|fault| format!("the audit of the index failed: {fault}"))?;
         match findings.first() {
             None => Ok(()),
@@ -405,18 +412,20 @@ impl World {
         }
     }
 
-    /// The containers with rows that no catalog entry accounts for.
-    pub fn strays(&self) -> Result<usize, Complaint> {
+    /// Number of containers with rows but without a catalog entry.
+    pub fn orphaned_containers(&self) -> Result<usize, CheckFailure> {
         let store = self.store.clone();
-        let strays = self.run(async move {
+        let orphaned_containers = self.run(async move {
             let view = store.view().await.map_err(partition::read_fault)?;
             partition::stray_containers(&view).await
         })?;
-        strays.map(|strays| strays.len()).map_err(|fault| fault.to_string())
+        orphaned_containers
+            .map(|orphaned_containers| orphaned_containers.len())
+            .map_err(|fault| fault.to_string())
     }
 
-    /// The container in use as the catalog in the store has it, if it does.
-    pub fn stored_container(&self) -> Result<Option<StoredContainer>, Complaint> {
+    /// The current container as stored in the catalog, if it is.
+    pub(crate) fn stored_container(&self) -> Result<Option<StoredContainer>, CheckFailure> {
         let store = self.store.clone();
         let stored = self.run(async move {
             let view = store.view().await.map_err(partition::read_fault)?;
@@ -428,24 +437,24 @@ impl World {
     }
 
     /// The partition that owns a partition key.
-    pub fn ordinal_of(&self, key: usize) -> Option<u32> {
+    pub(crate) fn ordinal_of(&self, key: usize) -> Option<u32> {
         let key = partition_key(&self.container, key);
         let effective = self.container.definition().partition_key.effective_key(&key);
         let owner = self.specs.iter().find(|spec| spec.range.contains(&effective));
         owner.map(|spec| spec.id.ordinal.0)
     }
 
-    /// The engine of this life.
+    /// The running engine.
     pub(crate) fn engine(&self) -> Arc<Engine> {
         Arc::clone(&self.engine)
     }
 
-    /// Who calls it.
+    /// The caller of all requests.
     pub(crate) fn principal(&self) -> Principal {
         self.principal.clone()
     }
 
-    pub(crate) fn run<F: Future>(&self, future: F) -> Result<F::Output, Complaint> {
+    pub(crate) fn run<F: Future>(&self, future: F) -> Result<F::Output, CheckFailure> {
         let life = self.life.as_ref().ok_or("no life")?;
         life.run(&self.store, future)
     }
@@ -460,7 +469,7 @@ fn open(
     store: &Store,
     durability: Durability,
     ambient: &Arc<SeededAmbient>,
-) -> Result<(Arc<Engine>, Principal), Complaint> {
+) -> Result<(Arc<Engine>, Principal), CheckFailure> {
     let keys = vec![AccountKey::new(ACCOUNT_KEY)];
     let computed_reader = crate::queries::lowered;
     let options = EngineOptions {
@@ -481,7 +490,7 @@ fn open(
     Ok((engine, principal.ok_or("the signature was refused")?))
 }
 
-/// The indexing policy with an index below [`POLICIES`](crate::scenario::POLICIES).
+/// The indexing policy with an index below `scenario::POLICIES`.
 fn policy_of(policy: usize) -> Result<IndexingPolicy, RequestFault> {
     Ok(match policy {
         0 => IndexingPolicy {
@@ -498,13 +507,13 @@ fn policy_of(policy: usize) -> Result<IndexingPolicy, RequestFault> {
     })
 }
 
-/// And its computed property.
+/// The computed property of a policy.
 fn computed_of(policy: usize) -> Vec<ComputedProperty> {
     let step = if policy < 2 { 1 } else { 2 };
     vec![ComputedProperty::new("next", format!("SELECT VALUE c.n + {step} FROM c"))]
 }
 
-/// Seconds for which the history is kept; it comes and goes with the default.
+/// Retention of the history in seconds; enabled together with the default TTL.
 fn history_of(default_ttl: model::DefaultTtl) -> Option<u64> {
     match default_ttl {
         model::DefaultTtl::Off | model::DefaultTtl::Seconds(_) => Some(HISTORY_SECONDS),
@@ -528,9 +537,9 @@ async fn create_container(
     draft.default_ttl = defined_ttl(scenario.default_ttl);
     let definition = draft.checked()?;
     let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
-    let database = engine.find_database(DATABASE)?.resource;
-    let pass = engine.access().change_catalog(principal, Action::ChangeMetadata, Place::Account)?;
-    engine.create_container(pass, &database, definition, Some(throughput)).await
+    let database = engine.find_database(principal, Action::ReadMetadata, DATABASE)?;
+    let pass = engine.access().change_catalog(principal, &*database)?;
+    engine.create_container(pass, definition, Some(throughput)).await
 }
 
 /// The partition key of all containers.
@@ -538,7 +547,7 @@ pub(crate) fn key_at_pk() -> Result<PartitionKeyDefinition, RequestFault> {
     PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"])
 }
 
-/// A default as definitions have it.
+/// Converts a default TTL into the product's type.
 pub(crate) fn defined_ttl(default_ttl: DefaultTtl) -> model::DefaultTtl {
     match default_ttl {
         DefaultTtl::Off => model::DefaultTtl::Off,

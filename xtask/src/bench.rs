@@ -7,7 +7,7 @@ use std::path::Path;
 /// The counts that later builds are compared with.
 const COUNTS: &str = "bench/COUNTS";
 
-/// Runs the cases that `arguments` choose and prints the table.
+/// Runs the cases selected by `arguments` and prints the table.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     if arguments.first().is_some_and(|word| word == "count") {
         if !Path::new("/usr/bin/valgrind").exists() {

@@ -1,6 +1,6 @@
 //! Tasks of the project: `cargo xtask test`, `tidy`, `kill`, `disk-full`, `hostile`, `damage`, `bench`.
 //!
-//! Each task is a program over the repository's files and the tools it calls; nothing here is linked into the server.
+//! Each task uses the repository's files and external tools; nothing here is linked into the server.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // what tasks are for
 
@@ -18,14 +18,14 @@ const USAGE: &str = "usage: cargo xtask TASK
 
   test [--only PART]                               every check and test; the totals are the last line
        parts: rust python javascript java go rust-sdk browser kill disk hostile
-  tidy                                             crate arrows, file sizes, heads, links
+  tidy                                             crate dependencies, file sizes, heads, links
   kill [--rounds N] [--seed S]                     kill -9 under load, restart, compare
-  histories [--rounds N] [--seed S]                racing clients; every answer must fit one order of events
+  histories [--rounds N] [--seed S]                concurrent clients; one order of events must explain every answer
   disk-full                                        fill a small disk, free it, compare
-  hostile                                          clients that ask for too much, and one beside them
+  hostile                                          clients with excessive requests, and a normal one
   damage                                           flip bits in every file of a store and open it
   bench [--seconds N] [--repeats N] [--large N] [--only 1,2,6]   ratios to the reference and to PostgreSQL
-  bench table|writes|reads [--beside BINARY] [--peers yes|no]     one and ten partitions beside PostgreSQL and other builds
+  bench table|writes|reads [--beside BINARY] [--peers yes|no]     one and ten partitions compared with PostgreSQL and other builds
   bench soak [--minutes N] [--rate N] [--write FILE]   a long mixed load at a fixed rate, a line per minute
   bench count [--against bench/COUNTS | --beside BINARY]   instructions and context switches per request; alone, it
        writes bench/COUNTS; against it, it fails above + 3 % or + 0.1 switches";

@@ -1,4 +1,4 @@
-//! Runs programs: shown as they run, with their output kept for those who count.
+//! Runs programs, shows their output and optionally returns it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -11,12 +11,12 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path, argum
     command
 }
 
-/// Cargo, the one that runs us.
+/// The cargo that runs this program.
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), folder, arguments)
 }
 
-/// Runs to the end; a bad exit is an error.
+/// Runs to the end; a nonzero exit code is an error.
 pub(crate) fn plain(mut command: Command) -> Result<(), String> {
     let name = describe(&command);
     match command.status() {
@@ -26,7 +26,7 @@ pub(crate) fn plain(mut command: Command) -> Result<(), String> {
     }
 }
 
-/// Runs to the end, passing on what it prints, and gives back that text and whether it ended well.
+/// Runs to the end and forwards its output; returns the output and whether it succeeded.
 pub(crate) fn tee(mut command: Command) -> Result<(String, bool), String> {
     let name = describe(&command);
     let failed = |error: std::io::Error| format!("cannot run `{name}`: {error}");
@@ -40,7 +40,7 @@ pub(crate) fn tee(mut command: Command) -> Result<(String, bool), String> {
     Ok((text, status.success()))
 }
 
-/// Whether a program exists and runs with these arguments.
+/// Whether a program exists and succeeds with these arguments.
 pub(crate) fn works(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     let quiet = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all stages, one after the other; a failed one does not keep the others from running.
+//! `cargo xtask test`: all stages in order; the others run even if one fails.
 
 use crate::conformance;
 use crate::run::{self, cargo};
@@ -7,7 +7,7 @@ use crate::tidy;
 use std::path::Path;
 use std::time::Instant;
 
-/// What a stage belongs to, for `--only`.
+/// The group of a stage, for `--only`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
     Rust,
@@ -40,7 +40,7 @@ impl Group {
     }
 }
 
-/// What a stage does: checks pass or fail as a whole, tests are counted.
+/// A stage: checks pass or fail as a whole, tests are counted.
 type Stage = (Group, &'static str, fn(&Path) -> Result<Tally, String>);
 
 const STAGES: [Stage; 16] = [
@@ -72,7 +72,7 @@ const STAGES: [Stage; 16] = [
     (Group::Hostile, "hostile clients", |root| counted(Runner::Driver, conformance::hostile_command(root)?)),
 ];
 
-/// Runs the stages that `arguments` choose and tells the totals.
+/// Runs the stages selected by `arguments` and prints the totals.
 pub(crate) fn test(root: &Path, arguments: &[String]) -> Result<(), String> {
     let only = only(arguments)?;
     conformance::build_tools()?;
@@ -99,7 +99,7 @@ pub(crate) fn test(root: &Path, arguments: &[String]) -> Result<(), String> {
     if total.failed > 0 { Err(format!("{} failed", total.failed)) } else { Ok(()) }
 }
 
-/// A stage that fails without a failed test to show counts as one failure.
+/// A failed stage without a failed test counts as one failure.
 fn judged(result: Result<Tally, String>) -> (Tally, String) {
     match result {
         Ok(tally) if tally == Tally::default() => (tally, "ok".to_owned()),
@@ -112,7 +112,7 @@ fn only(arguments: &[String]) -> Result<Option<Group>, String> {
     match arguments {
         [] => Ok(None),
         [flag, name] if flag == "--only" => {
-            Group::parse(name).map(Some).ok_or_else(|| format!("unknown part \"{name}\" behind --only"))
+            Group::parse(name).map(Some).ok_or_else(|| format!("unknown part \"{name}\" after --only"))
         }
         _ => Err(format!(
             "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|rust-sdk|browser|kill|disk|hostile"

@@ -1,8 +1,8 @@
-//! Counts tests in the words of the tools that ran them.
+//! Counts tests from the output of their runners.
 
 use std::ops::AddAssign;
 
-/// Tests that ran.
+/// Number of tests that ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
@@ -22,24 +22,24 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Who ran the tests.
+/// The program that ran the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runner {
     /// `test result: ok. 3 passed; 0 failed; …`, once per binary.
     Cargo,
-    /// `=== 1 failed, 2 passed, 1 error in 0.5s ===`, once; without the rules when it is told to be quiet.
+    /// `=== 1 failed, 2 passed, 1 error in 0.5s ===`, once; without the rules in quiet mode.
     Pytest,
-    /// `ℹ pass 3` and `ℹ fail 0`, or the same behind `#`.
+    /// `ℹ pass 3` and `ℹ fail 0`, or the same after `#`.
     Node,
     /// `Tests run: 3, Failures: 1, Errors: 0, Skipped: 0`, last line of that form.
     Maven,
-    /// `--- PASS: TestItems/create (0.01s)`, once per test and once more for the test that holds it.
+    /// `--- PASS: TestItems/create (0.01s)`, once per test and once more for its parent test.
     Go,
-    /// `3 passed, 0 failed`: our own drivers, last line of that form.
+    /// `3 passed, 0 failed`: the project's own drivers, last line of that form.
     Driver,
 }
 
-/// The tests that a runner's output tells of; `None` when it tells of none, which is never right.
+/// The number of tests in a runner's output; `None` if it has none, which is never right.
 pub(crate) fn count(runner: Runner, output: &str) -> Option<Tally> {
     let lines = output.lines().map(str::trim);
     match runner {
@@ -82,7 +82,7 @@ pub(crate) fn count(runner: Runner, output: &str) -> Option<Tally> {
     }
 }
 
-/// Reads the line with Maven's totals. A skipped test is neither passed nor failed.
+/// Parses the line with Maven's totals. A skipped test is neither passed nor failed.
 fn maven(line: &str) -> Option<Tally> {
     let (_, counts) = line.split_once("Tests run: ")?;
     let mut numbers = counts.split(", ").map(|part| part.rsplit(": ").next().unwrap_or(part).parse().ok());
@@ -92,7 +92,7 @@ fn maven(line: &str) -> Option<Tally> {
     Some(Tally { passed: run.saturating_sub(failed + skipped), failed })
 }
 
-/// Counts Go's tests, without those that only hold others.
+/// Counts Go's tests, without those that only contain others.
 fn go(output: &str) -> Option<Tally> {
     let end = |line: &str| {
         let (verdict, rest) = line.trim().strip_prefix("--- ")?.split_once(": ")?;
@@ -111,7 +111,7 @@ fn go(output: &str) -> Option<Tally> {
     tally
 }
 
-/// Reads `3 passed`, `2 failed`, `1 error` out of a line.
+/// Parses `3 passed`, `2 failed`, `1 error` from a line.
 fn words(line: &str) -> Tally {
     let words: Vec<&str> =
         line.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();

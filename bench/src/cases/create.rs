@@ -8,11 +8,11 @@ use crate::report::{Goal, Row};
 use crate::{Options, Result, disk};
 use std::cell::Cell;
 
-/// Documents of one batch.
+/// Documents per batch.
 const BATCH: usize = 100;
 /// Throughput that gives a container eight partitions.
 const EIGHT_PARTITIONS: u64 = 80_000;
-/// Numbers that no two measurements of a run share.
+/// Distance between the document numbers of two measurements of a run.
 const FIRST_STEP: usize = 10_000_000;
 
 pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Result<Vec<Row>> {

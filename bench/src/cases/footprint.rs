@@ -1,4 +1,4 @@
-//! What the server takes: memory, time to start, size of the binary. Cases 19, 21 and 22.
+//! Footprint of the server: memory, start time, size of the binary. Cases 19, 21 and 22.
 
 use super::fill;
 use crate::documents::DOCUMENT_BYTES;

@@ -1,4 +1,4 @@
-//! The cases, in an order that shares their set-up.
+//! The cases, in an order that shares their setup.
 
 mod create;
 mod footprint;
@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 pub(crate) const READERS: usize = 32;
 pub(crate) const WRITERS: usize = 64;
 
-/// The composite index that one of the queries wants.
+/// The composite index for one of the queries.
 pub(crate) const COMPOSITE: &str =
     r#"[{"path":"/category","order":"ascending"},{"path":"/score","order":"descending"}]"#;
 
-/// Runs all cases that were asked for.
+/// Runs all requested cases.
 pub(crate) async fn run(options: &Options) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let postgres = Postgres::start()?;
@@ -77,8 +77,8 @@ pub(crate) async fn measure(
     Ok(all.swap_remove(all.len() / 2))
 }
 
-/// Measures two servers by turns, after one turn of each that does not count, and gives the pair with the median
-/// ratio: a machine that slows down in the middle slows down both.
+/// Measures two servers alternately, after one uncounted turn of each, and returns the pair with the median ratio: a
+/// machine that slows down meanwhile affects both.
 pub(crate) async fn measure_beside(
     options: &Options,
     one: (&Process, Target, &Work),
@@ -95,7 +95,7 @@ pub(crate) async fn measure_beside(
     Ok(all.swap_remove(all.len() / 2))
 }
 
-/// Measures once, with what it cost the server.
+/// Measures once, with the server's cost.
 pub(crate) async fn measure_once(
     options: &Options,
     process: &Process,
@@ -115,8 +115,8 @@ pub(crate) async fn measure_once(
     Ok(figures)
 }
 
-/// Fills a running server and drives it with one kind of request for so many seconds, while somebody looks at it. A
-/// name that ends in `10` means a container of ten partitions.
+/// Fills a running server and sends one kind of request for some seconds, for use with a profiler. A name that ends in
+/// `10` means a container of ten partitions.
 #[allow(clippy::print_stdout)] // what the command is for
 pub(crate) async fn drive_for_a_profiler(
     address: SocketAddr,
@@ -128,7 +128,7 @@ pub(crate) async fn drive_for_a_profiler(
         Some(what) => (what, "ten".to_owned(), TEN_PARTITIONS),
         None => (what, "medium".to_owned(), 400),
     };
-    // A second run finds the documents there.
+    // A second run finds the documents already there.
     load::create_container(address, &container, throughput, COMPOSITE).await?;
     let _ = load::fill(address, &container, count).await;
     // No two runs against one server create the same documents.
@@ -152,7 +152,7 @@ pub(crate) async fn fill(address: SocketAddr, container: &str, count: usize) -> 
     fill_indexed(address, container, count, "").await
 }
 
-/// Fills a container that has a composite index besides.
+/// Fills a container that also has a composite index.
 pub(crate) async fn fill_indexed(
     address: SocketAddr,
     container: &str,

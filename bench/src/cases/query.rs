@@ -12,7 +12,7 @@ use crate::{Options, Result};
 const SMALL: usize = 10_000;
 const MEDIUM: usize = 100_000;
 
-/// What is measured of one question.
+/// The measurements of one question.
 struct Case {
     case: &'static str,
     what: &'static str,
@@ -20,9 +20,9 @@ struct Case {
     connections: usize,
     /// Share of the reference's rate.
     of_limit: Option<f64>,
-    /// PostgreSQL's time over ours.
+    /// PostgreSQL's time divided by ours.
     of_postgres: Option<f64>,
-    /// Our time with the large number of documents over that with the small one.
+    /// Our time with the large number of documents divided by that with the small one.
     growth: Option<f64>,
 }
 
@@ -161,7 +161,7 @@ fn row(case: &Case, beside: &str, one: &Figures, other: &Figures, goal: Option<G
     }
 }
 
-/// Bytes on the disk over those of the documents' text.
+/// Bytes on disk divided by those of the documents' text.
 fn disk(server: &Server, folder: &std::path::Path, large: usize) -> Result<Row> {
     let raw = ((SMALL + MEDIUM + large) * DOCUMENT_BYTES) as f64;
     let bytes = crate::disk::folder_bytes(folder)? as f64;

@@ -1,8 +1,8 @@
 //! Instructions per request, counted by callgrind between the first and the last request of a case.
 //!
-//! A server under callgrind is fifty times slower, but its clock is not: what it does by the clock, such as asking
-//! how full the disk is five times a second while it writes, weighs fifty times too much there. So the cost of a
-//! second in which something is written now and then is measured too, and taken off every case that writes.
+//! A server under callgrind is fifty times slower, but its clock is not: time-driven work, such as checking the free
+//! disk space five times a second during writes, is overrepresented fifty times. So the cost per second of a sparse
+//! write load is measured too, and subtracted from every case that writes.
 
 use super::{CREATED_FIRST, Case, fill};
 use crate::Result;
@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long callgrind may take to do what it is told, and how often that is looked at.
+/// Timeout of a callgrind command, and the poll interval.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(60);
 const CONTROL_LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// Creates of the two measurements that tell a create from the seconds around it, and the pause of the second.
+/// Creates of the two measurements that separate the cost of a create from that of a second, and the pause in the
+/// second one.
 const SPARSE_CREATES: usize = 250;
 const SPARSE_PAUSE: Duration = Duration::from_millis(30);
-/// Documents of these measurements, beside those of the cases.
+/// Document numbers of these measurements, separate from those of the cases.
 const SPARSE_FIRST: usize = 2 * CREATED_FIRST;
 
 /// A server under callgrind.
@@ -29,7 +30,7 @@ struct Counter {
     dumped: u32,
 }
 
-/// What a span of time took.
+/// Cost of a time span.
 #[derive(Clone, Copy)]
 struct Span {
     instructions: u64,
@@ -66,8 +67,8 @@ fn per_request(span: Span, background: f64, requests: usize) -> u64 {
 }
 
 impl Counter {
-    /// Instructions that a second of wall time takes while something is written: two spans with as many creates
-    /// differ by what the longer one's seconds took.
+    /// Instructions per second of wall time during writes: two spans with the same number of creates differ by the cost
+    /// of the longer time.
     async fn background(&mut self) -> Result<f64> {
         let warm = SPARSE_FIRST..SPARSE_FIRST + SPARSE_CREATES;
         self.creates(warm, Duration::ZERO).await?;
@@ -105,7 +106,7 @@ impl Counter {
     }
 }
 
-/// Has callgrind do something. It acts only when a thread of the server runs, so an idle server is asked something.
+/// Sends a command to callgrind. It reacts only when a thread of the server runs, so an idle server gets a request.
 async fn control(server: &Server, arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("callgrind_control");
     command.args(arguments).arg(server.process.id().to_string()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -124,7 +125,7 @@ async fn control(server: &Server, arguments: &[&str]) -> Result<()> {
     Err(format!("callgrind_control {arguments:?} does not end").into())
 }
 
-/// The instructions in a dump.
+/// The instruction count of a dump.
 fn total(dump: &Path) -> Result<u64> {
     let text = std::fs::read_to_string(dump)?;
     let line = text.lines().find_map(|line| line.strip_prefix("totals: ")).ok_or("no totals in the dump")?;

@@ -1,14 +1,14 @@
-//! The file of counts: one line per case, and what a later build may exceed it by.
+//! The file of counts: one line per case, and the allowed increase of a later build.
 
 use super::Counted;
 use crate::Result;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What a later build may take more: a share of the instructions, and context switches per request.
+/// Allowed increase of a later build: a share of the instructions, and context switches per request.
 const INSTRUCTIONS_MORE_MAX: f64 = 0.03;
 const SWITCHES_MORE_MAX: f64 = 0.1;
-/// Long queries take turns with others and switch dozens of times, a few percent more or less in every run.
+/// Long queries yield and switch dozens of times, a few percent more or less in every run.
 const SWITCHES_MORE_PART_MAX: f64 = 0.1;
 
 const HEAD: &str = "\
@@ -57,7 +57,7 @@ fn parse(text: &str) -> Result<Vec<Counted>> {
     Ok(counted)
 }
 
-/// Fails if a case takes more than it may.
+/// Fails if a case exceeds its allowed increase.
 pub(super) fn check(before: &[Counted], now: &[Counted]) -> Result<()> {
     let mut exceeded = Vec::new();
     for count in now {

@@ -1,9 +1,9 @@
-//! Counts instructions, context switches and futex calls per request: figures that do not depend on how fast the
-//! machine is, so that later builds can be compared with a file.
+//! Counts instructions, context switches and futex calls per request: figures that do not depend on the speed of the
+//! machine, so that later builds can be compared with a file.
 //!
-//! Each server binary gets data folders of its own, filled by one connection and closed in order, so that the state
-//! of its index is the same in every run. Instructions are counted under callgrind; context switches and futex calls
-//! without it, as a slowed server groups its work differently.
+//! Each server binary gets its own data folders, filled by one connection and closed cleanly, so that the state of its
+//! index is the same in every run. Instructions are counted under callgrind; context switches and futex calls without
+//! it, as a slowed server groups its work differently.
 
 mod callgrind;
 mod file;
@@ -18,26 +18,26 @@ use crate::{Options, Result};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Documents of the container that is read: a run of the index, and segments behind it.
+/// Documents of the container that is read: one index run, and segments after it.
 const DOCUMENTS: usize = 40_000;
-/// Documents of a case are created from here on.
+/// First number of created documents.
 const CREATED_FIRST: usize = 10_000_000;
 
-/// What is done with the counts.
+/// Where the counts go.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Destination {
-    /// The file that is written.
+    /// The file to write.
     pub(crate) write: Option<PathBuf>,
-    /// The file that they are compared with.
+    /// The file to compare with.
     pub(crate) against: Option<PathBuf>,
 }
 
-/// What is counted: its name, how often before it counts, and how often then.
+/// A counted case: its name, the number of warm-up requests and of counted requests.
 struct Case {
     name: &'static str,
     work: Work,
     connections: usize,
-    /// Connections under callgrind: fewer where many at a time would wait too long for their turn.
+    /// Connections under callgrind: fewer if many would wait too long for their turn.
     connections_slowed: usize,
     warm: usize,
     requests: usize,
@@ -50,7 +50,7 @@ pub(crate) struct Counted {
     instructions: u64,
     switches_voluntary: f64,
     switches_involuntary: f64,
-    /// `None` where the kernel's trace points cannot be used.
+    /// `None` if the kernel's trace points are not available.
     futex_calls: Option<f64>,
 }
 
@@ -110,7 +110,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Counts all cases for each server and prints them side by side, or beside those of a file.
+/// Counts all cases for each server and prints them next to each other, or next to those of a file.
 #[allow(clippy::print_stdout)] // what the command is for
 pub(crate) async fn run(options: &Options, others: &[PathBuf], destination: &Destination) -> Result<()> {
     let mut columns = Vec::new();
@@ -149,7 +149,7 @@ async fn count_one(options: &Options, server: &Path) -> Result<Vec<Counted>> {
         .collect())
 }
 
-/// Makes and fills the containers of all cases.
+/// Creates and fills the containers of all cases.
 async fn fill(server: &Path, data: &Path) -> Result<()> {
     let server = Server::start(server, data, &[])?;
     load::create_container(server.address, "medium", 400, COMPOSITE).await?;
@@ -165,7 +165,7 @@ async fn fill(server: &Path, data: &Path) -> Result<()> {
 }
 
 impl Case {
-    /// Sends the requests `numbers` on so many connections.
+    /// Sends the requests `numbers` on `connections` connections.
     async fn send(&self, server: &Server, connections: usize, numbers: Range<usize>) -> Result<()> {
         load::run_exactly(server.address, &self.work, connections, numbers).await
     }

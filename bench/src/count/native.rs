@@ -10,16 +10,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Measurements of a case; the median counts.
+/// Measurements of a case; the median is used.
 const REPEATS: usize = 5;
-/// Requests of one measurement for each one that is counted under callgrind.
+/// Requests of one measurement per request counted under callgrind.
 const REQUESTS_FACTOR: usize = 4;
 
-/// How long perf may take to begin or to end, and what it answers with: `ack` and a line's end.
+/// Timeout for starting or stopping perf, and its reply: `ack` and a line end.
 const PERF_TIMEOUT: Duration = Duration::from_secs(5);
 const ACKNOWLEDGEMENT_BYTES: usize = 4;
 
-/// What one case takes per request.
+/// Cost of one case per request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Native {
     pub(super) voluntary: f64,
@@ -70,7 +70,7 @@ async fn count_once(server: &Server, case: &Case, first: usize, requests: usize)
     })
 }
 
-/// `perf`, which counts the futex calls of a process; it says when it has begun.
+/// `perf`, which counts the futex calls of a process; it acknowledges its start.
 struct Trace {
     perf: Child,
     control: File,
@@ -79,7 +79,7 @@ struct Trace {
 }
 
 impl Trace {
-    /// `None` where perf or the kernel's trace points are missing.
+    /// `None` if perf or the kernel's trace points are missing.
     fn start(id: u32, folder: &Path) -> Option<Trace> {
         let (control, acknowledged, figures) =
             (folder.join("control"), folder.join("acknowledged"), folder.join("figures"));
@@ -109,7 +109,7 @@ impl Trace {
             return None;
         }
         self.control.write_all(text.as_bytes()).ok()?;
-        // Read by a thread, since a perf that fails now would never answer.
+        // Read by a thread, since a perf that fails now would never reply.
         let mut acknowledged = self.acknowledged.try_clone().ok()?;
         let (answered, answers) = mpsc::channel();
         std::thread::spawn(move || answered.send(acknowledged.read_exact(&mut [0; ACKNOWLEDGEMENT_BYTES])));

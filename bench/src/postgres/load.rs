@@ -17,13 +17,13 @@ use tokio_postgres::{Client, Statement};
 const INSERT: &str = "INSERT INTO docs VALUES ($1, $2, $3::text::jsonb)";
 /// Many documents in one statement and one round trip.
 const INSERT_MANY: &str = "INSERT INTO docs SELECT pk, id, doc::jsonb FROM unnest($1::text[], $2::text[], $3::text[]) AS new (pk, id, doc)";
-/// Documents of one statement while a table is filled.
+/// Documents per statement while a table is filled.
 const FILL: usize = 500;
 
 impl Postgres {
-    /// Inserts documents into an empty table on so many connections, `batch` per transaction.
+    /// Inserts documents into an empty table on `connections` connections, `batch` per transaction.
     ///
-    /// The rate is in documents per second, as is the processor time.
+    /// The rate is in documents per second, and the CPU time per document.
     pub(crate) async fn creates(
         &self,
         options: &Options,
@@ -50,7 +50,7 @@ impl Postgres {
         Ok(found)
     }
 
-    /// Reads documents by key on so many connections, of a table that was filled.
+    /// Reads documents by key from a filled table.
     pub(crate) async fn reads(&self, options: &Options, connections: usize, count: usize) -> Result<Figures> {
         let statement = "SELECT doc::text FROM docs WHERE pk = $1 AND id = $2";
         self.drive(options, connections, statement, async move |client, select, number| {
@@ -61,7 +61,7 @@ impl Postgres {
         .await
     }
 
-    /// Asks a question on so many connections, of a table that was filled.
+    /// Runs a query against a filled table.
     pub(crate) async fn ask(
         &self,
         options: &Options,
@@ -88,7 +88,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Runs `operation` with 0, 1, 2, … in a closed loop on so many connections.
+    /// Runs `operation` with 0, 1, 2, … in a closed loop on `connections` connections.
     async fn drive<O>(
         &self,
         options: &Options,
@@ -124,7 +124,7 @@ impl Postgres {
                     let taken = u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX);
                     latencies.borrow_mut().push(taken);
                 }
-                // Kept open until the processor time is read.
+                // Kept open until the CPU time is read.
                 Ok::<_, tokio_postgres::Error>(client)
             }));
         }

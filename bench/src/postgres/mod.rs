@@ -9,11 +9,11 @@ use std::process::Command;
 use std::time::Duration;
 use tokio_postgres::{Client, NoTls};
 
-/// Where Debian puts the server's programs.
+/// Where Debian installs the server's programs.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 
-/// How the server is configured, as for a dedicated machine with a fast disk: commits are durable, checkpoints are
-/// rare, full pages are compressed, and short statements are not compiled.
+/// Settings of the server, for a dedicated machine with a fast disk: commits are durable, checkpoints are rare, full
+/// pages are compressed, and short statements are not compiled.
 pub(crate) const SETTINGS: [&str; 14] = [
     "synchronous_commit=on",
     "fsync=on",
@@ -34,7 +34,7 @@ pub(crate) const SETTINGS: [&str; 14] = [
 /// The operator class of the GIN index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperatorClass {
-    /// `jsonb_path_ops`: one entry per path and value, what people choose for containment.
+    /// `jsonb_path_ops`: one entry per path and value, the usual choice for containment.
     PathOps,
     /// `jsonb_ops`, the default: one entry per key and one per value.
     Default,
@@ -51,7 +51,7 @@ impl OperatorClass {
     }
 }
 
-/// A database server of its own in a temporary folder.
+/// A database server in a temporary folder.
 pub(crate) struct Postgres {
     folder: PathBuf,
     /// The process that starts all others.
@@ -60,7 +60,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Makes and starts a server; `None` if the package is not installed.
+    /// Creates and starts a server; `None` if the package is not installed.
     pub(crate) fn start() -> Result<Option<Postgres>> {
         if !Path::new(PROGRAMS).exists() {
             return Ok(None);
@@ -99,14 +99,14 @@ impl Postgres {
         Ok(client)
     }
 
-    /// Processor time of the postmaster and all its processes, running and ended.
+    /// CPU time of the postmaster and all its processes, running and ended.
     ///
     /// The running ones are read from schedstat: with 64 short-lived processes, ticks of 10 ms would lose a fifth.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         let ended = process::ended_children_cpu(self.postmaster)?;
         let mut cpu = ended + process::main_thread_cpu(self.postmaster)?;
         for child in self.children()? {
-            // One that ended since counts among the ended ones next time.
+            // One that has ended since is included in the ended ones next time.
             cpu += process::main_thread_cpu(child).unwrap_or_default();
         }
         Ok(cpu)
@@ -128,7 +128,7 @@ impl Postgres {
         Ok(text.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>()?)
     }
 
-    /// Recreates the table with an index of that class, and writes out what earlier cases left dirty.
+    /// Recreates the table with an index of this class, and flushes the dirty pages of earlier cases.
     pub(crate) async fn reset(&self, class: OperatorClass) -> Result<()> {
         let create = format!("CREATE INDEX docs_gin ON docs USING gin (doc {});", class.name());
         let client = self.connect().await?;
@@ -138,7 +138,7 @@ impl Postgres {
         Ok(client.batch_execute(&format!("{table}{create}")).await?)
     }
 
-    /// Recreates the table with so many documents and the indexes that queries want.
+    /// Recreates the table with `count` documents and the indexes for the queries.
     pub(crate) async fn filled(&self, class: OperatorClass, count: usize) -> Result<()> {
         self.reset(class).await?;
         self.fill(count).await?;

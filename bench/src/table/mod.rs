@@ -1,7 +1,7 @@
-//! The table of peers: containers of one and of ten partitions beside PostgreSQL, and beside other builds.
+//! The table of peers: containers of one and of ten partitions compared with PostgreSQL and with other builds.
 //!
-//! Every column is measured by turns, so that a machine whose speed changes from minute to minute slows down all of
-//! them; a figure is the median of its turns, a ratio the median of the ratios of one turn.
+//! All columns are measured in turns, so that a machine whose speed changes affects all of them; a figure is the median
+//! of its turns, a ratio the median of the ratios of one turn.
 
 mod reads;
 mod writes;
@@ -12,7 +12,7 @@ use crate::vercel::{self, Vercel};
 use crate::{Options, Result};
 use std::path::{Path, PathBuf};
 
-/// What is measured.
+/// Part of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Durable creates.
@@ -50,7 +50,7 @@ impl Partitions {
     }
 }
 
-/// Who is measured.
+/// A measured system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
     Postgres(OperatorClass),
@@ -58,26 +58,26 @@ enum Subject {
     Server { program: PathBuf, partitions: Partitions },
 }
 
-/// The peers that run.
+/// The running peers.
 struct Peers {
     postgres: Option<Postgres>,
     vercel: Option<Vercel>,
 }
 
-/// A column: a subject and what its turns found.
+/// A column: a subject and the results of its turns.
 struct Column {
     subject: Subject,
     turns: Vec<Figures>,
 }
 
-/// A line of the table: one cell per column, and what is required of the build under test.
+/// A line of the table: one cell per column, and the requirement for the build under test.
 struct Line {
     what: String,
     cells: Vec<String>,
     required: String,
 }
 
-/// Measures the parts that were asked for and prints their tables.
+/// Measures the requested parts and prints their tables.
 #[allow(clippy::print_stdout)] // what the command is for
 pub(crate) async fn run(options: &Options, others: &[PathBuf], parts: &[Part], peers: bool) -> Result<()> {
     let peers = if peers { start_peers()? } else { Peers { postgres: None, vercel: None } };
@@ -141,7 +141,7 @@ impl Column {
         median(self.turns.iter().map(figure).collect())
     }
 
-    /// The median of this column's figure over that of another in the same turn.
+    /// The median ratio of this column's figure to that of another in the same turn.
     fn over(&self, other: &Column, figure: impl Fn(&Figures) -> f64) -> f64 {
         median(self.turns.iter().zip(&other.turns).map(|(one, other)| figure(one) / figure(other)).collect())
     }

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 /// Documents of every container, and of the emulator of npm.
 const DOCUMENTS: usize = 100_000;
 const VERCEL_DOCUMENTS: usize = 2_000;
-/// Connections of the query that sorts: PostgreSQL takes tens of milliseconds for one.
+/// Connections of the sorting query: PostgreSQL takes tens of milliseconds for one.
 const SORTERS: usize = 4;
-/// What is required of a point read over the reference.
+/// Required rate of a point read relative to the reference.
 const POINT_READ_MIN: f64 = 0.7;
 
-/// A question and what is required of it.
+/// A question and its requirement.
 struct Case {
     what: &'static str,
     question: Question,
@@ -27,9 +27,9 @@ struct Case {
 }
 
 enum Required {
-    /// Processor µs of ten partitions over those of one.
+    /// CPU µs of ten partitions divided by those of one.
     TenOverOne(f64),
-    /// Processor µs.
+    /// CPU µs.
     CpuUs(f64),
 }
 
@@ -81,7 +81,7 @@ pub(super) async fn run(options: &Options, programs: &[PathBuf], peers: &Peers) 
         for _ in 0..options.repeats {
             for column in columns.iter_mut() {
                 if column.subject == Subject::Vercel && case.question == Question::Lot {
-                    // It refuses a query whose partition key stands in the header alone.
+                    // It refuses a query whose partition key is in the header only.
                     continue;
                 }
                 if let Some((filled, container)) = filled(&servers, &column.subject) {
@@ -97,7 +97,7 @@ pub(super) async fn run(options: &Options, programs: &[PathBuf], peers: &Peers) 
     Ok(())
 }
 
-/// Asks PostgreSQL all questions, with one index after the other.
+/// Runs all questions against PostgreSQL, with one index after the other.
 async fn ask_postgres(options: &Options, postgres: &Postgres, asked: &mut [Vec<Column>]) -> Result<()> {
     for class in OperatorClass::ALL {
         postgres.filled(class, DOCUMENTS).await?;
@@ -124,7 +124,7 @@ async fn fill(program: &Path) -> Result<Filled> {
     Ok(Filled { program: Some(program.to_owned()), documents: DOCUMENTS, server, _folder: Some(folder) })
 }
 
-/// The emulator, with fewer documents: it has no index and takes one document at a time.
+/// The emulator, with fewer documents: it has no index and accepts one document at a time.
 async fn fill_vercel(vercel: &Vercel) -> Result<Filled> {
     let server = vercel.start()?;
     let container = Partitions::One.name();
@@ -152,7 +152,7 @@ async fn ask(options: &Options, server: &Server, connections: usize, work: &Work
     measure_once(options, &server.process, target, work).await
 }
 
-/// Point reads, each turn beside one of the reference.
+/// Point reads, each turn followed by one of the reference.
 async fn point_reads(
     options: &Options,
     programs: &[PathBuf],
@@ -221,7 +221,7 @@ fn line(case: &Case, columns: &[Column], program: &Path) -> Result<Line> {
     Ok(Line { what, cells: columns.iter().map(microseconds).collect(), required })
 }
 
-/// Processor time and latency; a dash for what was not measured.
+/// CPU time and latency; a dash if not measured.
 fn microseconds(column: &Column) -> String {
     if column.turns.is_empty() {
         return "–".to_owned();

@@ -1,4 +1,4 @@
-//! Durable creates of one document each on 64 connections: rate, processor time, latency, context switches.
+//! Durable creates of one document each on 64 connections: rate, CPU time, latency, context switches.
 
 use super::{Column, Line, Partitions, Peers, Subject, columns, show, verdict};
 use crate::cases::{WRITERS, measure_once};
@@ -9,12 +9,12 @@ use crate::{Options, Result, disk};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Creates that are not counted: they open the partitions and grow the buffers.
+/// Uncounted creates that open the partitions and grow the buffers.
 const WARM: Duration = Duration::from_millis(500);
-/// Numbers of the documents that count, behind those of the warm-up.
+/// First number of the counted documents, after those of the warm-up.
 const MEASURED_FIRST: usize = 10_000_000;
-/// What is required: of the rate over PostgreSQL's, of the processor time, of the p99 in turns of all connections,
-/// of ten partitions over one.
+/// Requirements: the rate relative to PostgreSQL's, the CPU time, the p99 in turns of all connections, ten partitions
+/// relative to one.
 const RATE_OVER_POSTGRES_MIN: f64 = 2.0;
 const CPU_US_MAX: f64 = 50.0;
 const P99_TURNS_MAX: f64 = 4.0;
@@ -51,7 +51,7 @@ pub(super) async fn run(options: &Options, programs: &[PathBuf], peers: &Peers) 
     Ok(())
 }
 
-/// One turn, on a store of its own.
+/// One turn, on a new store.
 async fn create(options: &Options, subject: &Subject, peers: &Peers) -> Result<Figures> {
     match subject {
         Subject::Postgres(class) => {

@@ -92,7 +92,7 @@ impl Isolation {
             let mut begun: Begun<T> = Box::pin(begin(Arc::clone(&meter)));
             let ended = while_short(&mut begun, &meter).await;
             match ended {
-                Some(result) if !meter.is_broken_off() => return result,
+                Some(result) if !meter.is_preempted() => return result,
                 Some(_) => {}
                 None => {
                     // Who must wait does so with nothing in hand: no state of a partition, no memory.

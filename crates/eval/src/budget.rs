@@ -1,7 +1,7 @@
-//! How much a query may hold and look at.
+//! Limits on the memory and the rows of a query.
 //!
-//! A text of half a megabyte can name a document 100,000 times in an array, or join an array ten times with itself;
-//! so what is built is weighed before it is built, and rows of sources are counted.
+//! A text of half a megabyte can name a document 100,000 times in an array, or join an array ten times with itself. So
+//! values are weighed before they are built, and rows of sources are counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,19 +10,19 @@ use value::{Decoded, Value, ValueRef, WALK_DEPTH_MAX};
 
 use crate::EvalFault;
 
-/// Most bytes of one computed value, roughly.
+/// Most bytes of one computed value, approximately.
 pub const VALUE_WEIGHT_MAX: usize = 32 << 20;
 
-/// What a tree takes beside its text.
+/// Size of a tree node without its text.
 const NODE_WEIGHT: usize = size_of::<Value>();
 
-/// Bytes that a query holds before it draws on the memory of all: most need no more.
+/// Bytes that a query holds before it draws on the shared memory: most need no more.
 const UNDRAWN_BYTES: usize = 64 << 10;
 
 /// Bytes that a query draws at a time.
 const DRAW_BYTES: usize = 256 << 10;
 
-/// Memory for all queries together.
+/// Memory shared by all queries.
 #[derive(Debug)]
 pub struct QueryMemory {
     bytes_max: usize,
@@ -52,7 +52,7 @@ impl QueryMemory {
 pub struct Budget {
     bytes_max: usize,
     bytes_held: AtomicUsize,
-    /// What was drawn on the memory of all queries; given back with the budget.
+    /// Bytes drawn from the shared memory; returned with the budget.
     bytes_drawn: AtomicUsize,
     all: Option<Arc<QueryMemory>>,
     rows_max: u64,
@@ -60,7 +60,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of so many bytes held at a time and so many rows looked at in all.
+    /// A budget of `bytes_max` bytes held at a time and `rows_max` rows in total.
     pub fn new(bytes_max: usize, rows_max: u64) -> Budget {
         Budget {
             bytes_max,
@@ -72,17 +72,17 @@ impl Budget {
         }
     }
 
-    /// The same within the memory of all queries.
+    /// The same within the memory shared by all queries.
     pub fn within(mut self, all: Arc<QueryMemory>) -> Budget {
         self.all = Some(all);
         self
     }
 
-    /// Draws on the memory of all queries for what is held now.
+    /// Draws on the shared memory for the bytes held now.
     fn draw(&self, held: usize) -> Result<(), EvalFault> {
         let Some(all) = &self.all else { return Ok(()) };
         let wanted = held.saturating_sub(UNDRAWN_BYTES).next_multiple_of(DRAW_BYTES);
-        // Whoever raises the figure draws the difference, so parts of a query that work at once draw once.
+        // The thread that raises the figure draws the difference, so concurrent parts of a query draw once.
         let before = self.bytes_drawn.fetch_max(wanted, Ordering::Relaxed);
         if before >= wanted {
             return Ok(());
@@ -94,12 +94,12 @@ impl Budget {
         drawn
     }
 
-    /// Bytes that are held now.
+    /// Bytes held now.
     pub fn bytes_held(&self) -> usize {
         self.bytes_held.load(Ordering::Relaxed)
     }
 
-    /// Counts a row that a source gave.
+    /// Counts a row of a source.
     pub(crate) fn count_row(&self) -> Result<(), EvalFault> {
         if self.rows_seen.fetch_add(1, Ordering::Relaxed) >= self.rows_max {
             return Err(EvalFault::RowsExceeded { rows_max: self.rows_max });
@@ -107,7 +107,7 @@ impl Budget {
         Ok(())
     }
 
-    /// A holding of nothing yet.
+    /// An empty holding.
     pub fn holding(self: &Arc<Budget>) -> Holding {
         Holding { budget: Arc::clone(self), bytes: 0 }
     }
@@ -121,7 +121,7 @@ impl Drop for Budget {
     }
 }
 
-/// Bytes of a budget that are given back when this is dropped.
+/// Bytes of a budget that are returned on drop.
 #[derive(Debug)]
 pub struct Holding {
     budget: Arc<Budget>,
@@ -142,12 +142,12 @@ impl Holding {
         if held > UNDRAWN_BYTES { self.budget.draw(held) } else { Ok(()) }
     }
 
-    /// Takes what a value weighs.
-    pub fn add_value(&mut self, value: ValueRef<'_>) -> Result<(), EvalFault> {
+    /// Takes the weight of a value.
+    pub(crate) fn add_value(&mut self, value: ValueRef<'_>) -> Result<(), EvalFault> {
         self.add(weigh(value)?)
     }
 
-    /// Counts a collection by the room it has, which grows in leaps; `counted` is what was counted of it before.
+    /// Counts a collection by its capacity, which grows in steps; `counted` is the size counted before.
     pub fn resize(&mut self, counted: &mut usize, bytes: usize) -> Result<(), EvalFault> {
         if bytes < *counted {
             self.give_back(*counted - bytes);
@@ -158,14 +158,14 @@ impl Holding {
         Ok(())
     }
 
-    /// Gives bytes back that were taken.
+    /// Returns bytes that were taken.
     pub fn give_back(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         self.budget.bytes_held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Takes over what another one of the same budget holds.
+    /// Takes over the bytes of another holding of the same budget.
     pub fn absorb(&mut self, mut other: Holding) {
         self.bytes = self.bytes.saturating_add(std::mem::take(&mut other.bytes));
     }
@@ -177,14 +177,14 @@ impl Drop for Holding {
     }
 }
 
-/// Adds weights up to the bound of one value.
+/// Adds weights up to the limit of one value.
 #[derive(Debug, Default)]
-pub(crate) struct Scale {
+pub(crate) struct WeightSum {
     weight: usize,
 }
 
-impl Scale {
-    /// Puts bytes on.
+impl WeightSum {
+    /// Adds bytes.
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), EvalFault> {
         self.weight = self.weight.saturating_add(bytes);
         if self.weight > VALUE_WEIGHT_MAX {
@@ -193,7 +193,7 @@ impl Scale {
         Ok(())
     }
 
-    /// Puts a value on.
+    /// Adds the weight of a value.
     pub(crate) fn add_value(&mut self, value: ValueRef<'_>) -> Result<(), EvalFault> {
         self.add_nested(value, WALK_DEPTH_MAX)
     }
@@ -226,19 +226,19 @@ impl Scale {
     }
 }
 
-/// What a value weighs, or that it is too large.
+/// The weight of a value, or a fault if it is too large.
 pub fn weigh(value: ValueRef<'_>) -> Result<usize, EvalFault> {
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     scale.add_value(value)?;
     Ok(scale.weight)
 }
 
-/// What a value weighs that has its place in a collection: its place is counted with the collection.
+/// The weight of a value without its own node, which is counted with the collection that holds it.
 pub fn weigh_inside(value: ValueRef<'_>) -> Result<usize, EvalFault> {
     Ok(weigh(value)?.saturating_sub(NODE_WEIGHT))
 }
 
-/// Bytes that the allocator gives to whoever asks for so many: it has four sizes between a power of two and the next.
+/// Bytes that the allocator uses for a request of `bytes`: it has four size classes between powers of two.
 pub fn allocated(bytes: usize) -> usize {
     match bytes {
         0 => 0,
@@ -248,8 +248,8 @@ pub fn allocated(bytes: usize) -> usize {
     }
 }
 
-/// Bytes of a hash table with room for so many entries of a type: places are a power of two, an eighth stays empty.
-pub fn table_bytes<E>(capacity: usize) -> usize {
+/// Bytes of a hash table with this capacity: the number of slots is a power of two, an eighth stays empty.
+pub(crate) fn table_bytes<E>(capacity: usize) -> usize {
     if capacity == 0 { 0 } else { (capacity + capacity / 7).next_power_of_two() * (size_of::<E>() + 1) }
 }
 

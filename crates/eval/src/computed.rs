@@ -7,12 +7,12 @@ use value::{Kind, Value, ValueRef};
 pub enum Computed<'a> {
     /// Part of a document or a constant of the query.
     Borrowed(ValueRef<'a>),
-    /// Made by the evaluation.
+    /// Created by the evaluation.
     Owned(Value),
 }
 
 impl<'a> Computed<'a> {
-    /// The value, for reading.
+    /// The value as a reference.
     #[inline]
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
@@ -21,7 +21,7 @@ impl<'a> Computed<'a> {
         }
     }
 
-    /// The value as a tree of its own.
+    /// The value as an owned tree.
     pub fn into_value(self) -> Value {
         match self {
             Computed::Borrowed(value) => value.to_value(),
@@ -35,19 +35,19 @@ impl<'a> Computed<'a> {
         self.as_ref().kind()
     }
 
-    /// The truth value, when this is one.
+    /// The boolean, if this is one.
     #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         self.as_ref().as_bool()
     }
 
-    /// The member called `name`, when this is an object that has it.
+    /// The member `name`, if this is an object that has it.
     #[inline]
     pub(crate) fn member(self, name: &str) -> Option<Computed<'a>> {
         match self {
             Computed::Borrowed(value) => value.member(name).map(Computed::Borrowed),
             Computed::Owned(Value::Object(mut members)) => {
-                // Of equal names the last counts.
+                // The last of equal names counts.
                 let place = members.iter().rposition(|member| member.0 == name)?;
                 Some(Computed::Owned(members.swap_remove(place).1))
             }
@@ -55,7 +55,7 @@ impl<'a> Computed<'a> {
         }
     }
 
-    /// The element at `index`, when this is an array that long.
+    /// The element at `index`, if this is an array that long.
     pub(crate) fn element(self, index: usize) -> Option<Computed<'a>> {
         match self {
             Computed::Borrowed(value) => value.element(index).map(Computed::Borrowed),

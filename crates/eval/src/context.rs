@@ -1,4 +1,4 @@
-//! What an evaluation needs beside its row: time, chance, functions of the user's, a budget.
+//! Inputs of an evaluation in addition to its row: time, randomness, user-defined functions, a budget.
 
 use std::sync::Arc;
 
@@ -8,41 +8,41 @@ use value::Value;
 use crate::meter::{ROW_STEPS, steps_of_bytes};
 use crate::{Budget, EvalFault, Meter, Patterns, Steps, UserFunctionFault};
 
-/// Bytes that are not counted.
+/// Texts up to this size are not charged.
 pub(crate) const FEW_BYTES: usize = 256;
 
 /// When an evaluation must be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline {
-    /// The time, in milliseconds since 1970.
+    /// The deadline, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What was granted, for the fault.
+    /// The granted time, for the fault.
     pub granted_ms: u64,
 }
 
-/// One per query: what is fixed for it and what it shares between rows.
+/// State of one query, shared between its rows.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// Time and chance.
+    /// Time and randomness.
     pub ambient: &'a dyn Ambient,
-    /// Milliseconds since 1970 that the `…Static` functions see; the same for all pages of a query.
+    /// Milliseconds since 1970 for the `…Static` functions; the same for all pages of a query.
     pub now_static_ms: u64,
-    /// The functions behind `udf.`.
+    /// The functions called by `udf.`.
     pub user_functions: &'a dyn UserFunctions,
-    /// What the query may hold and look at.
+    /// Limits of memory and rows.
     pub budget: Arc<Budget>,
-    /// When it must be done, if there is such a time.
+    /// When the evaluation must end, if limited.
     pub deadline: Option<Deadline>,
-    /// The patterns that it has read.
+    /// Cache of compiled patterns.
     pub patterns: Arc<Patterns>,
-    /// How much was done for it, and whether it must stop.
+    /// Counts the work done, and stops it.
     pub meter: Arc<Meter>,
-    /// Steps of this context that the meter does not know of yet.
+    /// Steps of this context not yet reported to the meter.
     pub steps: Steps,
 }
 
 impl<'a> Context<'a> {
-    /// A context without functions of the user's, whose fixed time is now.
+    /// A context without user-defined functions, whose fixed time is now.
     pub fn new(ambient: &'a dyn Ambient, budget: impl Into<Arc<Budget>>) -> Context<'a> {
         Context {
             ambient,
@@ -61,19 +61,19 @@ impl<'a> Context<'a> {
         Context { meter: meter.into(), ..self }
     }
 
-    /// The same with functions of the user's.
+    /// The same with user-defined functions.
     pub fn with_user_functions(self, user_functions: &'a dyn UserFunctions) -> Context<'a> {
         Context { user_functions, ..self }
     }
 
-    /// Counts a row that a source gave.
+    /// Counts a row of a source.
     #[inline]
     pub(crate) fn count_row(&self) -> Result<(), EvalFault> {
         self.budget.count_row()?;
         self.charge(ROW_STEPS)
     }
 
-    /// Counts steps that are just about to be done, and looks now and then whether they may be.
+    /// Counts steps that are about to be done, and checks the limits from time to time.
     #[inline]
     pub fn charge(&self, steps: usize) -> Result<(), EvalFault> {
         match self.steps.count(steps) {
@@ -82,13 +82,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Counts the steps that it takes to look at so many bytes. Few are not counted: the row that they are in was.
+    /// Counts the steps to process this many bytes. Few bytes are not counted: their row was.
     #[inline]
     pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), EvalFault> {
         if bytes <= FEW_BYTES { Ok(()) } else { self.charge_many_bytes(bytes) }
     }
 
-    /// Out of the way of those who have few, which are most.
+    /// A separate function, because most calls have few bytes.
     #[cold]
     fn charge_many_bytes(&self, bytes: usize) -> Result<(), EvalFault> {
         self.charge(steps_of_bytes(bytes))
@@ -100,7 +100,7 @@ impl<'a> Context<'a> {
         self.check_time()
     }
 
-    /// Whether there is time left.
+    /// Fails if the deadline has passed.
     pub fn check_time(&self) -> Result<(), EvalFault> {
         match self.deadline {
             Some(deadline) if self.ambient.now_ms() >= deadline.at_ms => {
@@ -111,13 +111,13 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The functions that users registered.
+/// The user-defined functions of a container.
 pub trait UserFunctions: std::fmt::Debug + Sync {
-    /// Calls one. `None` is undefined, as an argument and as a result.
+    /// Calls one. `None` is undefined, both as an argument and as a result.
     fn call(&self, name: &str, arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault>;
 }
 
-/// For containers without any.
+/// For containers without user-defined functions.
 #[derive(Debug, Clone, Copy)]
 pub struct NoUserFunctions;
 

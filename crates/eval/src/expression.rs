@@ -6,23 +6,23 @@ use std::collections::HashMap;
 use plan::query::{Alternatives, BinaryOperator, Expression, LikePattern, Query, SubqueryKind};
 use value::{Value, ValueRef};
 
-use crate::budget::Scale;
+use crate::budget::WeightSum;
 use crate::context::FEW_BYTES;
 use crate::functions::{self, Call};
 use crate::{Computed, Context, EvalFault, GroupRow, Row, operators, query};
 
-/// Most levels of an expression, those of its subqueries included.
+/// Most levels of an expression, including those of its subqueries.
 ///
-/// Query texts are checked against a smaller figure before they become expressions; this one guards the stack.
+/// Query texts are checked against a smaller limit before they become expressions; this one protects the stack.
 pub const EXPRESSION_DEPTH_MAX: usize = 256;
 
-/// How many levels a subquery counts for: running one takes that much more of the stack.
+/// Levels that a subquery counts for, because running one takes that much more stack.
 const SUBQUERY_LEVELS: usize = 8;
 
-/// A value, or `None` for undefined, or why there is neither.
+/// A value, or `None` for undefined, or a fault.
 pub(crate) type Outcome<'a> = Result<Option<Computed<'a>>, EvalFault>;
 
-/// Takes a defined value out of a `Result<Option<_>, _>`; undefined ends the function with undefined.
+/// Unwraps a defined value of a `Result<Option<_>, _>`; undefined makes the function return undefined.
 macro_rules! defined {
     ($outcome:expr) => {
         match $outcome? {
@@ -38,7 +38,7 @@ pub fn evaluate<'a>(context: &'a Context<'_>, expression: &'a Expression, row: R
     Frame::new(context, row).evaluate(expression)
 }
 
-/// Where an expression stands: its row, and how deep it is.
+/// Evaluation position: the row and the depth.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     pub(crate) context: &'a Context<'a>,
@@ -76,7 +76,7 @@ impl<'a> Frame<'a> {
     /// The value of an expression one level down.
     pub(crate) fn evaluate(self, expression: &'a Expression) -> Outcome<'a> {
         let frame = self.deeper()?;
-        // Each arm is one call, so that a level of nesting takes little of the stack.
+        // Each arm is one call, so that a level of nesting takes little stack.
         match expression {
             Expression::Undefined => Ok(None),
             Expression::Constant(constant) => Ok(Some(Computed::Borrowed(constant.as_ref()))),
@@ -113,7 +113,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Counts what it takes to weigh and copy a value.
+    /// Counts the steps to weigh and copy a value.
     #[inline]
     fn charge_copy(self, value: &Computed<'_>) -> Result<(), EvalFault> {
         let value = value.as_ref();
@@ -121,13 +121,13 @@ impl<'a> Frame<'a> {
         self.context.charge(value.len())
     }
 
-    /// Counts what it takes to compare two values, of which one at least is not small.
+    /// Counts the steps to compare two values, of which at least one is not small.
     #[cold]
     fn charge_comparison(self, left: &Computed<'_>, right: &Computed<'_>) -> Result<(), EvalFault> {
         self.context.charge_bytes(left.as_ref().extent().min(right.as_ref().extent()))
     }
 
-    /// The truth value of an expression; whatever is no boolean acts like undefined.
+    /// The truth value of an expression; a value that is not a boolean counts as undefined.
     pub(crate) fn truth(self, expression: &'a Expression) -> Result<Option<bool>, EvalFault> {
         Ok(self.evaluate(expression)?.and_then(|value| value.as_bool()))
     }
@@ -136,7 +136,7 @@ impl<'a> Frame<'a> {
         Ok(self.evaluate(base)?.and_then(|base| base.member(name)))
     }
 
-    /// An index that is negative, fractional or of the wrong kind yields undefined, as one past the end does.
+    /// An index that is negative, fractional, of the wrong kind or past the end yields undefined.
     fn index(self, base: &'a Expression, index: &'a Expression) -> Outcome<'a> {
         let base = defined!(self.evaluate(base));
         let index = defined!(self.evaluate(index));
@@ -150,7 +150,7 @@ impl<'a> Frame<'a> {
     fn array(self, elements: &'a [Expression]) -> Outcome<'a> {
         self.context.charge(elements.len())?;
         let mut array = Vec::with_capacity(elements.len());
-        let mut scale = Scale::default();
+        let mut scale = WeightSum::default();
         for element in elements {
             if let Some(value) = self.evaluate(element)? {
                 self.charge_copy(&value)?;
@@ -164,10 +164,10 @@ impl<'a> Frame<'a> {
     pub(crate) fn object(self, members: &'a [(String, Expression)]) -> Outcome<'a> {
         self.context.charge(members.len())?;
         let mut object: Vec<(String, Value)> = Vec::with_capacity(members.len());
-        let mut scale = Scale::default();
+        let mut scale = WeightSum::default();
         let mut repeated = repeated_names(members);
         for (name, member) in members {
-            // Of equal names the last counts, also when it is undefined.
+            // The last of equal names counts, also if it is undefined.
             if let Some(count) = repeated.get_mut(name.as_str())
                 && *count > 1
             {
@@ -288,7 +288,7 @@ impl<'a> Frame<'a> {
         let result = self.context.user_functions.call(name, values);
         let result = result.map_err(|fault| EvalFault::UserFunction { name: name.to_owned(), fault })?;
         if let Some(value) = &result {
-            Scale::default().add_value(value.as_ref())?;
+            WeightSum::default().add_value(value.as_ref())?;
         }
         Ok(result.map(Computed::Owned))
     }
@@ -311,7 +311,7 @@ impl<'a> Frame<'a> {
 }
 
 impl<'a> Computed<'a> {
-    /// The text, when this is a string.
+    /// The text, if this is a string.
     pub(crate) fn into_text(self) -> Option<Cow<'a, str>> {
         match self {
             Computed::Borrowed(value) => ValueRef::as_str(value).map(Cow::Borrowed),
@@ -321,9 +321,9 @@ impl<'a> Computed<'a> {
     }
 }
 
-/// How often names stand in an object, unless each stands there once.
+/// Number of occurrences of the repeated names of an object; empty if there are none.
 fn repeated_names(members: &[(String, Expression)]) -> HashMap<&str, usize> {
-    // Most objects are small, and then this is cheaper than hashing.
+    // Most objects are small; then this is cheaper than hashing.
     const FEW: usize = 16;
     let names = || members.iter().map(|member| member.0.as_str());
     if members.len() <= FEW

@@ -1,8 +1,8 @@
 //! Expressions, aggregates and whole queries over documents, as the service computes them.
 //!
-//! Pure and synchronous: time and chance come from [`Context`], documents from the caller. Knows nothing of SQL text,
-//! indexes, partitions or where documents are kept. Nothing here panics on any input: depth, size and number of rows
-//! are bounded by named constants and by the budget of the context.
+//! Pure and synchronous: time and randomness come from [`Context`], documents from the caller. Knows nothing of SQL
+//! text, indexes, partitions or storage. Nothing here panics on any input: depth, size and number of rows are bounded
+//! by named constants and by the budget of the context.
 //!
 //! | file | holds |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `text_analysis` | words of a text, for the full-text functions and their index |
 //! | `aggregate` | accumulators that can be merged |
 //! | `query` | a whole query over documents in memory |
-//! | `computed`, `row`, `context`, `budget`, `meter`, `fault` | what goes in and what comes out |
+//! | `computed`, `row`, `context`, `budget`, `meter` | inputs and outputs |
 
 mod aggregate;
 mod budget;
@@ -30,14 +30,12 @@ mod row;
 mod text_analysis;
 
 pub use aggregate::Accumulator;
-pub use budget::{
-    Budget, Holding, QueryMemory, VALUE_WEIGHT_MAX, allocated, table_bytes, weigh, weigh_inside,
-};
+pub use budget::{Budget, Holding, QueryMemory, VALUE_WEIGHT_MAX, allocated, weigh, weigh_inside};
 pub use computed::Computed;
 pub use context::{Context, Deadline, NoUserFunctions, UserFunctions};
 pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
-pub use functions::{Cap, Direction, Outline, PATTERN_SIZE_MAX, angle_between, angle_of_metres};
-pub use like::{LIKE_PIECE_MAX, LikeRest, like_beginning};
+pub use functions::{Cap, Direction, Outline, angle_between, angle_of_metres};
+pub use like::{LikeRest, like_prefix};
 pub use meter::{Meter, Steps};
 pub use model::{EvaluationFault as EvalFault, UserFunctionFault};
 pub use patterns::Patterns;

@@ -1,55 +1,55 @@
 //! LIKE: whole-string patterns with `%`, `_`, `[set]`, `[^set]` and an escape character.
 //!
-//! A pattern is cut at its `%` into pieces; each piece is looked for behind the one before, leftmost first, which is
-//! right because a piece has a fixed length. Pieces of plain letters are found in linear time; the others take text ×
-//! piece steps at worst, so their length has a bound.
+//! A pattern is split at its `%` into pieces; each piece is searched after the previous one, leftmost first, which is
+//! correct because a piece has a fixed length. Pieces of plain letters are found in linear time; the others take text ×
+//! piece steps in the worst case, so their length is bounded.
 
 use crate::EvalFault;
 
-/// Most places of a stretch between two `%` that holds `_` or sets.
-pub const LIKE_PIECE_MAX: usize = 1_000;
+/// Most elements of a piece between two `%` that contains `_` or sets.
+const LIKE_PIECE_MAX: usize = 1_000;
 
-/// One place of a pattern.
+/// One element of a pattern, which matches one character.
 #[derive(Debug, PartialEq)]
-enum Place {
+enum PatternElement {
     Literal(char),
     Any,
     Set { negated: bool, ranges: Vec<(char, char)> },
 }
 
-impl Place {
+impl PatternElement {
     fn matches(&self, character: char) -> bool {
         match self {
-            Place::Literal(literal) => *literal == character,
-            Place::Any => true,
-            Place::Set { negated, ranges } => {
+            PatternElement::Literal(literal) => *literal == character,
+            PatternElement::Any => true,
+            PatternElement::Set { negated, ranges } => {
                 ranges.iter().any(|(low, high)| (*low..=*high).contains(&character)) != *negated
             }
         }
     }
 }
 
-/// A stretch between two `%`.
+/// The part of a pattern between two `%`.
 #[derive(Debug)]
 enum Piece {
     Literal(String),
-    Places(Vec<Place>),
+    Places(Vec<PatternElement>),
 }
 
 impl Piece {
-    fn new(places: Vec<Place>) -> Result<Piece, EvalFault> {
+    fn new(places: Vec<PatternElement>) -> Result<Piece, EvalFault> {
         let literal = places.iter().map(|place| match place {
-            Place::Literal(letter) => Some(*letter),
-            Place::Any | Place::Set { .. } => None,
+            PatternElement::Literal(letter) => Some(*letter),
+            PatternElement::Any | PatternElement::Set { .. } => None,
         });
         match literal.collect() {
             Some(literal) => Ok(Piece::Literal(literal)),
             None if places.len() <= LIKE_PIECE_MAX => Ok(Piece::Places(places)),
-            None => Err(EvalFault::PatternTooLarge { places_max: LIKE_PIECE_MAX }),
+            None => Err(EvalFault::PatternTooLarge { characters_max: LIKE_PIECE_MAX }),
         }
     }
 
-    /// The text behind the piece, if it begins with it.
+    /// The text after the piece, if it starts with it.
     fn strip_from_start<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Piece::Literal(literal) => text.strip_prefix(literal.as_str()),
@@ -77,7 +77,7 @@ impl Piece {
         }
     }
 
-    /// The text behind the first place where the piece stands.
+    /// The text after the first occurrence of the piece.
     fn strip_from_first<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Piece::Literal(literal) => text.find(literal.as_str()).map(|at| &text[at + literal.len()..]),
@@ -86,20 +86,19 @@ impl Piece {
     }
 }
 
-/// What may follow the letters that a pattern begins with.
+/// What may follow the literal prefix of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LikeRest {
-    /// Nothing: the pattern is these letters.
+    /// Nothing: the pattern is the prefix.
     Nothing,
-    /// Anything: a `%` is all that follows.
+    /// Anything: only a `%` follows.
     Anything,
-    /// What the rest of the pattern says.
+    /// The rest of the pattern.
     Pattern,
 }
 
-/// The letters that every text begins with that is like a pattern, and what may follow them; nothing for a pattern that
-/// is refused.
-pub fn like_beginning(pattern: &str, escape: Option<char>) -> Option<(String, LikeRest)> {
+/// The literal prefix of a pattern and what may follow it; `None` for an invalid pattern.
+pub fn like_prefix(pattern: &str, escape: Option<char>) -> Option<(String, LikeRest)> {
     let pieces = pieces(pattern, escape).ok()?;
     match &pieces[..] {
         [Piece::Literal(letters)] => Some((letters.clone(), LikeRest::Nothing)),
@@ -108,9 +107,9 @@ pub fn like_beginning(pattern: &str, escape: Option<char>) -> Option<(String, Li
         }
         [Piece::Literal(letters), ..] => Some((letters.clone(), LikeRest::Pattern)),
         [Piece::Places(places), ..] => {
-            let letter = |place: &Place| match place {
-                Place::Literal(letter) => Some(*letter),
-                Place::Any | Place::Set { .. } => None,
+            let letter = |place: &PatternElement| match place {
+                PatternElement::Literal(letter) => Some(*letter),
+                PatternElement::Any | PatternElement::Set { .. } => None,
             };
             Some((places.iter().map_while(letter).collect(), LikeRest::Pattern))
         }
@@ -118,7 +117,7 @@ pub fn like_beginning(pattern: &str, escape: Option<char>) -> Option<(String, Li
     }
 }
 
-/// The stretches between the `%`s of a pattern, at least one.
+/// The pieces between the `%`s of a pattern, at least one.
 fn pieces(pattern: &str, escape: Option<char>) -> Result<Vec<Piece>, EvalFault> {
     let mut pieces = Vec::new();
     let mut piece = Vec::new();
@@ -126,62 +125,62 @@ fn pieces(pattern: &str, escape: Option<char>) -> Result<Vec<Piece>, EvalFault> 
     while let Some(character) = rest.chars().next() {
         rest = &rest[character.len_utf8()..];
         piece.push(match character {
-            // An escape at the very end stands for itself.
+            // An escape at the very end is a literal.
             _ if Some(character) == escape => match rest.chars().next() {
                 Some(escaped) => {
                     rest = &rest[escaped.len_utf8()..];
-                    Place::Literal(escaped)
+                    PatternElement::Literal(escaped)
                 }
-                None => Place::Literal(character),
+                None => PatternElement::Literal(character),
             },
             '%' => {
                 pieces.push(Piece::new(std::mem::take(&mut piece))?);
                 continue;
             }
-            '_' => Place::Any,
+            '_' => PatternElement::Any,
             '[' => match set(rest) {
-                Some((place, behind)) => {
-                    rest = behind;
+                Some((place, after)) => {
+                    rest = after;
                     place
                 }
-                // A bracket that nothing closes stands for itself.
-                None => Place::Literal('['),
+                // A bracket that is not closed is a literal.
+                None => PatternElement::Literal('['),
             },
-            _ => Place::Literal(character),
+            _ => PatternElement::Literal(character),
         });
     }
     pieces.push(Piece::new(piece)?);
     Ok(pieces)
 }
 
-/// Reads a set from behind its opening bracket, and gives back what follows it.
-fn set(text: &str) -> Option<(Place, &str)> {
+/// Parses a set after its opening bracket, and returns what follows it.
+fn set(text: &str) -> Option<(PatternElement, &str)> {
     let (negated, body) = match text.strip_prefix('^') {
         Some(body) => (true, body),
         None => (false, text),
     };
-    // A closing bracket in the first place is a member of the set.
+    // A closing bracket in the first position is a member of the set.
     let first = body.chars().next()?;
     let end = body[first.len_utf8()..].find(']')? + first.len_utf8();
     let members: Vec<char> = body[..end].chars().collect();
     let mut ranges = Vec::new();
     let mut rest = members.as_slice();
-    while let [low, behind @ ..] = rest {
-        rest = match behind {
-            ['-', high, behind @ ..] => {
+    while let [low, after @ ..] = rest {
+        rest = match after {
+            ['-', high, after @ ..] => {
                 ranges.push((*low, *high));
-                behind
+                after
             }
             _ => {
                 ranges.push((*low, *low));
-                behind
+                after
             }
         };
     }
-    Some((Place::Set { negated, ranges }, &body[end + 1..]))
+    Some((PatternElement::Set { negated, ranges }, &body[end + 1..]))
 }
 
-/// A pattern made ready.
+/// A parsed pattern.
 #[derive(Debug)]
 pub(crate) struct LikeMatcher {
     pieces: Vec<Piece>,
@@ -192,24 +191,24 @@ impl LikeMatcher {
         Ok(LikeMatcher { pieces: pieces(pattern, escape)? })
     }
 
-    /// Bytes that are compared at worst, roughly.
+    /// Approximate number of bytes compared in the worst case.
     pub(crate) fn bytes_compared(&self, text: &str) -> usize {
         let places = |piece: &Piece| match piece {
             Piece::Literal(_) => 1,
             Piece::Places(places) => places.len(),
         };
-        // The first and the last piece have one place each; those between them are looked for.
+        // The first and the last piece have one position each; those between them are searched.
         let longest = self.pieces.iter().skip(1).map(places).max().unwrap_or(1);
         text.len().saturating_mul(longest)
     }
 
-    /// Whether the whole text is as the pattern says.
+    /// Whether the whole text matches the pattern.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        let Some((first, behind)) = self.pieces.split_first() else {
+        let Some((first, after)) = self.pieces.split_first() else {
             return text.is_empty();
         };
         let rest = first.strip_from_start(text);
-        let Some((last, middle)) = behind.split_last() else {
+        let Some((last, middle)) = after.split_last() else {
             return rest.is_some_and(str::is_empty);
         };
         let rest = rest.and_then(|rest| last.strip_from_end(rest));
@@ -223,9 +222,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beginnings() {
+    fn prefixes() {
         let check = |pattern: &str, letters: &str, rest: LikeRest| {
-            assert_eq!(like_beginning(pattern, Some('!')), Some((letters.to_owned(), rest)), "{pattern}");
+            assert_eq!(like_prefix(pattern, Some('!')), Some((letters.to_owned(), rest)), "{pattern}");
         };
         check("", "", LikeRest::Nothing);
         check("abc", "abc", LikeRest::Nothing);
@@ -237,7 +236,7 @@ mod tests {
         check("%c", "", LikeRest::Pattern);
         check("ab_d", "ab", LikeRest::Pattern);
         check("a[bc]%", "a", LikeRest::Pattern);
-        assert_eq!(like_beginning(&"_".repeat(LIKE_PIECE_MAX + 1), None), None);
+        assert_eq!(like_prefix(&"_".repeat(LIKE_PIECE_MAX + 1), None), None);
     }
 
     fn like(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, EvalFault> {
@@ -293,6 +292,6 @@ mod tests {
         assert!(like(&text, &"%a".repeat(2_000), None).unwrap());
         assert!(like(&text, &format!("%{}%", "_".repeat(LIKE_PIECE_MAX)), None).unwrap());
         let over = like(&text, &format!("%{}%", "_".repeat(LIKE_PIECE_MAX + 1)), None);
-        assert_eq!(over, Err(EvalFault::PatternTooLarge { places_max: LIKE_PIECE_MAX }));
+        assert_eq!(over, Err(EvalFault::PatternTooLarge { characters_max: LIKE_PIECE_MAX }));
     }
 }

@@ -1,101 +1,101 @@
-//! How much work an evaluation has done on the thread that began it, and whether it must stop.
+//! Counts the work of an evaluation on the thread that began it, and stops it.
 //!
-//! Work is counted in steps, about twenty nanoseconds each, and charged by its size: a row, the elements of a list,
-//! the bytes of a text. An evaluation that was begun on a thread which others need has a bound of steps there. Beyond
-//! the first bound it is due to be moved, which its caller does between two documents; beyond the second one it is
-//! broken off inside of a document, and its caller begins it anew elsewhere. No result depends on either.
+//! Work is counted in steps of about twenty nanoseconds and charged by size: a row, the elements of a list, the bytes
+//! of a text. An evaluation that starts on a request thread has a limit of steps there. Above the first limit it is due
+//! to be moved, which its caller does between two documents. Above the second one it is preempted inside a document,
+//! and its caller restarts it on another thread. No result depends on either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::EvalFault;
 
-/// Steps between two looks at the meter and the clock.
-const STEPS_BETWEEN_LOOKS: u32 = 1024;
-/// What a row counts for.
+/// Steps between two checks of the meter and the clock.
+const STEPS_BETWEEN_CHECKS: u32 = 1024;
+/// Steps of a row.
 pub(crate) const ROW_STEPS: usize = 8;
-/// Bytes of values that are looked at in a step.
+/// Bytes of values processed per step.
 const BYTES_PER_STEP: usize = 32;
-/// Steps on the first thread after which an evaluation is due to be moved: those of 2,000 rows, about 300 µs.
+/// Steps on the request thread after which an evaluation is due to be moved: those of 2,000 rows, about 300 µs.
 const INLINE_STEPS_DUE: u64 = 2_000 * ROW_STEPS as u64;
-/// Steps on the first thread after which an evaluation is broken off inside of a document.
+/// Steps on the request thread after which an evaluation is preempted inside a document.
 const INLINE_STEPS_MAX: u64 = 2 * INLINE_STEPS_DUE;
 
-/// Counts the steps of all who work for one query, and tells them to stop.
+/// Counts the steps of all threads that work for one query, and stops them.
 #[derive(Debug, Default)]
 pub struct Meter {
-    /// Whether the bounds of the first thread hold.
+    /// Whether the limits of the request thread apply.
     is_inline: AtomicBool,
-    /// Steps that were looked at on the first thread, or in all where these are bounded.
+    /// Steps counted on the request thread, or in total if these are limited.
     steps: AtomicU64,
-    /// Most steps in all, if they are bounded.
+    /// Most steps in total, if limited.
     steps_max: Option<u64>,
     is_due: AtomicBool,
-    is_broken_off: AtomicBool,
+    is_preempted: AtomicBool,
     is_stopped: AtomicBool,
-    /// Set when nothing shall be computed any more, for anybody.
+    /// Set when all queries must stop.
     stop_all: Arc<AtomicBool>,
 }
 
 impl Meter {
-    /// For work that begins on a thread which others need. `stop_all` stops it together with all others.
+    /// For work that starts on a request thread. `stop_all` stops all queries.
     pub fn inline(stop_all: Arc<AtomicBool>) -> Meter {
         Meter { is_inline: AtomicBool::new(true), stop_all, ..Meter::default() }
     }
 
-    /// For work that may take no more than so many steps in all.
+    /// For work with a limit on its total steps.
     pub fn bounded(steps_max: u64) -> Meter {
         Meter { steps_max: Some(steps_max), ..Meter::default() }
     }
 
-    /// Lifts the bounds of the first thread: the work goes on elsewhere.
+    /// Lifts the limits of the request thread: the work continues on another one.
     pub fn leave_inline(&self) {
         self.is_inline.store(false, Ordering::Relaxed);
         self.is_due.store(false, Ordering::Relaxed);
-        self.is_broken_off.store(false, Ordering::Relaxed);
+        self.is_preempted.store(false, Ordering::Relaxed);
     }
 
-    /// Makes work due that will take so many steps at once, if these are too many for the first thread.
+    /// Makes work due that will take this many steps at once, if these are too many for the request thread.
     pub fn expect(&self, steps: u64) {
         if self.is_inline() && self.steps.load(Ordering::Relaxed).saturating_add(steps) > INLINE_STEPS_DUE {
             self.is_due.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether the bounds of the first thread hold.
+    /// Whether the limits of the request thread apply.
     pub fn is_inline(&self) -> bool {
         self.is_inline.load(Ordering::Relaxed)
     }
 
-    /// Whether the work should be moved to another thread as soon as it can be.
+    /// Whether the work should be moved to another thread as soon as possible.
     pub fn is_due(&self) -> bool {
         self.is_due.load(Ordering::Relaxed)
     }
 
-    /// Whether the work was broken off inside of a document: whatever it gave is worth nothing.
-    pub fn is_broken_off(&self) -> bool {
-        self.is_broken_off.load(Ordering::Relaxed)
+    /// Whether the work was preempted inside a document: its result must be discarded.
+    pub fn is_preempted(&self) -> bool {
+        self.is_preempted.load(Ordering::Relaxed)
     }
 
-    /// Tells all who work for the query to stop.
+    /// Stops all work of the query.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the query was told to stop.
-    pub fn is_stopped(&self) -> bool {
+    /// Whether the query was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed) || self.stop_all.load(Ordering::Relaxed)
     }
 
-    /// Refuses to go on where nobody wants the result any more, or not from this thread.
+    /// Fails if the query was stopped or preempted.
     pub fn check(&self) -> Result<(), EvalFault> {
         if self.is_stopped() {
             return Err(EvalFault::Stopped);
         }
-        if self.is_broken_off() { Err(EvalFault::BrokenOff) } else { Ok(()) }
+        if self.is_preempted() { Err(EvalFault::Preempted) } else { Ok(()) }
     }
 
-    /// Counts steps that were done, or are just about to be.
+    /// Counts steps that were done or are about to be.
     pub fn spend(&self, steps: u64) -> Result<(), EvalFault> {
         if self.is_inline() {
             let spent = self.steps.fetch_add(steps, Ordering::Relaxed).saturating_add(steps);
@@ -103,7 +103,7 @@ impl Meter {
                 self.is_due.store(true, Ordering::Relaxed);
             }
             if spent > INLINE_STEPS_MAX {
-                self.is_broken_off.store(true, Ordering::Relaxed);
+                self.is_preempted.store(true, Ordering::Relaxed);
             }
         } else if let Some(steps_max) = self.steps_max {
             let spent = self.steps.fetch_add(steps, Ordering::Relaxed).saturating_add(steps);
@@ -115,7 +115,7 @@ impl Meter {
     }
 }
 
-/// Steps until the next look at the meter; one for each context, so that counting is cheap.
+/// Steps until the next check of the meter; one per context, so that counting is cheap.
 #[derive(Debug)]
 pub struct Steps {
     left: AtomicU32,
@@ -123,16 +123,16 @@ pub struct Steps {
 
 impl Default for Steps {
     fn default() -> Steps {
-        Steps { left: AtomicU32::new(STEPS_BETWEEN_LOOKS) }
+        Steps { left: AtomicU32::new(STEPS_BETWEEN_CHECKS) }
     }
 }
 
 impl Steps {
-    /// Counts steps; tells how many there were since the last look if it is time for one.
+    /// Counts steps; returns the number since the last check if the next one is due.
     #[inline]
     pub(crate) fn count(&self, steps: usize) -> Option<u64> {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
-        // One thread counts at a time; a lost count would only put a look off.
+        // One thread counts at a time; a lost count would only delay a check.
         let left = self.left.load(Ordering::Relaxed);
         match left.checked_sub(steps) {
             Some(left) => {
@@ -140,14 +140,14 @@ impl Steps {
                 None
             }
             None => {
-                self.left.store(STEPS_BETWEEN_LOOKS, Ordering::Relaxed);
-                Some(u64::from(STEPS_BETWEEN_LOOKS - left) + u64::from(steps))
+                self.left.store(STEPS_BETWEEN_CHECKS, Ordering::Relaxed);
+                Some(u64::from(STEPS_BETWEEN_CHECKS - left) + u64::from(steps))
             }
         }
     }
 }
 
-/// The steps that it takes to look at so many bytes.
+/// Steps to process this many bytes.
 #[inline]
 pub(crate) fn steps_of_bytes(bytes: usize) -> usize {
     bytes / BYTES_PER_STEP
@@ -158,13 +158,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_due_before_it_is_broken_off() {
+    fn work_is_due_before_it_is_preempted() {
         let meter = Meter::inline(Arc::default());
         assert_eq!(meter.spend(INLINE_STEPS_DUE), Ok(()));
         assert!(!meter.is_due());
         assert_eq!(meter.spend(1), Ok(()));
-        assert!(meter.is_due() && !meter.is_broken_off());
-        assert_eq!(meter.spend(INLINE_STEPS_DUE), Err(EvalFault::BrokenOff));
+        assert!(meter.is_due() && !meter.is_preempted());
+        assert_eq!(meter.spend(INLINE_STEPS_DUE), Err(EvalFault::Preempted));
         meter.leave_inline();
         assert_eq!(meter.spend(u64::MAX), Ok(()));
         assert!(!meter.is_due());

@@ -1,15 +1,15 @@
-//! Numbers of the language: doubles, beside which 64-bit integers stay exact.
+//! Numbers of the query language: doubles and exact 64-bit integers.
 //!
-//! Decided here: sums, differences and products of two integers are exact while they fit 64 bits, everything else is
+//! Own decisions: sums, differences and products of two integers are exact if they fit 64 bits, everything else is
 //! computed in doubles. A computed double that is a whole number up to 2^53 becomes an integer, so that `1 + 0.0`
-//! prints as `1` and not as `1.0`; the sign of a computed zero is forgotten with it.
+//! prints as `1` and not as `1.0`; the sign of a computed zero is lost.
 
 use value::{Decoded, Value, ValueRef};
 
-/// Whole numbers up to here are the same as integer and as double.
+/// Whole numbers up to this size are exact both as integer and as double.
 const EXACT_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// A number as it is computed with.
+/// A number in a computation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
     Integer(i64),
@@ -17,7 +17,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// The number behind a value of a numeric kind; decimals are rounded to doubles.
+    /// The number of a value of a numeric kind; decimals are rounded to doubles.
     #[inline]
     pub(crate) fn of(value: ValueRef<'_>) -> Option<Number> {
         match value.decode() {
@@ -75,7 +75,7 @@ impl Number {
         self.exact_or(other, i64::checked_mul, |left, right| left * right)
     }
 
-    /// `self / other`; by zero an infinity or NaN.
+    /// `self / other`; division by zero gives an infinity or NaN.
     pub(crate) fn divide(self, other: Number) -> Number {
         let exact = |left: i64, right: i64| {
             (left.checked_rem(right) == Some(0)).then(|| left.checked_div(right)).flatten()

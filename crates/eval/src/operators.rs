@@ -8,7 +8,7 @@ use value::{Kind, Value, ValueRef, compare};
 use crate::Computed;
 use crate::number::Number;
 
-/// The kinds that the language knows; all numbers are one.
+/// The kinds of the query language; all numbers are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Null,
@@ -17,7 +17,7 @@ pub(crate) enum Class {
     String,
     Array,
     Object,
-    /// Kinds of other protocols that JSON does not have; comparable with their like.
+    /// Kinds of other protocols that JSON does not have; comparable within a kind.
     Foreign(Kind),
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn equal(left: ValueRef<'_>, right: ValueRef<'_>) -> bool {
     compare(left, right) == Ordering::Equal && !is_nan(left)
 }
 
-/// The order of two values of one primitive kind; nothing between kinds, for arrays, objects and NaN.
+/// The order of two values of one primitive kind; `None` between kinds, for arrays, objects and NaN.
 #[inline]
 pub(crate) fn order(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Ordering> {
     let kind = class(left.kind());
@@ -53,12 +53,12 @@ pub(crate) fn order(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Ordering>
     Some(compare(left, right))
 }
 
-/// Whether this is the number that equals nothing.
+/// Whether this is NaN.
 pub(crate) fn is_nan(value: ValueRef<'_>) -> bool {
     matches!(value.kind(), Kind::Double | Kind::Decimal) && value.as_f64().is_some_and(f64::is_nan)
 }
 
-/// Applies an operator with two operands; undefined on either side yields undefined.
+/// Applies a binary operator; undefined on either side yields undefined.
 #[inline]
 pub(crate) fn binary(operator: BinaryOperator, left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Value> {
     use BinaryOperator as Op;
@@ -85,7 +85,7 @@ pub(crate) fn binary(operator: BinaryOperator, left: ValueRef<'_>, right: ValueR
     }
 }
 
-/// The operators on numbers; the comparisons are none of them.
+/// The arithmetic operators, without comparisons.
 fn arithmetic(operator: BinaryOperator, left: Number, right: Number) -> Option<Number> {
     use BinaryOperator as Op;
     let bits =
@@ -100,7 +100,7 @@ fn arithmetic(operator: BinaryOperator, left: Number, right: Number) -> Option<N
         Op::BitAnd => bits(|left, right| left & right),
         Op::BitOr => bits(|left, right| left | right),
         Op::BitXor => bits(|left, right| left ^ right),
-        // A shift counts modulo 32, as in JavaScript.
+        // The shift count is modulo 32, as in JavaScript.
         Op::ShiftLeft => bits(|left, right| left.wrapping_shl(right as u32)),
         Op::ShiftRight => bits(|left, right| left.wrapping_shr(right as u32)),
         Op::ShiftRightUnsigned => {
@@ -110,7 +110,7 @@ fn arithmetic(operator: BinaryOperator, left: Number, right: Number) -> Option<N
     }
 }
 
-/// Applies an operator before its operand.
+/// Applies a unary operator.
 pub(crate) fn unary<'a>(operator: UnaryOperator, operand: Computed<'a>) -> Option<Computed<'a>> {
     match operator {
         UnaryOperator::Not => operand.as_bool().map(|value| Computed::from(!value)),
@@ -124,7 +124,7 @@ pub(crate) fn unary<'a>(operator: UnaryOperator, operand: Computed<'a>) -> Optio
     }
 }
 
-/// `AND` of what is known so far and one more.
+/// Three-valued `AND`.
 pub(crate) fn and(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     match (left, right) {
         (Some(false), _) | (_, Some(false)) => Some(false),
@@ -133,7 +133,7 @@ pub(crate) fn and(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     }
 }
 
-/// `OR` of what is known so far and one more.
+/// Three-valued `OR`.
 pub(crate) fn or(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     match (left, right) {
         (Some(true), _) | (_, Some(true)) => Some(true),

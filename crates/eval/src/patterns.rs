@@ -1,6 +1,6 @@
-//! Patterns made ready: each is read once, however many documents it is compared with.
+//! Cache of compiled patterns: each is compiled once, however many documents it is matched with.
 //!
-//! Patterns are found by their text, so one that is computed and is the same for many documents is kept as well.
+//! Patterns are found by their text, so a computed one that is the same for many documents is cached as well.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,22 +9,22 @@ use crate::EvalFault;
 use crate::functions::Pattern;
 use crate::like::LikeMatcher;
 
-/// Texts kept at a time; a query rarely has more than a few.
+/// Most texts in the cache; a query rarely has more than a few.
 const TEXTS_MAX: usize = 64;
-/// Ways to read one text that are kept: modifiers, escape characters.
-const READINGS_MAX: usize = 8;
+/// Most variants of one text in the cache: modifiers, escape characters.
+const VARIANTS_MAX: usize = 8;
 
-/// The patterns of a query, shared by all who work for it.
+/// The compiled patterns of a query, shared by all its threads.
 #[derive(Debug, Default)]
 pub struct Patterns {
-    /// By text and modifiers; those that are none as well.
-    regexes: Mutex<Kept<String, Option<Arc<Pattern>>>>,
+    /// By text and modifiers; `None` for invalid patterns.
+    regexes: Mutex<PatternCache<String, Option<Arc<Pattern>>>>,
     /// By text and escape character.
-    likes: Mutex<Kept<Option<char>, Arc<LikeMatcher>>>,
+    likes: Mutex<PatternCache<Option<char>, Arc<LikeMatcher>>>,
 }
 
 impl Patterns {
-    /// A regular expression; nothing if the text is none. `charge` counts the steps that it takes to make one ready.
+    /// A regular expression; `None` if the text is invalid. `charge` counts the steps to compile it.
     pub(crate) fn regex(
         &self,
         text: &str,
@@ -41,7 +41,7 @@ impl Patterns {
         Ok(regex)
     }
 
-    /// The pattern of a LIKE.
+    /// The compiled pattern of a LIKE.
     pub(crate) fn like(&self, text: &str, escape: Option<char>) -> Result<Arc<LikeMatcher>, EvalFault> {
         let mut kept = self.likes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(matcher) = kept.get(text, |known| *known == escape) {
@@ -53,33 +53,33 @@ impl Patterns {
     }
 }
 
-/// Steps to make a short and plain regular expression ready.
+/// Steps to compile a short and plain regular expression.
 const COMPILATION_STEPS: usize = 2_000;
-/// Steps for each byte of a longer one.
+/// Steps per byte of a longer one.
 const COMPILATION_STEPS_PER_BYTE: usize = 100;
-/// Steps for a repetition with a count or a class of characters: what it repeats is not known before.
+/// Steps for a counted repetition or a character class: the size of what it repeats is not known yet.
 const EXPANSION_STEPS: usize = 20_000;
 
-/// What it takes to make a regular expression ready, roughly; some letters of it can stand for thousands of states.
+/// Approximate steps to compile a regular expression; some of its letters can expand to thousands of states.
 fn compilation_steps(text: &str) -> usize {
     let expansions = text.bytes().filter(|byte| matches!(byte, b'{' | b'\\' | b'[')).count();
     let expanded = expansions.saturating_mul(EXPANSION_STEPS);
     text.len().saturating_mul(COMPILATION_STEPS_PER_BYTE).saturating_add(expanded).max(COMPILATION_STEPS)
 }
 
-/// Readings of texts.
+/// Compiled variants by text.
 #[derive(Debug)]
-struct Kept<W, R> {
+struct PatternCache<W, R> {
     by_text: HashMap<Box<str>, Vec<(W, R)>>,
 }
 
-impl<W, R> Default for Kept<W, R> {
-    fn default() -> Kept<W, R> {
-        Kept { by_text: HashMap::new() }
+impl<W, R> Default for PatternCache<W, R> {
+    fn default() -> PatternCache<W, R> {
+        PatternCache { by_text: HashMap::new() }
     }
 }
 
-impl<W, R: Clone> Kept<W, R> {
+impl<W, R: Clone> PatternCache<W, R> {
     fn get(&self, text: &str, is_wanted: impl Fn(&W) -> bool) -> Option<R> {
         let readings = self.by_text.get(text)?;
         readings.iter().find(|(way, _)| is_wanted(way)).map(|(_, reading)| reading.clone())
@@ -87,11 +87,11 @@ impl<W, R: Clone> Kept<W, R> {
 
     fn put(&mut self, text: &str, way: W, reading: R) {
         if self.by_text.len() >= TEXTS_MAX {
-            // Patterns that change with every document: there is no good choice of what to keep.
+            // Patterns that change with every document: no choice of what to keep is good.
             self.by_text.clear();
         }
         let readings = self.by_text.entry(text.into()).or_default();
-        if readings.len() >= READINGS_MAX {
+        if readings.len() >= VARIANTS_MAX {
             readings.clear();
         }
         readings.push((way, reading));
@@ -116,10 +116,10 @@ mod tests {
         assert!(!one.regex.is_match("abc") && other.regex.is_match("abc"));
         assert!(Arc::ptr_eq(&other, &read("^A", "i").unwrap()));
         assert!(read("(", "").is_none() && read("(", "").is_none());
-        // What is known costs nothing.
-        let refused = |_| Err(EvalFault::BrokenOff);
+        // A cache hit costs nothing.
+        let refused = |_| Err(EvalFault::Preempted);
         assert!(patterns.regex("^A", "i", refused).is_ok());
-        assert!(matches!(patterns.regex("^B", "i", refused), Err(EvalFault::BrokenOff)));
+        assert!(matches!(patterns.regex("^B", "i", refused), Err(EvalFault::Preempted)));
     }
 
     #[test]
@@ -134,6 +134,6 @@ mod tests {
         let likes = patterns.likes.lock().unwrap();
         assert!(likes.by_text.len() <= TEXTS_MAX);
         let regexes = patterns.regexes.lock().unwrap();
-        assert!(regexes.by_text.values().all(|readings| readings.len() <= READINGS_MAX));
+        assert!(regexes.by_text.values().all(|readings| readings.len() <= VARIANTS_MAX));
     }
 }

@@ -1,19 +1,19 @@
-//! A row: what the slots of a query hold.
+//! A row: the values of the slots of a query.
 
 use value::{Value, ValueRef};
 
 /// The values of all sources in scope, outer queries first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Row<'a> {
-    /// One value for each slot. A slot beyond the end is undefined: after grouping the sources are gone.
+    /// One value per slot. A slot out of range is undefined: after grouping the sources are not available.
     pub slots: &'a [ValueRef<'a>],
-    /// The group this row stands for.
+    /// The group of this row.
     pub group: Option<&'a GroupRow>,
-    /// Number of the document the row comes from.
+    /// Number of the document of the row.
     pub document_number: Option<u64>,
 }
 
-/// What is known of a group.
+/// The values of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupRow {
     /// Its keys; `None` is undefined.

@@ -33,7 +33,7 @@ pub fn query_fault(fault: EvalFault) -> Fault {
         | EvalFault::TooManyLayers { .. }
         | EvalFault::ContainerNotFirst) => QueryFault::Evaluation(fault).into(),
         // Whoever breaks a query off begins it anew, so the second one is never told.
-        fault @ (EvalFault::OutsideGroup { .. } | EvalFault::BrokenOff) => Fault::Internal(fault.to_string()),
+        fault @ (EvalFault::OutsideGroup { .. } | EvalFault::Preempted) => Fault::Internal(fault.to_string()),
     }
 }
 

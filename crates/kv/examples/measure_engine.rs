@@ -1,11 +1,11 @@
-//! Measures settings of the storage engine itself, without the store around it: how many workers it has, and whether
-//! large values are kept apart from their keys.
+//! Measures settings of the storage engine itself, without the store: the number of workers, and whether large values
+//! are stored apart from their keys.
 //!
 //! `cargo run --release -p perihelion-kv --example measure_engine -- DOCUMENTS WORKERS yes|no [REPLACED]`
 //!
-//! Fills DOCUMENTS documents of 1 KB as a container does (a record under a hash, a number, an entry of the log),
-//! replaces REPLACED of them, waits for the engine to rest, and prints fill rate, bytes on the disk, write
-//! amplification, processor time of workers, point reads and a scan. `yes` separates values.
+//! Writes DOCUMENTS documents of 1 KB as a container does (a record under a hash, a number, a log entry), replaces
+//! REPLACED of them, waits until the engine is idle, and prints fill rate, bytes on disk, write amplification, CPU time
+//! of the workers, point reads and a scan. `yes` separates values.
 
 #![allow(
     clippy::print_stdout,
@@ -22,7 +22,7 @@ use fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable,
 };
 
-/// As the store sets it.
+/// Same value as in the store.
 const JOURNAL_FLUSH_BYTES: u64 = 65_000_000;
 const MEMTABLE_BYTES: u64 = 128_000_000;
 const CACHE_BYTES: u64 = 512 << 20;
@@ -31,12 +31,12 @@ const SEALED_MEMTABLES_MAX: usize = 3;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Documents of one commit, which is not synced: the disk's latency is not what is measured.
+/// Documents per commit. Commits are not synced: disk latency is not measured.
 const COMMIT: u64 = 64;
-/// Values from this size on are separated.
+/// Values of at least this size are separated.
 const SEPARATED_BYTES: u32 = 512;
 const POINT_READS: u64 = 100_000;
-/// The engine rests when it has compacted nothing for so long.
+/// The engine counts as idle when it has compacted nothing for this long.
 const REST: Duration = Duration::from_secs(3);
 
 struct Spaces {
@@ -116,7 +116,7 @@ fn open(folder: &Path, workers: usize, separated: bool) -> Spaces {
     Spaces { database, records, numbers, log, journal_bytes: 0, stalled: Duration::ZERO }
 }
 
-/// Writes versions of documents: pairs of their number and that of the version.
+/// Writes versions of documents, given as pairs of document number and version number.
 fn commit(spaces: &mut Spaces, numbers: impl Iterator<Item = (u64, u64)>) {
     let begun = Instant::now();
     wait_for_workers(spaces);
@@ -155,7 +155,7 @@ fn all(spaces: &Spaces) -> [&Keyspace; 3] {
     [&spaces.records, &spaces.numbers, &spaces.log]
 }
 
-/// Flushes what is in memory and waits until nothing is merged any more.
+/// Flushes the memtables and waits until no merge is running.
 fn rest(spaces: &Spaces) {
     for space in all(spaces) {
         space.rotate_memtable_and_wait().unwrap();
@@ -172,7 +172,7 @@ fn rest(spaces: &Spaces) {
 
 fn read(spaces: &Spaces, documents: u64) {
     let snapshot = spaces.database.snapshot();
-    // Once to warm the cache.
+    // The first pass warms the cache.
     for _ in 0..2 {
         let begun = Instant::now();
         for step in 0..POINT_READS {
@@ -189,7 +189,7 @@ fn read(spaces: &Spaces, documents: u64) {
     println!("scan of records {:.1} s, {} MB", begun.elapsed().as_secs_f64(), bytes / 1_000_000);
 }
 
-/// A number that looks random and is the same in every run.
+/// A pseudo-random number that is the same in every run.
 fn hash(number: u64, salt: u64) -> u64 {
     let mut mixed = (number ^ salt << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
@@ -227,14 +227,14 @@ fn value(version: u64) -> Vec<u8> {
     value
 }
 
-/// Bytes this program has caused to be written to the disk.
+/// Bytes this process has caused to be written to disk.
 fn written_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/io").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: ")).unwrap();
     line.parse().unwrap()
 }
 
-/// Processor seconds of each thread, the engine's by their name.
+/// CPU seconds of each thread; the engine's threads are found by name.
 fn thread_times() -> Vec<(String, f64)> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let time = |task: std::io::Result<std::fs::DirEntry>| {

@@ -1,4 +1,4 @@
-//! Measures a store on disk: durable commits, point reads, scans, and how long it takes to start.
+//! Measures a store on disk: durable commits, point reads, scans and start time.
 //!
 //! `cargo run --release -p perihelion-kv --example measure_store [folder]`; without a folder a temporary one is used.
 
@@ -31,7 +31,7 @@ const LOG: Space = Space(4);
 const META: Space = Space(6);
 
 const ROW_BYTES: usize = 1200;
-/// Few enough rows that their blocks fit into the cache, twice over.
+/// Few enough rows that their blocks fit twice into the cache.
 const WARM_ROWS: u64 = 5_000;
 const COMMIT_TIME: Duration = Duration::from_secs(3);
 
@@ -70,7 +70,7 @@ async fn measure_start_and_idle(path: &Path) {
     store.close().await.unwrap();
 }
 
-/// Durable commits of one document each, as a partition would send them: record, number, log row and head.
+/// Durable commits of one document each, as a partition submits them: record, number, log row and head.
 async fn measure_commits(path: &Path, submitters: u64, lanes: u64) {
     let store = Arc::new(open(path));
     let lanes: Vec<_> = (0..lanes).map(|_| store.lane()).collect();
@@ -122,7 +122,7 @@ async fn measure_reads(path: &Path, row_count: u64) {
     let started = Instant::now();
     let store = open(path);
     println!("  start without a close before  {:>10.1} ms", millis(started));
-    settle(&store).await;
+    wait_for_merges(&store).await;
     measure_gets(&store, row_count, "after a start").await;
     measure_scan(&store).await;
     println!("  bytes on disk                 {:>10.0} MB", store.disk_bytes() as f64 / 1e6);
@@ -130,7 +130,7 @@ async fn measure_reads(path: &Path, row_count: u64) {
     measure_full_journal(path, row_count).await;
 }
 
-/// The start that takes longest: everything since the last flush fills a journal.
+/// The slowest start: everything since the last flush fills a journal.
 async fn measure_full_journal(path: &Path, row_count: u64) {
     let store = open(path);
     load(&store, row_count.min(45_000)).await;
@@ -143,21 +143,21 @@ async fn measure_full_journal(path: &Path, row_count: u64) {
 
 async fn load(store: &Store, row_count: u64) {
     let lane = store.lane();
-    let mut under_way = std::collections::VecDeque::new();
+    let mut in_flight = std::collections::VecDeque::new();
     for first in (0..row_count).step_by(64) {
         let mut batch = Batch::default();
         (first..row_count.min(first + 64)).for_each(|number| add_document(&mut batch, number));
-        under_way.push_back(store.submit(&lane, batch, Durability::Sync));
-        if under_way.len() == 4 {
-            under_way.pop_front().unwrap().await.unwrap();
+        in_flight.push_back(store.submit(&lane, batch, Durability::Sync));
+        if in_flight.len() == 4 {
+            in_flight.pop_front().unwrap().await.unwrap();
         }
     }
-    for verdict in under_way {
+    for verdict in in_flight {
         verdict.await.unwrap();
     }
 }
 
-/// Point reads, in time of the processor: the figure means something on a machine that others use, too.
+/// Point reads in CPU time, so that the figure is meaningful on a shared machine.
 async fn measure_gets(store: &Store, row_count: u64, when: &str) {
     let view = store.view().await.unwrap();
     let measure = async |what: &str, count: u64, wanted: &dyn Fn(u64) -> u64| {
@@ -199,8 +199,8 @@ async fn measure_scan(store: &Store) {
     );
 }
 
-/// Gives the engine time to merge what the load left.
-async fn settle(store: &Store) {
+/// Gives the engine time to merge the loaded tables.
+async fn wait_for_merges(store: &Store) {
     let mut before = 0;
     while store.disk_bytes() != before {
         before = store.disk_bytes();
@@ -222,7 +222,7 @@ fn add_document(batch: &mut Batch, number: u64) {
     batch.put(META, "head", number.to_be_bytes().to_vec());
 }
 
-/// Keys in the order of a hash, as those of documents are.
+/// Keys in hash order, like those of documents.
 fn record_key(number: u64) -> Bytes {
     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     Bytes::from([hash.to_be_bytes(), number.to_be_bytes()].concat())
@@ -240,7 +240,7 @@ fn millis(started: Instant) -> f64 {
     started.elapsed().as_secs_f64() * 1e3
 }
 
-/// Time this thread has spent on a processor.
+/// CPU time of this thread.
 fn processor_nanos() -> u64 {
     let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     schedule.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0)

@@ -1,11 +1,11 @@
-//! The border to the storage engines: what each must do, and the enum that picks one.
+//! The interface to storage engines, and the enum that selects one.
 //!
-//! A backend commits batches that carry their requirements, atomically and each for its lanes, and answers each with a
-//! verdict. How many of them it makes durable at once is its own business. Nothing above needs more of it: neither an
-//! order between lanes, nor a state of the whole store that a failed batch could spoil for others.
+//! A backend commits batches that carry their requirements. Each batch is atomic, belongs to its lanes and gets its own
+//! answer. How many batches become durable with one sync is up to the backend. The callers require neither an order
+//! between lanes nor a state of the whole store that a failed batch could break for others.
 //!
-//! Knows no engine's inside. An enum, not a type parameter, carries the choice, so callers never see it; the calls are
-//! async because a backend may be remote.
+//! Knows no engine internals. An enum, not a type parameter, selects the backend, so callers never see it. The calls
+//! are async because a backend may be remote.
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -18,72 +18,71 @@ use crate::lane::{Answer, Lane, Lanes};
 use crate::round_trip::RoundTrip;
 use crate::view::View;
 
-/// A storage engine under a store. Any number of callers may be in it at the same time.
+/// A storage engine under a store. Any number of callers may use it concurrently.
 pub(crate) trait Backend: Send + Sync + 'static {
-    /// The newest committed state. Never shows part of a batch, nor one that still waits for its sync.
+    /// The newest committed state. Never shows part of a batch, nor a batch that still waits for its sync.
     fn view(&self) -> impl Future<Output = Result<View, ReadFault>> + Send;
 
-    /// Hands a batch over. Its place behind all batches that were handed over before for one of its lanes is fixed by
-    /// the call. It is committed as a whole if no earlier batch of its lanes has failed, and if every row that it
-    /// requires has the expected value when its turn comes; the answer comes when it is as durable as asked.
+    /// Submits a batch. The call fixes its position after all batches submitted before in any of its lanes. It is
+    /// committed as a whole if no earlier batch of its lanes has failed, and if every row that it requires has the
+    /// expected value when its turn comes. The answer arrives when the batch is as durable as requested.
     ///
-    /// [`CommitFault::Uncertain`] leaves the outcome open until [`Backend::settle`] has succeeded for its lanes. Every
-    /// other fault means that nothing of the batch was or will be applied.
+    /// After [`CommitFault::Uncertain`] the outcome is unknown until [`Backend::resolve_lane`] has succeeded for its lanes.
+    /// Every other fault means that nothing of the batch was or will be applied.
     fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<Answer>;
 
-    /// Fails as long as the outcome of a batch of this lane is open. Once it succeeds, views taken afterwards show
-    /// what has become of all of them, for good. A lane from which acknowledged batches may be gone is marked as
-    /// rewound before such a view can be had.
-    fn settle(&self, lane: &Lane) -> impl Future<Output = Result<(), CommitFault>> + Send;
+    /// Fails as long as the outcome of a batch of this lane is unknown. Once it succeeds, views taken afterwards show
+    /// the final outcome of all of them. A lane that may have lost acknowledged batches is marked as rewound before
+    /// such a view can be taken.
+    fn resolve_lane(&self, lane: &Lane) -> impl Future<Output = Result<(), CommitFault>> + Send;
 
-    /// Adds rows, in strictly ascending order of their keys, durable on return. They may be visible at once; that
-    /// nobody looks is the callers' contract (see [`crate::Store::ingest`]). After an error any of them may be
-    /// there, and the store must be reopened.
+    /// Adds rows in strictly ascending key order, durable on return. They may be visible at once; callers must not read
+    /// them before they are named (see [`crate::Store::ingest`]). After an error any of them may be present, and the
+    /// store must be reopened.
     fn ingest(
         &self,
         space: Space,
         rows: Vec<(Bytes, Bytes)>,
     ) -> impl Future<Output = Result<(), Cause>> + Send;
 
-    /// Room on the disk; `None` if the backend has no disk of its own. Fails if the store is no longer there.
-    fn room(&self) -> Result<Option<Room>, Cause>;
+    /// Free space on the disk; `None` if the backend has no disk of its own. Fails if the store was removed.
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause>;
 
     fn health(&self) -> Health;
 
-    /// The room on the disk, if the last commit found it short and it still is.
-    fn shortage(&self) -> Option<Room>;
+    /// Free space on the disk, if the last commit found it short and it still is.
+    fn shortage(&self) -> Option<DiskSpace>;
 
-    /// Closes the engine and opens it again, and removes ingests that were not named.
+    /// Closes the engine, opens it again and removes ingests that were not named.
     fn reopen(&self) -> impl Future<Output = Result<(), CommitFault>> + Send;
 
-    /// Commits what waits, makes everything durable and lets go of the files. Every later call fails.
+    /// Commits waiting batches, makes everything durable and closes the files. Every later call fails.
     fn close(&self) -> impl Future<Output = Result<(), CommitFault>> + Send;
 
-    /// Bytes the store takes on its disk or, without one, in memory.
+    /// Bytes the store takes on disk or, without a disk, in memory.
     fn disk_bytes(&self) -> u64;
 
     /// Bytes that the store takes in memory.
     fn memory_use(&self) -> StoreMemory;
 }
 
-/// Free space of the disk under a store that is not spoken for, and how much of it must stay free.
+/// Free space on the disk of a store that is not already reserved, and how much of it must stay free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Room {
+pub struct DiskSpace {
     /// Free bytes.
     pub free_bytes: u64,
     /// Bytes that must stay free.
     pub reserve_bytes: u64,
 }
 
-/// What a store takes in memory. A store without a disk takes what [`crate::Store::disk_bytes`] says and nothing
-/// besides.
+/// Memory use of a store. A store without a disk uses [`crate::Store::disk_bytes`] and nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreMemory {
     /// Rows that are not in tables yet.
     pub memtable_bytes: u64,
-    /// Of these, the rows of the space that has most of them.
+    /// Of these, the rows of the space with the most.
     pub memtable_bytes_largest: u64,
-    /// Blocks that were read lately.
+    /// Recently read blocks.
     pub blocks_bytes: u64,
 }
 
@@ -95,7 +94,7 @@ pub(crate) enum AnyBackend {
     RoundTrip(RoundTrip),
 }
 
-/// Calls a method of whichever backend it is.
+/// Calls a method of the selected backend.
 macro_rules! on_backend {
     ($self:expr, $backend:ident => $call:expr) => {
         match $self {
@@ -115,23 +114,23 @@ impl Backend for AnyBackend {
         on_backend!(self, backend => backend.submit(lanes, batch, durability))
     }
 
-    async fn settle(&self, lane: &Lane) -> Result<(), CommitFault> {
-        on_backend!(self, backend => backend.settle(lane).await)
+    async fn resolve_lane(&self, lane: &Lane) -> Result<(), CommitFault> {
+        on_backend!(self, backend => backend.resolve_lane(lane).await)
     }
 
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
         on_backend!(self, backend => backend.ingest(space, rows).await)
     }
 
-    fn room(&self) -> Result<Option<Room>, Cause> {
-        on_backend!(self, backend => backend.room())
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause> {
+        on_backend!(self, backend => backend.disk_space())
     }
 
     fn health(&self) -> Health {
         on_backend!(self, backend => backend.health())
     }
 
-    fn shortage(&self) -> Option<Room> {
+    fn shortage(&self) -> Option<DiskSpace> {
         on_backend!(self, backend => backend.shortage())
     }
 

@@ -1,4 +1,4 @@
-//! What a submitter hands over: spaces, operations on them and the conditions under which they apply.
+//! Input of a commit: spaces, operations on them and the conditions under which they apply.
 //!
 //! Pure data; nothing here knows when or how a batch is committed.
 
@@ -10,37 +10,37 @@ pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
 /// Largest batch, in bytes of keys and values: it must fit into one journal of the embedded engine.
 pub const BATCH_BYTES_MAX: usize = 48 << 20;
 
-/// Most spaces a store can have. The number above is the store's own space.
-pub const SPACES_MAX: usize = u8::MAX as usize;
+/// Most spaces a store can have. The next number is the store's internal space.
+pub(crate) const SPACES_MAX: usize = u8::MAX as usize;
 
 /// One ordered region of the store: an index into the list of spaces given at opening.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Space(pub u8);
 
-/// The store's own rows, out of reach of submitters.
+/// Internal rows of the store; submitters cannot access them.
 pub(crate) const OWN_SPACE: Space = Space(u8::MAX);
 
-/// Name and nature of one space. Its position in the list is its [`Space`] number; the order is fixed for ever,
-/// new spaces are appended.
+/// Name and properties of one space. Its position in the list is its [`Space`] number. The order never changes; new
+/// spaces are appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpaceOptions {
     /// Name of the space on disk.
     pub name: &'static str,
-    /// Whether blocks that have settled on disk are compressed. Fixed when the space is created.
+    /// Whether blocks of the lower levels are compressed. Fixed when the space is created.
     pub compressed: bool,
 }
 
-/// When a commit counts as done.
+/// When a commit is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Durability {
-    /// When it survives a loss of power.
+    /// When it survives a power failure.
     Sync,
-    /// When it survives the death of the process. A loss of power may take the last commits, always from the
-    /// end: what remains is a prefix of the commit order.
+    /// When it survives the end of the process. A power failure may lose the last commits, always from the end: what
+    /// remains is a prefix of the commit order.
     Buffered,
 }
 
-/// A set of rows that was ingested and waits to be named by a batch.
+/// A set of ingested rows that is not yet named by a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct IngestId(pub(crate) u64);
 
@@ -58,7 +58,7 @@ impl Operation {
     }
 }
 
-/// A value a row must have for the batch to apply; `None` wants it absent.
+/// A value a row must have for the batch to apply; `None` requires its absence.
 #[derive(Clone, Debug)]
 pub(crate) struct Requirement {
     pub(crate) space: Space,
@@ -66,17 +66,17 @@ pub(crate) struct Requirement {
     pub(crate) expected: Option<Bytes>,
 }
 
-/// Changes that are applied together or not at all.
+/// Changes that are applied atomically.
 ///
-/// Later operations win over earlier ones on the same key. Keys and values are kept as they are handed over, in
-/// the embedded engine for as long as its memtable lives: a slice of a larger buffer keeps the whole buffer alive.
+/// Later operations on the same key win. Keys and values are not copied; the embedded engine keeps them as long as its
+/// memtable lives, so a slice of a larger buffer keeps the whole buffer alive.
 #[derive(Default, Debug)]
 pub struct Batch {
     pub(crate) operations: Vec<Operation>,
     pub(crate) requirements: Vec<Requirement>,
     pub(crate) ingests: Vec<IngestId>,
     pub(crate) shrinking: bool,
-    /// Made by the store itself: only such a batch may touch the store's own space.
+    /// Made by the store itself: only such a batch may touch the internal space.
     pub(crate) own: bool,
     size_bytes: usize,
 }
@@ -87,24 +87,24 @@ impl Batch {
         self.push(Operation { space, key: key.into(), value: Some(value.into()) });
     }
 
-    /// Removes a row, if it is there.
+    /// Removes a row, if present.
     pub fn delete(&mut self, space: Space, key: impl Into<Bytes>) {
         self.push(Operation { space, key: key.into(), value: None });
     }
 
-    /// Makes the batch apply only if the row has the expected value (`None`: is absent) when its turn comes,
-    /// before any of its own operations; otherwise nothing of the batch is applied.
+    /// Applies the batch only if the row has the expected value (`None`: is absent) before any operation of the batch;
+    /// otherwise nothing of the batch is applied.
     pub fn require(&mut self, space: Space, key: impl Into<Bytes>, expected: Option<Bytes>) {
         self.requirements.push(Requirement { space, key: key.into(), expected });
     }
 
-    /// Keeps an ingested set of rows for good: from this batch on it is no longer removed at a start.
+    /// Keeps an ingested set of rows: after this batch it is no longer removed at start.
     pub fn name_ingest(&mut self, ingest: IngestId) {
         self.ingests.push(ingest);
     }
 
-    /// Declares that the batch only frees space in the long run, so that it is admitted below the free-space
-    /// reserve. Its tombstones still take some bytes: the reserve is large enough for them.
+    /// Declares that the batch frees space in the long run, so that it is admitted below the free-space reserve. Its
+    /// tombstones still take some bytes; the reserve is large enough for them.
     pub fn mark_shrinking(&mut self) {
         self.shrinking = true;
     }
@@ -124,7 +124,7 @@ impl Batch {
         self.size_bytes
     }
 
-    /// A batch of the store itself.
+    /// An internal batch of the store.
     pub(crate) fn of_store(operations: impl IntoIterator<Item = Operation>) -> Batch {
         let mut batch = Batch { own: true, ..Batch::default() };
         operations.into_iter().for_each(|operation| batch.push(operation));

@@ -1,6 +1,6 @@
-//! What can go wrong, one enum per family of calls, and the store's own word on how it is.
+//! Errors, one enum per kind of call, and the health of the store.
 //!
-//! Knows no engine: causes are carried as text, everything a caller may act on as data.
+//! Knows no engine: causes are text; everything a caller may act on is data.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::batch::{IngestId, Space};
 
-/// Words of the engine or the operating system about a failure, for logs and people.
+/// Message of the engine or the operating system about a failure, for logs and people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cause(Arc<str>);
 
@@ -41,14 +41,14 @@ pub enum CommitFault {
     /// An earlier batch of the same lane failed.
     #[error("an earlier batch of this lane failed")]
     ChainBroken,
-    /// The lane has too many batches under way.
-    #[error("the lane already has {limit} batches under way")]
+    /// The lane has too many batches in flight.
+    #[error("the lane already has {limit} batches in flight")]
     LaneCrowded {
-        /// Most batches one lane may have under way.
+        /// Most batches of one lane in flight.
         limit: usize,
     },
-    /// The disk is below the free-space reserve and the batch would grow the store. Reads and shrinking batches
-    /// go on; growing ones are admitted again as soon as there is room.
+    /// The free disk space is below the reserve and the batch would grow the store. Reads and shrinking batches
+    /// continue; growing ones are admitted again when there is space.
     #[error("{free_bytes} bytes are free, fewer than the reserve of {reserve_bytes}")]
     Full {
         /// Bytes free on the disk of the store.
@@ -56,14 +56,15 @@ pub enum CommitFault {
         /// Bytes that must stay free.
         reserve_bytes: u64,
     },
-    /// Writing or syncing failed underway: the batch is either wholly there or wholly absent, and which of the
-    /// two is only known after the store was reopened.
+    /// A write or sync failed: the batch is either completely present or completely absent, and which of the two is
+    /// known only after a reopen.
     #[error("the outcome of the commit is unknown: {cause}")]
     Uncertain {
         /// What failed.
         cause: Cause,
     },
-    /// The store has a doubtful tail and takes no commit until it was reopened. Nothing of the batch was applied.
+    /// The outcome of an earlier commit is unknown and the store accepts no commit until it is reopened. Nothing of the
+    /// batch was applied.
     #[error("the store must be reopened before it can commit: {cause}")]
     Poisoned {
         /// What failed first.
@@ -94,7 +95,7 @@ pub enum CommitFault {
         /// The space asked for.
         space: Space,
     },
-    /// No such ingest waits to be named: it was named before, or the store was reopened since.
+    /// No such pending ingest: it was already named, or the store was reopened since.
     #[error("no ingest {} waits to be named", ingest.0)]
     UnknownIngest {
         /// The ingest asked for.
@@ -106,7 +107,7 @@ pub enum CommitFault {
         /// Index of the first row out of order.
         index: usize,
     },
-    /// A required row could not be read, so the batch could not be judged. Nothing of it was applied.
+    /// A required row could not be read, so the batch could not be validated. Nothing of it was applied.
     #[error("a required row could not be read: {0}")]
     Unreadable(ReadFault),
 }
@@ -114,7 +115,7 @@ pub enum CommitFault {
 /// Why a read failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReadFault {
-    /// The stored bytes do not match their checksum or make no sense.
+    /// The stored bytes do not match their checksum or are malformed.
     #[error("stored bytes of space {} are damaged: {cause}", space.0)]
     Damaged {
         /// Space that was read.
@@ -122,17 +123,17 @@ pub enum ReadFault {
         /// What did not match.
         cause: Cause,
     },
-    /// The operating system refused.
+    /// An operating system error.
     #[error("reading space {} failed: {cause}", space.0)]
     Io {
         /// Space that was read.
         space: Space,
         /// Kind of the operating system's error.
         kind: io::ErrorKind,
-        /// Its words.
+        /// Message of that error.
         cause: Cause,
     },
-    /// The engine behind this view was closed to be reopened. A new view will do.
+    /// The engine of this view was closed for a reopen. Take a new view.
     #[error("the store was reopened, or waits to be")]
     Poisoned,
     /// The store was closed.
@@ -160,7 +161,7 @@ pub enum OpenFault {
     NewerFormat {
         /// Format of the store.
         found: u32,
-        /// The format known here.
+        /// The format this version supports.
         supported: u32,
     },
     /// An earlier version of this software wrote the store. Formats are not upgraded before the first release.
@@ -171,10 +172,10 @@ pub enum OpenFault {
     OlderFormat {
         /// Format of the store.
         found: u32,
-        /// The format known here.
+        /// The format this version supports.
         supported: u32,
     },
-    /// The store's spaces are not the first ones of the list asked for.
+    /// The store's spaces are not a prefix of the requested list.
     #[error("the store has other spaces: found {found:?}, wanted {wanted:?}")]
     SpacesChanged {
         /// Names in the store, in order.
@@ -190,29 +191,29 @@ pub enum OpenFault {
         /// Most a store can have.
         limit: usize,
     },
-    /// The folder holds other things.
+    /// The folder is not empty and holds no store.
     #[error("\"{}\" is not empty and not a store", path.display())]
     NotAStore {
         /// The folder.
         path: PathBuf,
     },
-    /// The operating system refused.
+    /// An operating system error.
     #[error("opening the store in \"{}\" failed", path.display())]
     Io {
         /// File or folder concerned.
         path: PathBuf,
-        /// Its error.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Files that the store must have are not there.
+    /// Required files of the store are missing.
     #[error("the store in \"{}\" is incomplete, these files are missing: {}", path.display(), names(missing))]
     Missing {
         /// Folder of the store.
         path: PathBuf,
-        /// The files, by their paths in the store.
+        /// Their paths, relative to the store.
         missing: Vec<PathBuf>,
     },
-    /// A file of the store is not as it was written.
+    /// A file of the store does not match its checksum or is malformed.
     #[error("the file \"{}\" is damaged: {cause}", path.display())]
     DamagedFile {
         /// The file.
@@ -220,9 +221,9 @@ pub enum OpenFault {
         /// What does not match.
         cause: Cause,
     },
-    /// The disk has no room for a copy of the store.
+    /// The disk has no space for a copy of the store.
     #[error("a copy in \"{}\" needs {needed_bytes} bytes, {free_bytes} are free", path.display())]
-    NoRoom {
+    NoSpace {
         /// Folder of the copy.
         path: PathBuf,
         /// Bytes free on its disk.
@@ -230,7 +231,7 @@ pub enum OpenFault {
         /// Bytes that it needs.
         needed_bytes: u64,
     },
-    /// A journal is damaged in front of commits that were acknowledged.
+    /// A journal is damaged before acknowledged commits.
     #[error("the journal \"{}\" is damaged at byte {position}", path.display())]
     Damaged {
         /// The journal.
@@ -238,7 +239,7 @@ pub enum OpenFault {
         /// Where the damaged commit starts.
         position: usize,
     },
-    /// A journal ends before commits that were synced, as in a copy that was interrupted.
+    /// A journal ends before synced commits, as in an interrupted copy.
     #[error(
         "the journal \"{}\" ends at byte {position}, but was synced up to byte {synced_bytes}: it was shortened",
         path.display()
@@ -248,7 +249,7 @@ pub enum OpenFault {
         path: PathBuf,
         /// Where its last readable commit ends.
         position: usize,
-        /// Up to where it is known to have been synced.
+        /// Length known to have been synced.
         synced_bytes: u64,
     },
     /// The engine could not recover its files.
@@ -256,12 +257,12 @@ pub enum OpenFault {
     Engine {
         /// Folder of the engine.
         path: PathBuf,
-        /// Its words.
+        /// Message of the engine.
         cause: Cause,
     },
 }
 
-/// Files named in a message at most; a store that lost a folder lacks all of its files.
+/// Most files named in a message; a store that lost a folder lacks all of its files.
 const NAMES_SHOWN_MAX: usize = 8;
 
 fn names(paths: &[PathBuf]) -> String {
@@ -277,19 +278,19 @@ fn names(paths: &[PathBuf]) -> String {
     text
 }
 
-/// How a store is.
+/// State of a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Health {
     /// Reads and commits are served.
     Serving,
-    /// Reads and shrinking batches are served; growing ones wait for room on the disk.
+    /// Reads and shrinking batches are served; growing ones are refused until there is space on the disk.
     Full {
         /// Bytes free on the disk of the store.
         free_bytes: u64,
         /// Bytes that must stay free.
         reserve_bytes: u64,
     },
-    /// A commit left a doubtful tail; no commit is taken until the store was reopened.
+    /// The outcome of a commit is unknown; commits are refused until the store is reopened.
     Poisoned {
         /// What failed.
         cause: Cause,

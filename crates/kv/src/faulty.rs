@@ -1,7 +1,7 @@
-//! A backend that fails where its script says, over another one.
+//! A wrapper of a row store that fails where its script says.
 //!
-//! Over memory it also keeps what a disk would hold: the durable rows, and behind them the commits whose sync is
-//! still to come. From these a crash makes a new store. Knows nothing of why a call is made.
+//! Over memory it also tracks what a disk would hold: the durable rows, and the commits after them that are not synced
+//! yet. A crash creates a new store from these.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::backend::{Room, StoreMemory};
+use crate::backend::{DiskSpace, StoreMemory};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space};
 use crate::commit::{CommitMode, block_on};
 use crate::embedded::Embedded;
@@ -24,19 +24,19 @@ use crate::script::{FaultKind, FaultScript, StorageCall};
 use crate::store::{Store, THREAD_STARTS};
 use crate::view::{Chunk, Direction, KeyRange, Parts, Scan, ScanLimit};
 
-/// The reserve of a disk whose free space the script decides.
+/// Free-space reserve of a disk whose free space the script decides.
 const SCRIPTED_RESERVE_BYTES: u64 = 1 << 20;
 
-/// A backend under a script.
+/// A row store under a fault script.
 pub(crate) struct Faulty<R> {
     inner: Arc<R>,
     script: FaultScript,
     image: Option<Arc<DurableImage>>,
-    /// Batches of a failed commit that reopening will bring to light.
-    doubtful: Mutex<Vec<Vec<Operation>>>,
+    /// Batches of a failed commit that a reopen will make visible.
+    uncertain: Mutex<Vec<Vec<Operation>>>,
 }
 
-/// What the disk under a store in memory would hold.
+/// Content of the simulated disk of a store in memory.
 pub(crate) struct DurableImage {
     mode: CommitMode,
     disk: Mutex<Disk>,
@@ -44,14 +44,14 @@ pub(crate) struct DurableImage {
 }
 
 struct Disk {
-    /// Durable rows: one map per space, the store's own last.
+    /// Durable rows: one map per space, the internal one last.
     spaces: Vec<BTreeMap<Bytes, Bytes>>,
-    /// Batches that were committed and not yet synced, in order.
+    /// Batches that are committed and not yet synced, in order.
     unsynced: Vec<Vec<Operation>>,
 }
 
 impl Faulty<Memory> {
-    /// Over memory, with what a disk would hold.
+    /// Over memory, with a simulated disk.
     pub(crate) fn over_memory(
         inner: Arc<Memory>,
         space_count: usize,
@@ -60,19 +60,19 @@ impl Faulty<Memory> {
     ) -> Faulty<Memory> {
         let image = Arc::new(DurableImage::of(&inner, space_count, mode));
         script.watch(Arc::clone(&image));
-        Faulty { inner, script, image: Some(image), doubtful: Mutex::default() }
+        Faulty { inner, script, image: Some(image), uncertain: Mutex::default() }
     }
 }
 
 impl Faulty<Embedded> {
-    /// Over a disk, which alone can tell what is durable.
+    /// Over a disk. Crashes cannot be simulated there.
     pub(crate) fn over_disk(inner: Arc<Embedded>, script: FaultScript) -> Faulty<Embedded> {
-        Faulty { inner, script, image: None, doubtful: Mutex::default() }
+        Faulty { inner, script, image: None, uncertain: Mutex::default() }
     }
 }
 
 impl<R: RowStore> Faulty<R> {
-    /// The backend below.
+    /// The wrapped row store.
     pub(crate) fn inner(&self) -> &Arc<R> {
         &self.inner
     }
@@ -86,7 +86,7 @@ impl<R: RowStore> Faulty<R> {
             return Err(ReadFault::Closed);
         }
         let cause = Cause::new("the script says so");
-        match self.script.strike(StorageCall::Read) {
+        match self.script.next_fault(StorageCall::Read) {
             None => Ok(()),
             Some(FaultKind::Damage) => Err(ReadFault::Damaged { space, cause }),
             Some(
@@ -95,26 +95,26 @@ impl<R: RowStore> Faulty<R> {
         }
     }
 
-    /// The fault of a call that writes, after the check that there is still anybody to call.
-    fn strike_write(&self, call: StorageCall) -> Result<Option<FaultKind>, Cause> {
+    /// The fault of a writing call. Fails if the store has crashed.
+    fn write_fault(&self, call: StorageCall) -> Result<Option<FaultKind>, Cause> {
         if self.has_crashed() {
             return Err(Cause::new("the store has crashed"));
         }
-        Ok(self.script.strike(call))
+        Ok(self.script.next_fault(call))
     }
 
-    fn doubtful(&self) -> MutexGuard<'_, Vec<Vec<Operation>>> {
-        self.doubtful.lock().unwrap_or_else(PoisonError::into_inner)
+    fn uncertain(&self) -> MutexGuard<'_, Vec<Vec<Operation>>> {
+        self.uncertain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reopens the inner backend with the durable rows only.
+    /// Reopens the inner row store with the durable rows only.
     async fn reopen_without_unsynced(&self, image: &DurableImage) -> Result<(), Cause> {
-        self.doubtful().clear();
+        self.uncertain().clear();
         self.inner.reopen().await?;
         self.inner.commit(vec![image.drop_unsynced()], Durability::Sync).await
     }
 
-    /// Applies batches to the inner backend, and to the image of its disk.
+    /// Applies batches to the inner row store and to the simulated disk.
     async fn apply(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
         if let Some(image) = &self.image {
             image.commit(&batches, durability);
@@ -154,7 +154,7 @@ impl<R: RowStore> RowStore for Faulty<R> {
     }
 
     async fn commit(&self, mut batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
-        let survive = match self.strike_write(StorageCall::Commit)? {
+        let survive = match self.write_fault(StorageCall::Commit)? {
             None => return self.apply(batches, durability).await,
             Some(FaultKind::Fail | FaultKind::Damage | FaultKind::DropUnsynced) => 0,
             Some(FaultKind::FailSync) => batches.len(),
@@ -164,12 +164,12 @@ impl<R: RowStore> RowStore for Faulty<R> {
         if let Some(image) = &self.image {
             image.commit(&batches, Durability::Buffered);
         }
-        *self.doubtful() = batches;
+        *self.uncertain() = batches;
         Err(Cause::new(format_args!("the script says so, {survive} batches survive")))
     }
 
     async fn sync(&self) -> Result<(), Cause> {
-        if self.strike_write(StorageCall::Commit)?.is_some() {
+        if self.write_fault(StorageCall::Commit)?.is_some() {
             return Err(Cause::new("the script says so"));
         }
         if let Some(image) = &self.image {
@@ -178,17 +178,17 @@ impl<R: RowStore> RowStore for Faulty<R> {
         self.inner.sync().await
     }
 
-    fn tend_at(&self) -> Option<Instant> {
-        self.inner.tend_at()
+    fn maintenance_due_at(&self) -> Option<Instant> {
+        self.inner.maintenance_due_at()
     }
 
-    fn tend(&self) {
-        self.inner.tend();
+    fn maintain(&self) {
+        self.inner.maintain();
     }
 
     async fn ingest(&self, space: Space, mut rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        let struck = self.strike_write(StorageCall::Ingest)?;
-        match struck {
+        let fault = self.write_fault(StorageCall::Ingest)?;
+        match fault {
             None => {}
             Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Damage | FaultKind::DropUnsynced) => {
                 rows.clear();
@@ -199,28 +199,28 @@ impl<R: RowStore> RowStore for Faulty<R> {
             image.ingest(space, &rows);
         }
         self.inner.ingest(space, rows).await?;
-        if struck.is_some() { Err(Cause::new("the script says so")) } else { Ok(()) }
+        if fault.is_some() { Err(Cause::new("the script says so")) } else { Ok(()) }
     }
 
-    fn room(&self) -> Result<Option<Room>, Cause> {
-        // Never plenty, so that the next commit looks again and a script is obeyed at once.
-        let scripted = self.script.disk_full().map(|full| Room {
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause> {
+        // Never ample, so that the next commit checks again and follows the script at once.
+        let scripted = self.script.disk_full().map(|full| DiskSpace {
             free_bytes: if full { 0 } else { SCRIPTED_RESERVE_BYTES },
             reserve_bytes: SCRIPTED_RESERVE_BYTES,
         });
-        if scripted.is_some() { Ok(scripted) } else { self.inner.room() }
+        if scripted.is_some() { Ok(scripted) } else { self.inner.disk_space() }
     }
 
     async fn reopen(&self) -> Result<(), Cause> {
-        match (self.strike_write(StorageCall::Reopen)?, &self.image) {
+        match (self.write_fault(StorageCall::Reopen)?, &self.image) {
             (None, _) => {}
             (Some(FaultKind::DropUnsynced), Some(image)) => return self.reopen_without_unsynced(image).await,
             (Some(_), _) => return Err(Cause::new("the script says so")),
         }
         self.inner.reopen().await?;
-        let survivors = std::mem::take(&mut *self.doubtful());
+        let survivors = std::mem::take(&mut *self.uncertain());
         if let Some(image) = &self.image {
-            // The survivors are in the image since their commit; reopening rewrites and syncs them.
+            // The surviving batches are in the image since their commit; the reopen rewrites and syncs them.
             image.commit(&[], Durability::Sync);
         }
         if survivors.is_empty() {
@@ -246,7 +246,7 @@ impl<R: RowStore> RowStore for Faulty<R> {
 }
 
 impl DurableImage {
-    /// The image of a store in memory as it is now, all of it durable.
+    /// The image of a store in memory in its current state, all of it durable.
     fn of(backend: &Memory, space_count: usize, mode: CommitMode) -> DurableImage {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
         let everything =
@@ -266,7 +266,7 @@ impl DurableImage {
         self.lock().unsynced.len()
     }
 
-    /// Forgets the unsynced batches, and returns the operations that give their rows back what is durable.
+    /// Drops the unsynced batches and returns the operations that restore the durable values of their rows.
     fn drop_unsynced(&self) -> Vec<Operation> {
         let mut disk = self.lock();
         let unsynced = std::mem::take(&mut disk.unsynced);
@@ -277,7 +277,7 @@ impl DurableImage {
         unsynced.into_iter().flatten().map(undo).collect()
     }
 
-    /// A new store on the durable rows and the first `kept` of the unsynced batches.
+    /// Creates a new store from the durable rows and the first `kept` unsynced batches.
     pub(crate) fn restart(&self, kept: usize, script: &FaultScript) -> Store {
         self.crashed.store(true, Ordering::Release);
         let mut disk = self.lock();

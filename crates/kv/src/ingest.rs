@@ -1,8 +1,8 @@
-//! Sets of rows that are written past the commit thread and kept only once a batch names them.
+//! Sets of rows that bypass the commit thread and are kept only once a batch names them.
 //!
-//! Before the rows come, a mark with the range they will lie in is committed to the store's own space; the naming
-//! batch deletes the mark. At every opening, what a mark is left of is removed row by row, then the mark.
-//! Stands above what keeps the rows, so it is the same for all of them.
+//! Before the rows are written, a mark with their key range is committed to the internal space; the naming batch
+//! deletes the mark. At every open, the rows of each remaining mark are removed, then the mark. This layer is above the
+//! row store, so it is the same for all of them.
 //!
 //! ```text
 //! own space   "last"            number of the last ingest, 8 bytes: numbers never repeat
@@ -19,10 +19,10 @@ use crate::view::{Direction, KeyRange, Parts, Scan, ScanLimit};
 const LAST_KEY: &[u8] = b"last";
 const PENDING_PREFIX: &[u8] = b"pending";
 
-/// Rows that are removed with one commit.
+/// Rows removed with one commit.
 const REMOVAL_LIMIT: ScanLimit = ScanLimit { rows: 1000, bytes: 4 << 20 };
 
-/// Key of the mark of an ingest that waits to be named.
+/// Key of the mark of a pending ingest.
 pub(crate) fn pending_key(ingest: IngestId) -> Bytes {
     [PENDING_PREFIX, &ingest.0.to_be_bytes()].concat().into()
 }
@@ -41,7 +41,7 @@ pub(crate) fn announce(ingest: IngestId, space: Space, first: &Bytes, last: &Byt
     ]
 }
 
-/// Space and range of an announced ingest; `None` if the mark makes no sense.
+/// Space and range of an announced ingest; `None` if the mark is malformed.
 fn parse_mark(mut mark: Bytes) -> Option<(Space, KeyRange)> {
     let space = Space(mark.try_get_u8().ok()?);
     let first_length = usize::try_from(mark.try_get_u32().ok()?).ok()?;
@@ -49,12 +49,12 @@ fn parse_mark(mut mark: Bytes) -> Option<(Space, KeyRange)> {
         return None;
     }
     let first = mark.split_to(first_length);
-    // The range ends behind the last key: its direct successor is the key with a zero byte added.
+    // The range ends after the last key: the direct successor of a key is the key with a zero byte appended.
     let end = Bytes::from([&mark[..], &[0]].concat());
     Some((space, KeyRange { start: first, end: Some(end) }))
 }
 
-/// Number of the last ingest this store ever made.
+/// Number of the last ingest of this store.
 pub(crate) async fn last_number(rows: &AnyRows) -> Result<u64, Cause> {
     let point = rows.point().await.map_err(Cause::new)?;
     let row = rows.get(&point, OWN_SPACE, LAST_KEY).await.map_err(Cause::new)?;

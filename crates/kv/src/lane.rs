@@ -1,6 +1,6 @@
-//! Lanes, and the batches that are on their way in them.
+//! Lanes and their batches in flight.
 //!
-//! Knows neither how batches are judged nor who commits them; every backend uses the same lanes.
+//! Knows neither how batches are validated nor who commits them; every backend uses the same lanes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,35 +11,35 @@ use crate::batch::{Batch, Durability};
 use crate::fault::CommitFault;
 use crate::view::View;
 
-/// Most batches one lane may have under way.
+/// Most batches of one lane in flight.
 pub const LANE_BATCHES_MAX: usize = 256;
 
 /// A chain of batches of one submitter: when one of them fails, every later one fails with
 /// [`CommitFault::ChainBroken`], until the submitter takes a new lane. So a submitter may send batch n + 1, which
-/// rests on n, before it knows the fate of n. Batches of different lanes are independent: they are committed in any
-/// order, and a doubt about one is no doubt about another.
+/// depends on n, before it knows the outcome of n. Batches of different lanes are independent: they are committed in
+/// any order, and an unknown outcome in one lane does not affect another.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
     state: Arc<LaneState>,
-    /// Shared with the lanes that came after: what was acknowledged in one is known in the next.
+    /// Shared with the successors of this lane: a loss of acknowledged batches affects them too.
     rewound: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
 struct LaneState {
     broken: AtomicBool,
-    under_way: AtomicUsize,
+    in_flight: AtomicUsize,
 }
 
 impl Lane {
-    /// Whether the store was reopened while batches of this lane, or of one that it comes after, were acknowledged and
-    /// not synced: they may be gone. The lane takes no batch any more. Its submitter must read again what it knows of the store, forget what it has
-    /// cached of rows that it wrote, and take a new lane.
+    /// Whether the store was reopened while batches of this lane, or of a predecessor, were acknowledged and not
+    /// synced: they may be lost. The lane accepts no further batch. Its submitter must read its state from the store
+    /// again, drop cached rows that it wrote, and take a new lane.
     pub fn is_rewound(&self) -> bool {
         self.rewound.load(Ordering::Acquire)
     }
 
-    /// A lane for what comes after the batches of this one.
+    /// A lane that continues after the batches of this one.
     pub(crate) fn successor(&self) -> Lane {
         if self.is_rewound() {
             Lane::default()
@@ -48,17 +48,17 @@ impl Lane {
         }
     }
 
-    /// Whether a batch of this lane has failed, so that it takes none any more.
+    /// Whether a batch of this lane has failed, so that it accepts no more.
     pub(crate) fn is_broken(&self) -> bool {
         self.state.broken.load(Ordering::Acquire) || self.is_rewound()
     }
 
-    /// Whether batches of this lane wait for their verdict.
+    /// Whether batches of this lane wait for their answers.
     pub(crate) fn is_busy(&self) -> bool {
-        self.state.under_way.load(Ordering::Acquire) > 0
+        self.state.in_flight.load(Ordering::Acquire) > 0
     }
 
-    /// Differs between lanes that exist at the same time.
+    /// Unique among the lanes that exist at the same time.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.state).addr()
     }
@@ -72,7 +72,7 @@ impl Lane {
     }
 }
 
-/// The lanes of one batch: one as a rule.
+/// The lanes of one batch, usually one.
 #[derive(Clone)]
 pub(crate) enum Lanes {
     One(Lane),
@@ -80,7 +80,7 @@ pub(crate) enum Lanes {
 }
 
 impl Lanes {
-    /// Without any, a lane that nobody else is in.
+    /// Without any, a new lane of its own.
     pub(crate) fn of(lanes: &[&Lane]) -> Lanes {
         match lanes {
             [] => Lanes::One(Lane::default()),
@@ -105,17 +105,17 @@ impl Lanes {
     }
 }
 
-/// The answer to a batch: a state right behind its commit.
+/// The answer to a batch: a view directly after its commit.
 pub(crate) type Answer = Result<View, CommitFault>;
 
-/// A batch that was handed over.
+/// A submitted batch.
 pub(crate) struct Submission {
     pub(crate) batch: Batch,
     durability: Durability,
-    pub(crate) owed: Owed,
+    pub(crate) pending: PendingAnswer,
 }
 
-/// A batch that is to be judged.
+/// A batch to be validated.
 pub(crate) struct Candidate {
     pub(crate) lanes: Lanes,
     pub(crate) batch: Batch,
@@ -123,13 +123,13 @@ pub(crate) struct Candidate {
 }
 
 /// The answer that the submitter of a batch waits for.
-pub(crate) struct Owed {
+pub(crate) struct PendingAnswer {
     lanes: Lanes,
     reply: oneshot::Sender<Answer>,
 }
 
 impl Submission {
-    /// The batch on its way, and what its submitter waits for.
+    /// Creates a submission and the receiver of its answer.
     pub(crate) fn new(
         lanes: Lanes,
         batch: Batch,
@@ -137,34 +137,34 @@ impl Submission {
     ) -> (Submission, oneshot::Receiver<Answer>) {
         let (reply, verdict) = oneshot::channel();
         for lane in lanes.all() {
-            lane.state.under_way.fetch_add(1, Ordering::AcqRel);
+            lane.state.in_flight.fetch_add(1, Ordering::AcqRel);
         }
-        (Submission { batch, durability, owed: Owed { lanes, reply } }, verdict)
+        (Submission { batch, durability, pending: PendingAnswer { lanes, reply } }, verdict)
     }
 
-    /// What is to be judged, and who waits for the verdict.
-    pub(crate) fn split(self) -> (Candidate, Owed) {
-        let Submission { batch, durability, owed } = self;
-        (Candidate { lanes: owed.lanes.clone(), batch, durability }, owed)
+    /// Separates the batch from its pending answer.
+    pub(crate) fn split(self) -> (Candidate, PendingAnswer) {
+        let Submission { batch, durability, pending } = self;
+        (Candidate { lanes: pending.lanes.clone(), batch, durability }, pending)
     }
 
-    /// Whether one of its lanes has too many batches under way, this one included.
+    /// Whether one of its lanes has too many batches in flight, including this one.
     pub(crate) fn is_crowded(&self) -> bool {
-        let under_way = |lane: &Lane| lane.state.under_way.load(Ordering::Acquire);
-        self.owed.lanes.all().iter().any(|lane| under_way(lane) > LANE_BATCHES_MAX)
+        let in_flight = |lane: &Lane| lane.state.in_flight.load(Ordering::Acquire);
+        self.pending.lanes.all().iter().any(|lane| in_flight(lane) > LANE_BATCHES_MAX)
     }
 }
 
-impl Owed {
-    /// Sends the verdict, and breaks the lanes if it is a fault.
+impl PendingAnswer {
+    /// Sends the answer, and breaks the lanes if it is a fault.
     pub(crate) fn answer(self, answer: Answer) {
         if answer.is_err() {
             self.lanes.break_chains();
         }
         for lane in self.lanes.all() {
-            lane.state.under_way.fetch_sub(1, Ordering::AcqRel);
+            lane.state.in_flight.fetch_sub(1, Ordering::AcqRel);
         }
-        // A submitter that no longer listens has its batch committed all the same.
+        // The batch is committed even if the submitter has dropped the receiver.
         self.reply.send(answer).ok();
     }
 }

@@ -1,14 +1,14 @@
-//! Ordered bytes: ranges and batches over a storage engine.
+//! Ordered key-value storage: key ranges and batches over a storage engine.
 //!
-//! A [`Store`] holds a fixed list of *spaces*, each an ordered map from bytes to bytes. It changes only through
-//! [`Batch`]es, atomic and judged one by one, and is read only through [`View`]s, each one consistent state.
-//! This is the only crate that names a storage engine, and no type of an engine leaves it.
+//! A [`Store`] holds a fixed list of *spaces*, each an ordered map from bytes to bytes. It changes only through atomic
+//! [`Batch`]es, each validated on its own, and is read only through [`View`]s, each a consistent snapshot. This is the
+//! only crate that names a storage engine, and it exports no type of an engine.
 //!
 //! Knows nothing of documents, partitions, LSNs or what its keys mean.
 //!
-//! Reading order: [`Store`] is the face, `backend` the border, `lane` what every backend has to do with. Behind the
-//! border stands `commit`, which judges batches and commits them in groups, over what keeps the rows (`rows`):
-//! `memory`, `embedded` (on disk) and `faulty` (a wrapper for tests). `round_trip` is a backend of its own, for tests.
+//! Reading order: [`Store`] is the public interface, `backend` the interface to engines, `lane` is shared by all
+//! backends. `commit` validates batches and commits them in groups to a row store (`rows`): `memory`, `embedded` (on
+//! disk) and `faulty` (a wrapper for tests). `round_trip` is a separate backend for tests.
 
 mod backend;
 mod batch;
@@ -27,15 +27,10 @@ mod script;
 mod store;
 mod view;
 
-pub use backend::{Room, StoreMemory};
-pub use batch::{
-    BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, SPACES_MAX, Space, SpaceOptions,
-};
+pub use backend::{DiskSpace, StoreMemory};
+pub use batch::{BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
 pub use commit::CommitMode;
-pub use embedded::{
-    CACHE_BYTES_DEFAULT, EmbeddedOptions, FREE_SPACE_RESERVE_BYTES_DEFAULT, JournalCut,
-    MEMTABLE_BYTES_DEFAULT, OPEN_TABLES_DEFAULT, Repair, SYNC_RECORD_INTERVAL_DEFAULT, StoreCopy, repair,
-};
+pub use embedded::{EmbeddedOptions, JournalCut, Repair, StoreCopy, repair};
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 pub use lane::{LANE_BATCHES_MAX, Lane};
 pub use metrics::StoreMetrics;

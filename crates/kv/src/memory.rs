@@ -1,7 +1,6 @@
-//! Rows without a disk: every row keeps the versions that some reader can still see.
+//! Rows in memory: every row keeps the versions that some reader can still see.
 //!
-//! Knows nothing of durability: what it holds dies with it. Every call is done when it returns, which makes it
-//! the ground of deterministic simulations.
+//! Knows nothing of durability. Every call completes without waiting, which deterministic simulations need.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -12,46 +11,46 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::backend::{Room, StoreMemory};
+use crate::backend::{DiskSpace, StoreMemory};
 use crate::batch::{Durability, OWN_SPACE, Operation, Space};
 use crate::fault::{Cause, ReadFault};
 use crate::rows::RowStore;
 use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan};
 
-/// Rough bytes of one version beside its key and value.
+/// Approximate bytes of one version in addition to its key and value.
 const VERSION_OVERHEAD_BYTES: u64 = 64;
 
 /// Rows in memory.
 pub(crate) struct Memory {
     state: RwLock<State>,
     points: Arc<OpenPoints>,
-    /// Counts reopenings.
+    /// Number of reopens.
     generation: Arc<AtomicU64>,
 }
 
 /// All versions of all rows.
 struct State {
-    /// The spaces in order, the store's own one last.
+    /// The spaces in order, the internal one last.
     spaces: Vec<BTreeMap<Bytes, Vec<Version>>>,
     /// Number of the newest commit.
     sequence: u64,
-    /// Rows with a version that may go once no reader is older than the commit beside them, oldest first.
+    /// Rows with a version that can be dropped once no reader is older than the given commit, oldest first.
     stale: VecDeque<(u64, usize, Bytes)>,
     size_bytes: u64,
     closed: bool,
 }
 
-/// What one commit made of a row; `None` is its absence.
+/// Value of a row after one commit; `None` is its absence.
 struct Version {
     sequence: u64,
     value: Option<Bytes>,
 }
 
-/// The commits that readers look at, with the number of readers.
+/// The commits that readers use, with the number of readers.
 #[derive(Default)]
 struct OpenPoints(Mutex<BTreeMap<u64, usize>>);
 
-/// A reader's commit.
+/// The commit of a reader.
 #[derive(Clone)]
 pub(crate) struct MemoryPoint(Arc<HeldPoint>);
 
@@ -63,8 +62,8 @@ struct HeldPoint {
 }
 
 impl MemoryPoint {
-    /// Whether the store was not reopened since. Rows are still there after that, but a reader that went on with
-    /// them would never learn what a doubtful commit has come to.
+    /// Whether the store was not reopened since. The rows still exist after a reopen, but a reader that continued with
+    /// them would never see the outcome of an uncertain commit.
     pub(crate) fn is_live(&self) -> bool {
         self.0.generation == self.0.generation_now.load(Ordering::Acquire)
     }
@@ -75,12 +74,12 @@ impl MemoryPoint {
 }
 
 impl Memory {
-    /// An empty store with a number of spaces.
+    /// An empty store with `space_count` spaces.
     pub(crate) fn new(space_count: usize) -> Memory {
         Memory::with_rows(vec![BTreeMap::new(); space_count + 1])
     }
 
-    /// A store with given rows: one map per space, the store's own last.
+    /// A store with the given rows: one map per space, the internal one last.
     pub(crate) fn with_rows(spaces: Vec<BTreeMap<Bytes, Bytes>>) -> Memory {
         let mut state = State {
             spaces: spaces.iter().map(|_| BTreeMap::new()).collect(),
@@ -114,7 +113,7 @@ impl RowStore for Memory {
         if state.closed {
             return Err(ReadFault::Closed);
         }
-        // Registered while the state is locked, so that no commit can drop what the point sees in between.
+        // Registered while the state is locked, so that no commit can drop versions that the point sees.
         *self.points.lock().entry(state.sequence).or_default() += 1;
         let points = Arc::clone(&self.points);
         Ok(MemoryPoint(Arc::new(HeldPoint {
@@ -185,18 +184,18 @@ impl RowStore for Memory {
         Ok(())
     }
 
-    fn tend_at(&self) -> Option<Instant> {
+    fn maintenance_due_at(&self) -> Option<Instant> {
         None
     }
 
-    fn tend(&self) {}
+    fn maintain(&self) {}
 
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
         let put = |(key, value)| Operation { space, key, value: Some(value) };
         self.commit(vec![rows.into_iter().map(put).collect()], Durability::Sync).await
     }
 
-    fn room(&self) -> Result<Option<Room>, Cause> {
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause> {
         Ok(None)
     }
 
@@ -235,7 +234,7 @@ impl State {
         }
     }
 
-    /// Applies one operation. An unknown space is refused before it comes here.
+    /// Applies one operation. Unknown spaces are refused earlier.
     fn apply(&mut self, operation: Operation) {
         let index = self.index(operation.space);
         debug_assert!(index.is_some(), "space {:?} should have been refused", operation.space);
@@ -244,7 +243,7 @@ impl State {
         }
     }
 
-    /// Adds a version behind the row's others.
+    /// Appends a version to a row.
     fn apply_at(&mut self, index: usize, key: Bytes, value: Option<Bytes>) {
         let sequence = self.sequence;
         let versions = self.spaces[index].entry(key.clone()).or_default();
@@ -256,7 +255,7 @@ impl State {
             }
             Some(_) | None => versions.push(Version { sequence, value }),
         }
-        // A first version that is a value leaves nothing behind to drop.
+        // A first version with a value supersedes nothing.
         let is_stale = versions.len() > 1 || versions.first().is_some_and(|version| version.value.is_none());
         if is_stale {
             self.stale.push_back((sequence, index, key));

@@ -1,9 +1,9 @@
-//! A backend on which every call takes a round trip and lanes have nothing in common: it shows, in tests, that the border
-//! asks for nothing more.
+//! A test backend on which every call takes a round trip and lanes are fully independent. It shows that the callers
+//! rely on nothing more.
 //!
-//! Rows lie in memory, behind a connection. A call is a request that travels, is carried out there as one atomic step,
-//! and an answer that travels back; meanwhile calls of others overtake it. Batches of one lane keep their order, those
-//! of different lanes do not. A lost request or answer leaves a doubt about the lanes of that batch alone.
+//! Rows are in memory on the other side of a simulated connection. A call sends a request, which is executed as one
+//! atomic step, and receives an answer; other calls may overtake it. Batches of one lane keep their order, those of
+//! different lanes do not. A lost request or answer makes only the lanes of that batch uncertain.
 //!
 //! Knows nothing of groups, syncs and poison.
 
@@ -15,22 +15,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
 
-use crate::backend::{Backend, Room, StoreMemory};
+use crate::backend::{Backend, DiskSpace, StoreMemory};
 use crate::batch::{Batch, Durability, Space};
-use crate::commit::{Judge, block_on};
+use crate::commit::{BatchValidator, block_on};
 use crate::fault::{Cause, CommitFault, Health, ReadFault};
 use crate::ingest;
 use crate::lane::{Answer, Candidate, LANE_BATCHES_MAX, Lane, Lanes, Submission};
 use crate::rows::{AnyRows, RowStore, RowsPoint};
 use crate::view::{Chunk, Scan, View};
 
-/// How long an answer is waited for.
+/// How long a call waits for its answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Most times that a request or an answer lets others overtake it.
+/// Most times that a request or an answer yields to others.
 const HOPS_MAX: u64 = 3;
 
-/// A seeded connection to the rows, shared with whoever directs it. Clones are handles of the same one.
+/// A seeded connection to the rows, shared with the test that controls it. Clones are handles of the same one.
 #[derive(Clone)]
 pub struct Link {
     shared: Arc<LinkShared>,
@@ -46,7 +46,7 @@ struct LinkState {
     next_fate: Fate,
 }
 
-/// What becomes of a batch on its way.
+/// What happens to a batch in transit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Arrives,
@@ -54,33 +54,33 @@ enum Fate {
     RequestLost,
     /// The request arrives, its answer does not.
     AnswerLost,
-    /// The request arrives when the link is told to deliver it.
+    /// The request arrives when [`Link::deliver`] is called.
     Delayed,
 }
 
 impl Link {
-    /// A link without faults. How long each call takes follows from the seed.
+    /// A link without faults. The seed determines how long each call takes.
     pub fn seeded(seed: u64) -> Link {
         let state = Mutex::new(LinkState { random: seed, next_fate: Fate::Arrives });
         Link { shared: Arc::new(LinkShared { state, delivered: Notify::new() }) }
     }
 
-    /// Loses the next batch before it is carried out.
+    /// Loses the next batch before it is executed.
     pub fn lose_next_request(&self) {
         self.lock().next_fate = Fate::RequestLost;
     }
 
-    /// Loses the answer to the next batch, which is carried out.
+    /// Loses the answer to the next batch, which is executed.
     pub fn lose_next_answer(&self) {
         self.lock().next_fate = Fate::AnswerLost;
     }
 
-    /// Holds the next batch back until [`Link::deliver`], however long its submitter waits.
+    /// Delays the next batch until [`Link::deliver`], however long its submitter waits.
     pub fn delay_next_request(&self) {
         self.lock().next_fate = Fate::Delayed;
     }
 
-    /// Lets a batch arrive that was held back.
+    /// Delivers a delayed batch.
     pub fn deliver(&self) {
         self.shared.delivered.notify_one();
     }
@@ -89,7 +89,7 @@ impl Link {
         std::mem::replace(&mut self.lock().next_fate, Fate::Arrives)
     }
 
-    /// The way of a request or an answer.
+    /// Transmits a request or an answer.
     async fn travel(&self) {
         let hops = {
             let mut state = self.lock();
@@ -114,24 +114,24 @@ impl std::fmt::Debug for Link {
     }
 }
 
-/// The near end of the connection.
+/// The client side of the connection.
 pub(crate) struct RoundTrip {
     remote: Arc<Remote>,
-    /// The newest batch of each lane, by the identity of the lane. Its sender goes when the batch is decided.
+    /// The newest batch of each lane, by lane identity. Its sender is dropped when the batch is decided.
     lanes: Mutex<HashMap<usize, watch::Receiver<()>>>,
 }
 
-/// The far end.
+/// The server side of the connection.
 struct Remote {
     rows: Arc<AnyRows>,
     space_count: usize,
     link: Link,
-    /// Held while a batch is judged and applied.
+    /// Held while a batch is validated and applied.
     applying: Mutex<()>,
     is_closed: AtomicBool,
 }
 
-/// A state at the far end.
+/// A snapshot on the server side.
 #[derive(Clone)]
 pub(crate) struct RemotePoint {
     remote: Arc<Remote>,
@@ -154,7 +154,7 @@ impl RoundTrip {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the place behind the batches of `lanes`; returns these, and what to drop when the batch is decided.
+    /// Queues a batch after the batches of `lanes`; returns these, and the sender to drop when the batch is decided.
     fn enter(&self, lanes: &Lanes) -> (Vec<watch::Receiver<()>>, watch::Sender<()>) {
         let (undecided, decided) = watch::channel(());
         let mut newest = self.lanes();
@@ -174,7 +174,7 @@ impl Remote {
         if self.is_closed.load(Ordering::Acquire) { Err(CommitFault::Closed) } else { Ok(()) }
     }
 
-    /// The way of one batch. `_undecided` goes when its outcome is final.
+    /// Transports one batch. `_undecided` is dropped when its outcome is final.
     async fn carry(
         self: Arc<Remote>,
         submission: Submission,
@@ -184,10 +184,10 @@ impl Remote {
         for batch in before {
             is_decided(batch).await;
         }
-        let (candidate, owed) = submission.split();
-        // Behind a batch that failed nothing is sent at all.
+        let (candidate, pending) = submission.split();
+        // Nothing is sent after a failed batch.
         if candidate.lanes.is_broken() {
-            return owed.answer(Err(CommitFault::ChainBroken));
+            return pending.answer(Err(CommitFault::ChainBroken));
         }
         let lost = || Cause::new(format_args!("there was no answer within {ANSWER_TIMEOUT:?}"));
         match self.link.take_fate() {
@@ -195,37 +195,37 @@ impl Remote {
                 self.link.travel().await;
                 let answer = self.apply(candidate);
                 self.link.travel().await;
-                owed.answer(answer);
+                pending.answer(answer);
             }
             Fate::RequestLost => {
                 tokio::time::sleep(ANSWER_TIMEOUT).await;
-                owed.answer(Err(CommitFault::Uncertain { cause: lost() }));
+                pending.answer(Err(CommitFault::Uncertain { cause: lost() }));
             }
             Fate::AnswerLost => {
                 drop(self.apply(candidate));
                 tokio::time::sleep(ANSWER_TIMEOUT).await;
-                owed.answer(Err(CommitFault::Uncertain { cause: lost() }));
+                pending.answer(Err(CommitFault::Uncertain { cause: lost() }));
             }
             Fate::Delayed => {
                 tokio::time::sleep(ANSWER_TIMEOUT).await;
-                // What is judged at the far end does not know that nobody waits any more.
+                // The server side does not know that the client no longer waits.
                 let late = Candidate { lanes: Lanes::of(&[]), ..candidate };
-                owed.answer(Err(CommitFault::Uncertain { cause: lost() }));
+                pending.answer(Err(CommitFault::Uncertain { cause: lost() }));
                 self.link.shared.delivered.notified().await;
                 drop(self.apply(late));
             }
         }
     }
 
-    /// Judges a batch and applies it, as one step.
+    /// Validates and applies a batch in one step.
     fn apply(self: &Arc<Remote>, candidate: Candidate) -> Answer {
         let _applying = self.applying.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_open()?;
         let mut group = [candidate];
-        let mut judge = Judge::new(&self.rows, self.space_count, None, &group);
+        let mut validator = BatchValidator::new(&self.rows, self.space_count, None, &group);
         let operations =
-            group.iter_mut().map(|candidate| judge.admit(candidate)).collect::<Result<Vec<_>, _>>()?;
-        // Memory answers at once.
+            group.iter_mut().map(|candidate| validator.admit(candidate)).collect::<Result<Vec<_>, _>>()?;
+        // Memory answers without waiting.
         let committed = block_on(self.rows.commit(operations, Durability::Sync));
         committed.map_err(|cause| CommitFault::Poisoned { cause })?;
         let point = block_on(self.rows.point()).map_err(CommitFault::Unreadable)?;
@@ -245,16 +245,16 @@ impl Backend for RoundTrip {
         let (before, undecided) = self.enter(&lanes);
         let (submission, verdict) = Submission::new(lanes, batch, durability);
         if let Err(fault) = self.remote.check_open() {
-            submission.owed.answer(Err(fault));
+            submission.pending.answer(Err(fault));
         } else if submission.is_crowded() {
-            submission.owed.answer(Err(CommitFault::LaneCrowded { limit: LANE_BATCHES_MAX }));
+            submission.pending.answer(Err(CommitFault::LaneCrowded { limit: LANE_BATCHES_MAX }));
         } else {
             tokio::spawn(Arc::clone(&self.remote).carry(submission, before, undecided));
         }
         verdict
     }
 
-    async fn settle(&self, lane: &Lane) -> Result<(), CommitFault> {
+    async fn resolve_lane(&self, lane: &Lane) -> Result<(), CommitFault> {
         self.remote.check_open()?;
         let newest = self.lanes().get(&lane.identity()).cloned();
         let Some(newest) = newest else { return Ok(()) };
@@ -270,7 +270,7 @@ impl Backend for RoundTrip {
         Ok(())
     }
 
-    fn room(&self) -> Result<Option<Room>, Cause> {
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause> {
         Ok(None)
     }
 
@@ -278,7 +278,7 @@ impl Backend for RoundTrip {
         if self.remote.check_open().is_ok() { Health::Serving } else { Health::Closed }
     }
 
-    fn shortage(&self) -> Option<Room> {
+    fn shortage(&self) -> Option<DiskSpace> {
         None
     }
 
@@ -293,9 +293,9 @@ impl Backend for RoundTrip {
     }
 
     async fn close(&self) -> Result<(), CommitFault> {
-        let under_way: Vec<_> = self.lanes().drain().map(|(_, newest)| newest).collect();
-        for batch in under_way {
-            // One that is lost is not waited for.
+        let in_flight: Vec<_> = self.lanes().drain().map(|(_, newest)| newest).collect();
+        for batch in in_flight {
+            // A lost batch is not waited for.
             tokio::time::timeout(ANSWER_TIMEOUT, is_decided(batch)).await.ok();
         }
         if self.remote.is_closed.swap(true, Ordering::AcqRel) {

@@ -1,14 +1,14 @@
-//! What keeps rows: the part of a backend that a group of batches is written to, and the enum that picks one.
+//! Row stores: where a backend writes a group of batches, and the enum that selects one.
 //!
-//! Knows no engine's inside, and nothing of lanes and requirements: those are judged by `commit`, which stands above and
-//! makes a backend of it. An enum, not a type parameter, carries the choice through the crate.
+//! Knows no engine internals, and nothing of lanes and requirements: `commit` handles those and makes a backend of a
+//! row store. An enum, not a type parameter, carries the choice through the crate.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::backend::{Room, StoreMemory};
+use crate::backend::{DiskSpace, StoreMemory};
 use crate::batch::{Durability, Operation, Space};
 use crate::commit::CommitMode;
 use crate::embedded::{Embedded, EmbeddedPoint};
@@ -18,12 +18,11 @@ use crate::memory::{Memory, MemoryPoint};
 use crate::script::FaultScript;
 use crate::view::{Chunk, Scan};
 
-/// Rows under a backend that commits many batches at once. Requirements, lanes and poison are the business of
-/// `commit`.
+/// Rows under a backend that commits many batches at once. `commit` handles requirements, lanes and poisoning.
 ///
-/// `commit`, `sync`, `tend`, `reopen` and `close` are called by one caller at a time, reads and `ingest` by any number.
+/// `commit`, `sync`, `maintain`, `reopen` and `close` are called by one caller at a time, reads and `ingest` by any number.
 pub(crate) trait RowStore: Send + Sync + 'static {
-    /// A state that can be read. Cheap to clone.
+    /// A readable snapshot. Cheap to clone.
     type Point: Clone + Send + Sync + 'static;
 
     /// The newest committed state. Never shows part of a commit, nor one that still waits for its sync.
@@ -55,9 +54,9 @@ pub(crate) trait RowStore: Send + Sync + 'static {
 
     /// Applies the operations of several batches in order and makes them visible together.
     ///
-    /// On success they are as durable as asked; `Sync` also covers everything committed before. An error leaves
-    /// the outcome open: none of it is visible, and after [`RowStore::reopen`] a prefix of the batches is, each
-    /// whole. No further `commit` may come before that.
+    /// On success they are as durable as requested; `Sync` also covers everything committed before. After an error the
+    /// outcome is unknown: none of it is visible, and after [`RowStore::reopen`] a prefix of the batches is, each
+    /// complete. No further `commit` may come before that.
     fn commit(
         &self,
         batches: Vec<Vec<Operation>>,
@@ -67,39 +66,39 @@ pub(crate) trait RowStore: Send + Sync + 'static {
     /// Makes everything committed so far durable. An error is as for `commit`.
     fn sync(&self) -> impl Future<Output = Result<(), Cause>> + Send;
 
-    /// When [`RowStore::tend`] is next due, if nothing is committed before; `None` if there is nothing to do.
-    fn tend_at(&self) -> Option<Instant>;
+    /// When [`RowStore::maintain`] is next due if nothing is committed before; `None` if there is nothing to do.
+    fn maintenance_due_at(&self) -> Option<Instant>;
 
-    /// Does small work of the backend's own that no commit waits for. Never called beside `commit` or `sync`.
-    fn tend(&self);
+    /// Runs small maintenance work that no commit waits for. Never called concurrently with `commit` or `sync`.
+    fn maintain(&self);
 
-    /// Adds rows, in strictly ascending order of their keys, durable on return. They may be visible at once; that
-    /// nobody looks is the callers' contract (see [`crate::Store::ingest`]). After an error any of them may be
-    /// there, and the store must be reopened.
+    /// Adds rows in strictly ascending key order, durable on return. They may be visible at once; callers must not read
+    /// them before they are named (see [`crate::Store::ingest`]). After an error any of them may be present, and the
+    /// store must be reopened.
     fn ingest(
         &self,
         space: Space,
         rows: Vec<(Bytes, Bytes)>,
     ) -> impl Future<Output = Result<(), Cause>> + Send;
 
-    /// Room on the disk; `None` if there is no disk. Fails if the store is no longer there.
-    fn room(&self) -> Result<Option<Room>, Cause>;
+    /// Free space on the disk; `None` if there is no disk. Fails if the store was removed.
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause>;
 
-    /// Closes the engine and opens it again, such that nothing rests on files whose sync failed. Points taken
-    /// before stay valid or fail with [`ReadFault::Poisoned`].
+    /// Closes the engine and opens it again, such that nothing depends on files whose sync failed. Points taken before
+    /// stay valid or fail with [`ReadFault::Poisoned`].
     fn reopen(&self) -> impl Future<Output = Result<(), Cause>> + Send;
 
-    /// Makes everything durable and lets go of the files. Every later call fails.
+    /// Makes everything durable and closes the files. Every later call fails.
     fn close(&self) -> impl Future<Output = Result<(), Cause>> + Send;
 
-    /// Bytes the store takes on its disk or, without one, in memory.
+    /// Bytes the store takes on disk or, without a disk, in memory.
     fn disk_bytes(&self) -> u64;
 
     /// Bytes that the store takes in memory.
     fn memory_use(&self) -> StoreMemory;
 }
 
-/// Any of them, by itself or under a script of faults.
+/// Any row store, alone or under a fault script.
 pub(crate) enum AnyRows {
     Memory(Arc<Memory>),
     Embedded(Arc<Embedded>),
@@ -107,7 +106,7 @@ pub(crate) enum AnyRows {
     FaultyEmbedded(Faulty<Embedded>),
 }
 
-/// A point of one of them.
+/// A snapshot of any row store.
 #[derive(Clone)]
 pub(crate) enum RowsPoint {
     Memory(MemoryPoint),
@@ -115,7 +114,7 @@ pub(crate) enum RowsPoint {
 }
 
 impl RowsPoint {
-    /// Whether what it was taken from was neither reopened nor closed since.
+    /// Whether its row store was neither reopened nor closed since.
     pub(crate) fn is_live(&self) -> bool {
         match self {
             RowsPoint::Memory(point) => point.is_live(),
@@ -137,7 +136,7 @@ impl From<Embedded> for AnyRows {
 }
 
 impl AnyRows {
-    /// The same rows under a script of faults; one that they were under before ends.
+    /// The same rows under a fault script, which replaces an earlier one.
     pub(crate) fn under(&self, script: FaultScript, space_count: usize, mode: CommitMode) -> AnyRows {
         let over_memory =
             |memory: &Arc<Memory>| Faulty::over_memory(Arc::clone(memory), space_count, mode, script.clone());
@@ -151,7 +150,7 @@ impl AnyRows {
     }
 }
 
-/// Calls a method of whichever it is.
+/// Calls a method of the selected row store.
 macro_rules! on_rows {
     ($self:expr, $rows:ident => $call:expr) => {
         match $self {
@@ -163,8 +162,8 @@ macro_rules! on_rows {
     };
 }
 
-/// The same for a method that reads at a point. Views carry the rows of their point, so the arms for a point of another
-/// one are never taken.
+/// The same for a method that reads at a point. A view holds the rows of its point, so the arms for mismatched points
+/// are never taken.
 macro_rules! at_point {
     ($self:expr, $point:expr, ($rows:ident, $at:ident) => $call:expr) => {
         match ($self, $point) {
@@ -217,20 +216,20 @@ impl RowStore for AnyRows {
         on_rows!(self, rows => rows.sync().await)
     }
 
-    fn tend_at(&self) -> Option<Instant> {
-        on_rows!(self, rows => rows.tend_at())
+    fn maintenance_due_at(&self) -> Option<Instant> {
+        on_rows!(self, rows => rows.maintenance_due_at())
     }
 
-    fn tend(&self) {
-        on_rows!(self, rows => rows.tend());
+    fn maintain(&self) {
+        on_rows!(self, rows => rows.maintain());
     }
 
     async fn ingest(&self, space: Space, new: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
         on_rows!(self, rows => rows.ingest(space, new).await)
     }
 
-    fn room(&self) -> Result<Option<Room>, Cause> {
-        on_rows!(self, rows => rows.room())
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause> {
+        on_rows!(self, rows => rows.disk_space())
     }
 
     async fn reopen(&self) -> Result<(), Cause> {

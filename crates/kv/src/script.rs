@@ -1,6 +1,6 @@
-//! What shall go wrong, and when: the script of a faulty store, shared with whoever directs it.
+//! The script of a faulty store: which calls fail, and how. Shared with the test that controls it.
 //!
-//! Knows no backend. The same script, fed with the same calls, strikes at the same places.
+//! Knows no backend. The same script with the same calls fails at the same places.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::faulty::DurableImage;
 use crate::store::Store;
 
-/// Longest time that a call stands still, should nobody let it go on.
+/// Longest time that a call hangs if it is not released.
 const STALL_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Kinds of calls to a backend, as scripts tell them apart.
+/// Kinds of calls that scripts distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StorageCall {
     /// A read of one or several rows, or of a range.
@@ -21,42 +21,42 @@ pub enum StorageCall {
     Commit,
     /// An ingest.
     Ingest,
-    /// A reopening of the engine.
+    /// A reopen of the engine.
     Reopen,
 }
 
 /// What happens to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// It fails before it has done anything.
+    /// The call fails before it has any effect.
     Fail,
     /// A commit reaches the disk, but its sync fails: after reopening all of its batches are there. Other calls
     /// fail as with [`FaultKind::Fail`].
     FailSync,
-    /// A commit reaches the disk in part: after reopening its first `survive` batches are there, each whole.
-    /// An ingest leaves its first `survive` rows behind. Other calls fail as with [`FaultKind::Fail`].
+    /// A commit reaches the disk in part: after reopening its first `survive` batches are there, each complete. Of an
+    /// ingest, the first `survive` rows remain. Other calls fail as with [`FaultKind::Fail`].
     Tear {
         /// Number of batches, or rows of an ingest, that reach the disk.
         survive: usize,
     },
     /// A read finds bytes that do not match their checksum. Other calls fail as with [`FaultKind::Fail`].
     Damage,
-    /// A reopening goes well, but every commit that was not synced is gone, acknowledged ones included: the disk has
+    /// A reopen succeeds, but every commit that was not synced is lost, including acknowledged ones: the disk has
     /// dropped what it could not write. Only over memory; other calls, and those over a disk, fail as with
     /// [`FaultKind::Fail`].
     DropUnsynced,
 }
 
-/// What a crash leaves of the commits that were not synced. They are lost from the end, as from a journal.
+/// Which unsynced commits survive a crash. They are lost from the end, as from a journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Survivors {
     /// None of them.
     Synced,
-    /// The first ones, at most so many batches.
+    /// The first N batches.
     First(usize),
-    /// As many as the script's seed draws.
+    /// A number drawn from the script's seed.
     Drawn,
-    /// All of them, as when only the process dies.
+    /// All of them, as when only the process ends.
     All,
 }
 
@@ -74,16 +74,16 @@ struct ScriptState {
     planned: HashMap<u64, FaultKind>,
     next: Vec<(StorageCall, FaultKind)>,
     faults_per_mille: u64,
-    struck_count: u64,
-    /// The kind of call that stands still.
+    fault_count: u64,
+    /// The kind of call that hangs.
     stall: Option<StorageCall>,
-    /// Once anything was said of the disk: whether it is full.
+    /// Whether the disk is full, once the script controls that.
     disk_full: Option<bool>,
     image: Option<Arc<DurableImage>>,
 }
 
 impl FaultScript {
-    /// A script without faults, to which some may be added. All draws follow from the seed.
+    /// A script without faults, to which some may be added. All random numbers follow from the seed.
     pub fn seeded(seed: u64) -> FaultScript {
         let script = FaultScript::default();
         script.lock().random = seed;
@@ -97,37 +97,37 @@ impl FaultScript {
         state.planned.insert(number, kind);
     }
 
-    /// Makes the next call of a kind fail. Several plans for one kind strike one after the other.
+    /// Makes the next call of a kind fail. Several faults for one kind apply to successive calls.
     pub fn fail_next(&self, call: StorageCall, kind: FaultKind) {
         self.lock().next.push((call, kind));
     }
 
-    /// Makes calls fail by chance from now on; 0 ends it.
-    pub fn fail_by_chance(&self, faults_per_mille: u64) {
+    /// Makes calls fail at random from now on; 0 ends it.
+    pub fn fail_randomly(&self, faults_per_mille: u64) {
         self.lock().faults_per_mille = faults_per_mille;
     }
 
-    /// Makes the next call of a kind stand still until [`FaultScript::release`], and fail then. For a store with a commit
-    /// thread: the thread that calls is the one that stands still.
+    /// Makes the next call of a kind hang until [`FaultScript::release`], and fail then. For a store with a commit
+    /// thread, which is the thread that hangs.
     pub fn stall_next(&self, call: StorageCall) {
         self.lock().stall = Some(call);
     }
 
-    /// Lets a call go on that stands still, or the one that was to.
+    /// Releases a hanging call, or cancels the planned hang.
     pub fn release(&self) {
         self.lock().stall = None;
         self.released.notify_all();
     }
 
-    /// Drops every plan and chance: from now on all calls go well.
-    pub fn calm(&self) {
+    /// Removes all planned and random faults: from now on all calls succeed.
+    pub fn clear_faults(&self) {
         let mut state = self.lock();
         state.planned.clear();
         state.next.clear();
         state.faults_per_mille = 0;
     }
 
-    /// Makes the disk of the store nearly full, or gives it room again. Not ended by [`FaultScript::calm`].
+    /// Makes the disk of the store nearly full, or frees space again. Not ended by [`FaultScript::clear_faults`].
     pub fn set_disk_full(&self, full: bool) {
         self.lock().disk_full = Some(full);
     }
@@ -137,15 +137,15 @@ impl FaultScript {
         self.lock().call_count
     }
 
-    /// Number of faults that have struck so far.
-    pub fn struck_count(&self) -> u64 {
-        self.lock().struck_count
+    /// Number of injected faults so far.
+    pub fn fault_count(&self) -> u64 {
+        self.lock().fault_count
     }
 
-    /// Ends the store that plays this script as a loss of power would, and returns a new one, under the same
-    /// script, on what was durable and what else survived. The old store and its views find themselves closed.
+    /// Ends the store that uses this script as a power failure would, and returns a new one, under the same script,
+    /// with the durable rows and the surviving commits. The old store and its views are closed.
     ///
-    /// `None` if no store over memory plays the script: what is durable on a disk only the disk can tell.
+    /// `None` if no store in memory uses the script: what is durable on a real disk is not known.
     pub fn crash(&self, survivors: Survivors) -> Option<Store> {
         let image = self.lock().image.take()?;
         let unsynced = image.unsynced_count();
@@ -158,14 +158,14 @@ impl FaultScript {
         Some(image.restart(kept, self))
     }
 
-    /// Counts a call and says what shall happen to it.
-    pub(crate) fn strike(&self, call: StorageCall) -> Option<FaultKind> {
+    /// Counts a call and returns the fault to inject.
+    pub(crate) fn next_fault(&self, call: StorageCall) -> Option<FaultKind> {
         let mut state = self.lock();
         state.call_count += 1;
         if state.stall == Some(call) {
             let stalls = |state: &mut ScriptState| state.stall == Some(call);
             let released = self.released.wait_timeout_while(state, STALL_TIME_MAX, stalls);
-            released.unwrap_or_else(PoisonError::into_inner).0.struck_count += 1;
+            released.unwrap_or_else(PoisonError::into_inner).0.fault_count += 1;
             return Some(FaultKind::Fail);
         }
         let number = state.call_count;
@@ -173,14 +173,14 @@ impl FaultScript {
         let kind = match (state.planned.remove(&number), waiting) {
             (Some(kind), _) => Some(kind),
             (None, Some(position)) => Some(state.next.remove(position).1),
-            (None, None) if state.faults_per_mille > 0 => state.by_chance(),
+            (None, None) if state.faults_per_mille > 0 => state.random_fault(),
             (None, None) => None,
         };
-        state.struck_count += u64::from(kind.is_some());
+        state.fault_count += u64::from(kind.is_some());
         kind
     }
 
-    /// What the script says of the disk, if it was ever told.
+    /// Whether the disk is full, if the script controls that.
     pub(crate) fn disk_full(&self) -> Option<bool> {
         self.lock().disk_full
     }
@@ -189,7 +189,7 @@ impl FaultScript {
         self.lock().image = Some(image);
     }
 
-    /// A number below `bound`.
+    /// A random number below `bound`.
     fn draw(&self, bound: u64) -> usize {
         let drawn = self.lock().random() % bound;
         usize::try_from(drawn).unwrap_or(usize::MAX)
@@ -201,7 +201,7 @@ impl FaultScript {
 }
 
 impl ScriptState {
-    fn by_chance(&mut self) -> Option<FaultKind> {
+    fn random_fault(&mut self) -> Option<FaultKind> {
         if self.random() % 1000 >= self.faults_per_mille {
             return None;
         }
@@ -213,7 +213,7 @@ impl ScriptState {
         })
     }
 
-    /// The next number of the seed's row (SplitMix64).
+    /// The next random number (SplitMix64).
     fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

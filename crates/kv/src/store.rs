@@ -1,13 +1,13 @@
-//! The face of the crate: opens a store, takes batches, hands out views.
+//! The public interface: opens a store, accepts batches, returns views.
 //!
-//! Knows no engine: what is common to all backends stands here, the rest behind the border (`backend`).
+//! Knows no engine: this file holds what is common to all backends (`backend`).
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use crate::backend::{AnyBackend, Backend, Room, StoreMemory};
+use crate::backend::{AnyBackend, Backend, DiskSpace, StoreMemory};
 use crate::batch::{Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
 use crate::commit::{CommitMode, Grouped, WORK_TIMEOUT, block_on};
 use crate::embedded::{Embedded, EmbeddedOptions};
@@ -22,13 +22,13 @@ use crate::rows::AnyRows;
 use crate::script::FaultScript;
 use crate::view::View;
 
-/// Why a store without files cannot fail to be made.
+/// Why creating a store without files cannot fail.
 pub(crate) const THREAD_STARTS: &str = "the system has a thread left for a new store";
 
-/// An ordered store of bytes. Clones share it; it ends with [`Store::close`] or with the last clone.
+/// An ordered key-value store. Clones share it; it ends with [`Store::close`] or with the last clone.
 ///
-/// Dropping the last clone commits what waits and lets go of the files, but does not flush: the next start has
-/// more to recover. Views that are still held keep the files open.
+/// Dropping the last clone commits waiting batches and closes the files, but does not flush: the next start has more to
+/// recover. Views that are still held keep the files open.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -40,7 +40,7 @@ struct Shared {
     announcements: Mutex<Announcements>,
 }
 
-/// The ingests so far. Held while one is announced: announcements come in order, in one lane.
+/// The ingests so far. Held while one is announced: announcements are made in order, in one lane.
 struct Announcements {
     /// Number of the last ingest.
     last_number: u64,
@@ -54,14 +54,14 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// A new store that lives in memory only.
+    /// A new store in memory.
     pub fn memory(spaces: &[SpaceOptions], mode: CommitMode) -> Store {
         Store::grouped(Memory::new(spaces.len()).into(), spaces.len(), 0, mode).expect(THREAD_STARTS)
     }
 
-    /// Opens the store in a folder, or makes a new one there. Removes ingests that were never named.
+    /// Opens the store in a folder, or creates one. Removes ingests that were never named.
     ///
-    /// Reads and writes files, so it should not run on an async worker that others wait for.
+    /// Blocking: reads and writes files, so it should not run on an async worker.
     pub fn open(options: EmbeddedOptions) -> Result<Store, OpenFault> {
         let path = options.path.clone();
         let space_count = options.spaces.len();
@@ -75,8 +75,8 @@ impl Store {
             .map_err(|source| OpenFault::Io { path, source })
     }
 
-    /// A store over the rows of `inner` that fails where the script says. `inner` itself ends here: it should have no
-    /// other clone, and its views no longer keep what they see.
+    /// A store over the rows of `inner` that fails where the script says. `inner` itself ends: it should have no other
+    /// clone, and its views no longer protect what they see.
     pub fn faulty(inner: Store, script: FaultScript) -> Store {
         let space_count = inner.shared.space_count;
         let last_ingest = inner.shared.announcements().last_number;
@@ -90,8 +90,8 @@ impl Store {
         Store::grouped(rows, space_count, last_ingest, mode).expect(THREAD_STARTS)
     }
 
-    /// A new store in memory behind a connection on which every call takes a round trip. For tests: it needs a
-    /// runtime, and does as a backend does on which lanes have nothing in common.
+    /// A new store in memory over a connection on which every call takes a round trip. For tests: it needs a runtime,
+    /// and its lanes are fully independent.
     #[cfg(feature = "round-trip")]
     pub fn round_trip(spaces: &[SpaceOptions], link: Link) -> Store {
         let rows = AnyRows::from(Memory::new(spaces.len()));
@@ -120,9 +120,9 @@ impl Store {
         Lane::default()
     }
 
-    /// Hands a batch over. Its place behind all batches submitted before in this lane is fixed by the call; the future
-    /// only waits for the verdict, so a submitter may send more batches meanwhile. Dropping the future does not take
-    /// the batch back.
+    /// Submits a batch. The call fixes its position after all batches submitted before in this lane; the future only
+    /// waits for the answer, so a submitter may send more batches meanwhile. Dropping the future does not cancel the
+    /// batch.
     ///
     /// The view in the answer shows this batch and everything its lane has committed before.
     pub fn submit(
@@ -134,8 +134,8 @@ impl Store {
         self.submit_lanes(&[lane], batch, durability)
     }
 
-    /// Hands over a batch that belongs to several lanes: it comes behind all earlier batches of each, and before all
-    /// later ones. If a batch of any of them has failed it fails too, and if it fails all of them are broken.
+    /// Submits a batch that belongs to several lanes: it follows all earlier batches of each, and precedes all later
+    /// ones. If a batch of any of them has failed it fails too, and if it fails all of them are broken.
     pub fn submit_lanes(
         &self,
         lanes: &[&Lane],
@@ -144,37 +144,37 @@ impl Store {
     ) -> impl Future<Output = Result<View, CommitFault>> + Send + 'static + use<> {
         let verdict = self.shared.backend.submit(Lanes::of(lanes), batch, durability);
         async move {
-            // The sender is only lost if whoever commits died with the batch in its hands.
+            // The sender is only lost if the committer panicked while it held the batch.
             let cause = || Cause::new("the commit thread ended");
             verdict.await.unwrap_or_else(|_| Err(CommitFault::Uncertain { cause: cause() }))
         }
     }
 
-    /// Learns what has become of the batches of a lane after [`CommitFault::Uncertain`] or
-    /// [`CommitFault::Poisoned`], and returns a new lane for what comes next.
+    /// Resolves the outcome of the batches of a lane after [`CommitFault::Uncertain`] or [`CommitFault::Poisoned`], and
+    /// returns a new lane that continues after them.
     ///
-    /// Fails, at once or after a bounded time, as long as that is not known; it may be asked again. Once it succeeds,
-    /// views taken afterwards show what the old lane has committed, and nothing of it is applied later. Whether
-    /// acknowledged batches of it may be gone says [`Lane::is_rewound`] of either, to be asked behind such a view; a
-    /// lane for which it says so is of no further use, and neither is the new one.
-    pub async fn settle(&self, lane: &Lane) -> Result<Lane, CommitFault> {
-        self.shared.backend.settle(lane).await.map(|()| lane.successor())
+    /// Fails, at once or after a bounded time, as long as the outcome is unknown; it may be called again. Once it
+    /// succeeds, views taken afterwards show what the old lane has committed, and nothing of it is applied later.
+    /// [`Lane::is_rewound`] of either lane, called after taking such a view, returns whether acknowledged batches may
+    /// be lost; if so, neither lane can be used any more.
+    pub async fn resolve_lane(&self, lane: &Lane) -> Result<Lane, CommitFault> {
+        self.shared.backend.resolve_lane(lane).await.map(|()| lane.successor())
     }
 
-    /// The newest committed state. Shows no commit that still waits for the sync it asked for. Asynchronous, since a
-    /// remote backend needs a round trip to fix one; the embedded one answers at once.
+    /// The newest committed state. Shows no commit that still waits for its requested sync. Async, because a remote
+    /// backend needs a round trip; the embedded one answers at once.
     pub async fn view(&self) -> Result<View, ReadFault> {
         self.shared.backend.view().await
     }
 
-    /// Writes rows past the commit queue; they are durable on return and kept if a later batch names them.
+    /// Writes rows without the commit queue; they are durable on return and kept if a later batch names them.
     ///
-    /// The contract with the caller, since the rows lie at their final keys from the start:
+    /// Contract with the caller, since the rows are written at their final keys:
     /// * the rows come in strictly ascending order of their keys;
-    /// * the range from the first to the last key belongs to this ingest alone: nothing else ever lies in it, and no
-    ///   row of it is overwritten (rows of a named ingest may be deleted);
-    /// * readers look into that range only when led there by rows of the naming batch, which is what makes the
-    ///   ingest invisible before.
+    /// * the range from the first to the last key belongs to this ingest alone: it never holds other rows, and no row
+    ///   of it is overwritten (rows of a named ingest may be deleted);
+    /// * readers access that range only through references in rows of the naming batch, which makes the ingest
+    ///   invisible before.
     ///
     /// An ingest that no batch has named when the store is opened or reopened is removed; naming it later fails
     /// with [`CommitFault::UnknownIngest`].
@@ -184,7 +184,7 @@ impl Store {
         match self.shared.backend.ingest(space, rows).await {
             Ok(()) => Ok(ingest),
             Err(cause) => {
-                // What is left of the rows is removed here; if that fails the commit thread tries again.
+                // Remaining rows are removed here; if that fails the commit thread tries again.
                 self.reopen().await.ok();
                 Err(CommitFault::Uncertain { cause })
             }
@@ -201,8 +201,8 @@ impl Store {
         }
         ingest::check_order(rows)?;
         let size_bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
-        match self.shared.backend.room() {
-            Ok(Some(Room { free_bytes, reserve_bytes }))
+        match self.shared.backend.disk_space() {
+            Ok(Some(DiskSpace { free_bytes, reserve_bytes }))
                 if free_bytes.saturating_sub(size_bytes as u64) < reserve_bytes =>
             {
                 Err(CommitFault::Full { free_bytes, reserve_bytes })
@@ -229,18 +229,18 @@ impl Store {
         Ok(ingest)
     }
 
-    /// How the store is.
+    /// State of the store.
     pub fn health(&self) -> Health {
         self.shared.backend.health()
     }
 
-    /// The room on the disk, if the last commit found it short and it still is. Quicker than [`Store::health`], which
-    /// looks at the disk.
-    pub fn shortage(&self) -> Option<Room> {
+    /// Free space on the disk, if the last commit found it short and it still is. Faster than [`Store::health`], which
+    /// queries the disk.
+    pub fn shortage(&self) -> Option<DiskSpace> {
         self.shared.backend.shortage()
     }
 
-    /// Commits the batches that wait, as one group. Only for [`CommitMode::Stepped`]; others do it by themselves.
+    /// Commits the waiting batches as one group. Only for [`CommitMode::Stepped`]; does nothing in other modes.
     pub fn step(&self) {
         match &self.shared.backend {
             AnyBackend::Grouped(grouped) => grouped.step(),
@@ -249,7 +249,7 @@ impl Store {
         }
     }
 
-    /// Waits until a batch waits for a step. Never ends for a store that commits by itself.
+    /// Waits until a batch waits for a step. Never completes for a store that commits by itself.
     pub async fn step_is_due(&self) {
         match &self.shared.backend {
             AnyBackend::Grouped(grouped) => grouped.step_is_due().await,
@@ -258,19 +258,18 @@ impl Store {
         }
     }
 
-    /// Closes the engine and opens it again: heals a poisoned store. With a commit thread this is also tried
-    /// without being asked, after growing waiting times. Views taken before fail with [`ReadFault::Poisoned`].
+    /// Closes the engine and opens it again, which recovers a poisoned store. A commit thread also does this by itself,
+    /// with growing delays. Views taken before fail with [`ReadFault::Poisoned`].
     pub async fn reopen(&self) -> Result<(), CommitFault> {
         self.shared.backend.reopen().await
     }
 
-    /// Commits what waits, makes it durable and lets go of the files. Other clones and views find the store
-    /// closed.
+    /// Commits waiting batches, makes them durable and closes the files. Other clones and views find the store closed.
     pub async fn close(self) -> Result<(), CommitFault> {
         self.shared.backend.close().await
     }
 
-    /// What the store measures of itself; nothing where it is not the one who commits.
+    /// Metrics of the store; `None` if its backend has no committer.
     pub fn metrics(&self) -> Option<&StoreMetrics> {
         match &self.shared.backend {
             AnyBackend::Grouped(grouped) => Some(grouped.metrics()),
@@ -279,7 +278,7 @@ impl Store {
         }
     }
 
-    /// Batches that wait to be committed.
+    /// Number of batches waiting to be committed.
     pub fn queue_depth(&self) -> usize {
         match &self.shared.backend {
             AnyBackend::Grouped(grouped) => grouped.queue_depth(),
@@ -288,9 +287,9 @@ impl Store {
         }
     }
 
-    /// Free bytes on the disk and the reserve that must stay free; nothing without a disk.
-    pub fn room(&self) -> Option<Room> {
-        self.shared.backend.room().ok().flatten()
+    /// Free bytes on the disk and the reserve that must stay free; `None` without a disk.
+    pub fn disk_space(&self) -> Option<DiskSpace> {
+        self.shared.backend.disk_space().ok().flatten()
     }
 
     /// Bytes that the store takes in memory.
@@ -298,7 +297,7 @@ impl Store {
         self.shared.backend.memory_use()
     }
 
-    /// Bytes the store takes on its disk or, without one, in memory.
+    /// Bytes the store takes on disk or, without a disk, in memory.
     pub fn disk_bytes(&self) -> u64 {
         self.shared.backend.disk_bytes()
     }

@@ -1,6 +1,6 @@
-//! Reading: one consistent state of the whole store, and the shapes of what is asked and answered.
+//! Reads: a consistent snapshot of the whole store, and the types of requests and results.
 //!
-//! Knows nothing of how a backend keeps several states apart.
+//! Knows nothing of how a backend stores several versions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::rows::{AnyRows, RowStore, RowsPoint};
 pub struct KeyRange {
     /// First key of the range.
     pub start: Bytes,
-    /// First key behind the range.
+    /// First key after the range.
     pub end: Option<Bytes>,
 }
 
@@ -30,7 +30,7 @@ impl KeyRange {
     /// Every key that begins with `prefix`.
     pub fn prefix(prefix: impl Into<Bytes>) -> KeyRange {
         let start = prefix.into();
-        let end = key_behind_prefix(&start);
+        let end = key_after_prefix(&start);
         KeyRange { start, end }
     }
 
@@ -39,7 +39,7 @@ impl KeyRange {
         *key >= self.start[..] && self.end.as_ref().is_none_or(|end| *key < end[..])
     }
 
-    /// What both ranges have in common, if that is not empty.
+    /// The intersection of both ranges, if it is not empty.
     pub fn intersection(&self, other: &KeyRange) -> Option<KeyRange> {
         let start = self.start.clone().max(other.start.clone());
         let end = match (&self.end, &other.end) {
@@ -56,15 +56,15 @@ impl KeyRange {
     }
 }
 
-/// The first key that no longer begins with `prefix`; there is none if all of its bytes are 255.
-fn key_behind_prefix(prefix: &[u8]) -> Option<Bytes> {
+/// The first key after all keys with `prefix`; there is none if all of its bytes are 255.
+fn key_after_prefix(prefix: &[u8]) -> Option<Bytes> {
     let kept = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut end = prefix[..=kept].to_vec();
     end[kept] += 1;
     Some(end.into())
 }
 
-/// The order in which a scan walks its range.
+/// The order in which a scan reads its range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the first key of the range to the last.
@@ -82,17 +82,17 @@ pub struct ScanLimit {
     pub bytes: usize,
 }
 
-/// What a scan found, in its direction.
+/// The rows of a scan, in its direction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Chunk {
     /// Keys and values.
     pub rows: Vec<(Bytes, Bytes)>,
-    /// Whether the range holds at least one further row. The next chunk starts behind the last key of this one
+    /// Whether the range holds at least one further row. The next chunk starts after the last key of this one
     /// (forward), or ends before it (backward).
     pub more: bool,
 }
 
-/// The keys that a scan found, from the first of its range on.
+/// The keys of a forward scan.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KeyChunk {
     /// The keys.
@@ -101,7 +101,7 @@ pub struct KeyChunk {
     pub more: bool,
 }
 
-/// What a backend is asked to walk through: a range that is not empty.
+/// A scan as passed to a backend, with a non-empty range.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     pub(crate) range: KeyRange,
@@ -110,7 +110,7 @@ pub(crate) struct Scan {
     pub(crate) parts: Parts,
 }
 
-/// What of its rows is wanted.
+/// Which parts of its rows a scan returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Parts {
     /// Keys and values.
@@ -119,7 +119,7 @@ pub(crate) enum Parts {
     Keys,
 }
 
-/// Fills one chunk up to its limit; shared by the backends so that all draw the line at the same row.
+/// Fills one chunk up to its limit; shared by the backends so that all end a chunk at the same row.
 pub(crate) struct ChunkBuilder {
     chunk: Chunk,
     limit: ScanLimit,
@@ -131,7 +131,7 @@ impl ChunkBuilder {
         ChunkBuilder { chunk: Chunk::default(), limit, size_bytes: 0 }
     }
 
-    /// Takes one more row and returns whether it fitted; the first that does not ends the chunk.
+    /// Adds a row and returns whether it fitted; the first that does not ends the chunk.
     pub(crate) fn push(&mut self, key: Bytes, value: Bytes) -> bool {
         let is_full = self.chunk.rows.len() >= self.limit.rows || self.size_bytes >= self.limit.bytes;
         if is_full && !self.chunk.rows.is_empty() {
@@ -148,10 +148,10 @@ impl ChunkBuilder {
     }
 }
 
-/// One consistent state of the store, as of the commit that handed it out or of [`crate::Store::view`].
+/// A consistent snapshot of the store, as of the commit that returned it or of [`crate::Store::view`].
 ///
-/// Cheap to clone, and meant to be short-lived: as long as a view is held the engine keeps every version it can
-/// see, in all spaces.
+/// Cheap to clone and meant to be short-lived: while a view is held, the engine keeps every version it can see, in all
+/// spaces.
 #[derive(Clone)]
 pub struct View {
     source: Source,
@@ -175,7 +175,7 @@ impl View {
         View { source: Source::Remote(point) }
     }
 
-    /// Whether the store was neither reopened nor closed since; if not, reads fail and a new view will do.
+    /// Whether the store was neither reopened nor closed since; if not, reads fail and a new view is needed.
     pub fn is_live(&self) -> bool {
         match &self.source {
             Source::Rows(_, point) => point.is_live(),
@@ -184,8 +184,8 @@ impl View {
         }
     }
 
-    /// The value of one row. Runs on the caller, without a change of thread: most rows come from a cache, and a
-    /// block from the disk takes about as long as a visit to another thread.
+    /// The value of one row. Runs on the caller's thread: most rows come from a cache, and a disk read takes about as
+    /// long as a switch to another thread.
     pub async fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
         match &self.source {
             Source::Rows(rows, point) => rows.get(point, space, key).await,
@@ -203,7 +203,7 @@ impl View {
         }
     }
 
-    /// One chunk of a range. Small ones run on the caller, others on a bounded pool of threads.
+    /// One chunk of a range. Small ones run on the caller's thread, others on a bounded thread pool.
     pub async fn scan(
         &self,
         space: Space,
@@ -217,7 +217,7 @@ impl View {
         self.scan_parts(space, Scan { range, direction, limit, parts: Parts::Rows }).await
     }
 
-    /// The keys of one chunk of a range, without reading their values; the bytes of the limit are those of the keys.
+    /// The keys of one chunk of a range, without reading their values; the byte limit counts keys only.
     pub async fn scan_keys(
         &self,
         space: Space,

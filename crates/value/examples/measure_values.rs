@@ -55,8 +55,8 @@ fn main() {
 
 /// Prints the best of many rounds.
 ///
-/// A round takes about a fifth of a millisecond whatever the action: long against reading the clock, short against a
-/// slice of the scheduler, so that on a busy machine some rounds run undisturbed.
+/// A round takes about a fifth of a millisecond whatever the action: long compared with reading the clock, short
+/// compared with a scheduler time slice, so that on a busy machine some rounds run undisturbed.
 fn measure(name: &str, mut action: impl FnMut()) {
     const ROUNDS: usize = 2_000;
     const ROUND_NS: u128 = 200_000;

@@ -1,19 +1,19 @@
-//! Decimal128: the sixteen bytes of BSON, taken apart and printed.
+//! Decimal128: the sixteen bytes of BSON, parsed and printed.
 //!
-//! Does no arithmetic; order against other numbers is the business of `numbercode`.
+//! Does no arithmetic; `numbercode` orders decimals and other numbers.
 
 use std::fmt;
 
-/// Smallest and largest power of ten the coefficient can be scaled by.
+/// Smallest and largest power of ten of the scale.
 const EXPONENT_MIN: i32 = -6176;
 const EXPONENT_MAX: i32 = 6111;
 
-/// Largest coefficient, 34 nines; larger bit patterns count as zero, as IEEE 754 says.
+/// Largest coefficient, 34 nines; larger bit patterns count as zero, as IEEE 754 specifies.
 const COEFFICIENT_MAX: u128 = 9_999_999_999_999_999_999_999_999_999_999_999;
 
 /// An IEEE 754 decimal of 128 bits in binary-integer form, bytes little endian as in BSON.
 ///
-/// Equality is that of the bytes: 1.0 and 1.00 differ here and are equal in the order of values.
+/// Equality is bytewise: 1.0 and 1.00 differ here and are equal in the order of values.
 ///
 /// ```text
 /// bit 127   sign
@@ -24,14 +24,14 @@ const COEFFICIENT_MAX: u128 = 9_999_999_999_999_999_999_999_999_999_999_999;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Decimal128(pub [u8; 16]);
 
-/// What a decimal stands for.
+/// The components of a decimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecimalParts {
     /// Not a number, quiet or signalling.
     NaN,
-    /// Beyond all finite numbers.
+    /// Positive or negative infinity.
     Infinite {
-        /// Below rather than above them.
+        /// True for negative infinity.
         negative: bool,
     },
     /// `coefficient` × 10 ^ `exponent`.
@@ -46,7 +46,7 @@ pub enum DecimalParts {
 }
 
 impl Decimal128 {
-    /// The decimal with these parts, or nothing when they exceed its digits or exponents.
+    /// The decimal with these parts, or `None` if they exceed its digits or exponents.
     pub fn from_parts(negative: bool, coefficient: u128, exponent: i32) -> Option<Decimal128> {
         if coefficient > COEFFICIENT_MAX || !(EXPONENT_MIN..=EXPONENT_MAX).contains(&exponent) {
             return None;
@@ -56,7 +56,7 @@ impl Decimal128 {
         Some(Decimal128(bits.to_le_bytes()))
     }
 
-    /// Takes the bits apart.
+    /// Decodes the bits.
     pub fn parts(self) -> DecimalParts {
         let bits = u128::from_le_bytes(self.0);
         let negative = bits >> 127 == 1;
@@ -65,7 +65,7 @@ impl Decimal128 {
             0b11110 => return DecimalParts::Infinite { negative },
             _ => {}
         }
-        // A leading 11 announces the long coefficient form, which always exceeds 34 digits: zero by rule.
+        // A leading 11 marks the long coefficient form, which always exceeds 34 digits and counts as zero.
         let long_form = (bits >> 125) & 0b11 == 0b11;
         let exponent_bits = if long_form { bits >> 111 } else { bits >> 113 } & 0x3fff;
         let coefficient = if long_form { 0 } else { bits & ((1 << 113) - 1) };
@@ -82,14 +82,14 @@ impl Decimal128 {
             DecimalParts::Infinite { negative: false } => f64::INFINITY,
             DecimalParts::Finite { negative, coefficient, exponent } => {
                 let sign = if negative { "-" } else { "" };
-                // Every text of this shape parses; the standard parser rounds correctly.
+                // Every text of this form parses; the standard parser rounds correctly.
                 format!("{sign}{coefficient}e{exponent}").parse().unwrap_or(f64::NAN)
             }
         }
     }
 
-    /// The integer this is, when it is one and fits.
-    pub fn to_i64_exact(self) -> Option<i64> {
+    /// The value as an integer, if it is one and fits.
+    pub(crate) fn to_i64_exact(self) -> Option<i64> {
         let DecimalParts::Finite { negative, mut coefficient, mut exponent } = self.parts() else {
             return None;
         };
@@ -107,8 +107,8 @@ impl Decimal128 {
 }
 
 impl fmt::Display for Decimal128 {
-    /// The text of the decimal as MongoDB prints it: plain digits while the exponent is small and not
-    /// positive, else with an exponent.
+    /// The text of the decimal as MongoDB prints it: plain digits while the exponent is small and not positive,
+    /// otherwise with an exponent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (negative, coefficient, exponent) = match self.parts() {
             DecimalParts::NaN => return f.write_str("NaN"),
@@ -131,7 +131,7 @@ impl fmt::Display for Decimal128 {
         if fraction_count == 0 {
             return f.write_str(&digits);
         }
-        // At least one digit stands before the point.
+        // At least one digit comes before the point.
         let padded = format!("{digits:0>width$}", width = fraction_count + 1);
         let (whole, fraction) = padded.split_at(padded.len() - fraction_count);
         write!(f, "{whole}.{fraction}")

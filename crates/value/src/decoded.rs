@@ -1,13 +1,13 @@
-//! A value opened one level: what it is, and the iterators over what is in it.
+//! A value decoded one level: its kind, and iterators over its content.
 //!
-//! Damage shows as `None` or as an early end.
+//! Damaged bytes yield `None` or end an iterator early.
 
 use std::slice;
 
 use crate::format::{self, Entries, Frame, Tag};
 use crate::{Decimal128, DecimalParts, Value, ValueRef};
 
-/// A value opened one level: scalars as they are, containers as iterators.
+/// A value decoded one level: scalars as they are, containers as iterators.
 #[allow(missing_docs)] // Each variant is the one of `Value` with the same name.
 pub enum Decoded<'a> {
     Null,
@@ -26,7 +26,7 @@ pub enum Decoded<'a> {
 }
 
 impl Decoded<'_> {
-    /// The number behind the four numeric kinds.
+    /// The number, if this is one of the four numeric kinds.
     pub(crate) fn number(&self) -> Option<Number> {
         match self {
             Decoded::Int32(value) => Some(Number::Integer(i64::from(*value))),
@@ -46,7 +46,7 @@ impl Decoded<'_> {
     }
 }
 
-/// Opens an encoded value; `None` when its bytes make no sense.
+/// Decodes an encoded value; `None` if its bytes are malformed.
 #[inline]
 pub(crate) fn decode_bytes(bytes: &[u8]) -> Option<Decoded<'_>> {
     let (tag, payload) = bytes.split_first()?;
@@ -87,7 +87,7 @@ fn read_double(payload: &[u8]) -> Option<f64> {
     })
 }
 
-/// Opens a tree.
+/// Decodes a tree.
 pub(crate) fn decode_tree(value: &Value) -> Decoded<'_> {
     match value {
         Value::Null => Decoded::Null,
@@ -119,13 +119,13 @@ enum MembersSource<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Members of an encoded object; none when there is no such thing.
+    /// Members of an encoded object; none without a frame.
     #[inline]
     pub(crate) fn encoded(frame: Option<Frame<'a>>) -> Members<'a> {
         frame.map_or(Members::tree(&[]), |frame| Members { source: MembersSource::Encoded(frame.entries()) })
     }
 
-    /// The next member, its name not looked at as text.
+    /// The next member, without checking its name for UTF-8.
     #[inline]
     pub(crate) fn next_bytes(&mut self) -> Option<(&'a [u8], ValueRef<'a>)> {
         match &mut self.source {
@@ -167,7 +167,7 @@ enum ElementsSource<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Elements of an encoded array; none when there is no such thing.
+    /// Elements of an encoded array; none without a frame.
     #[inline]
     pub(crate) fn encoded(frame: Option<Frame<'a>>) -> Elements<'a> {
         frame.map_or(Elements::tree(&[]), |frame| Elements {
@@ -192,7 +192,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The number behind a value of a numeric kind.
+/// A number of any numeric kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Number {
     Integer(i64),
@@ -210,7 +210,7 @@ impl Number {
     }
 }
 
-/// The integer a double is, when it is one and fits.
+/// The double as an integer, if it is one and fits.
 pub(crate) fn double_to_i64_exact(value: f64) -> Option<i64> {
     // 2^63 itself is a double and does not fit.
     let in_range = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);

@@ -1,6 +1,6 @@
 //! A document: an encoded object, shared by reference from the store up to the socket.
 //!
-//! Knows nothing of ids, system properties or where a document is kept. The bytes are drawn in `format`.
+//! Knows nothing of ids, system properties or where a document is stored. `format` describes the bytes.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::format::Frame;
 use crate::json::{read, write};
 use crate::{Decoded, JSON_DEPTH_MAX, JsonError, Kind, PropertyPath, Value, ValueRef};
 
-/// Stored bytes that are not what an encoder wrote.
+/// Stored bytes that no encoder wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("damaged encoding")]
 pub struct Damaged;
@@ -25,7 +25,7 @@ pub enum DocumentError {
     /// Documents are objects.
     #[error("a document must be an object, not {kind:?}")]
     NotAnObject {
-        /// What the value is instead.
+        /// Kind of the value.
         kind: Kind,
     },
     /// More levels of arrays and objects than [`JSON_DEPTH_MAX`].
@@ -47,7 +47,7 @@ impl From<EncodeError> for DocumentError {
 
 /// An encoded object. Cloning shares the bytes.
 ///
-/// Equality is that of the bytes: same members in the same order with the same kinds.
+/// Equality is bytewise: same members in the same order with the same kinds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Document {
     bytes: Bytes,
@@ -59,22 +59,22 @@ impl Document {
         Document::from_json_without(text, &[])
     }
 
-    /// As [`from_json`](Self::from_json), leaving out members of the root whose names are in `skip`.
+    /// As [`from_json`](Self::from_json), without the root members named in `skip`.
     pub fn from_json_without(text: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
         Ok(Document { bytes: Bytes::from(read::encode_object(text, skip)?) })
     }
 
-    /// Reads an object in binary JSON, leaving out members of the root whose names are in `skip`.
+    /// Reads an object in binary JSON, without the root members named in `skip`.
     pub fn from_binary_json_without(buffer: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
         Ok(Document { bytes: Bytes::from(binary_json::read::encode_object(buffer, skip)?) })
     }
 
-    /// Encodes a tree. Of equal names in an object the first place and the last value count.
+    /// Encodes a tree. A repeated name in an object keeps its first position and its last value.
     pub fn from_value(value: &Value) -> Result<Document, DocumentError> {
         Document::from_value_ref(ValueRef::from(value))
     }
 
-    /// Encodes any object, a part of another document among them.
+    /// Encodes any object, also a part of another document.
     pub fn from_value_ref(value: ValueRef<'_>) -> Result<Document, DocumentError> {
         if value.kind() != Kind::Object {
             return Err(DocumentError::NotAnObject { kind: value.kind() });
@@ -84,11 +84,11 @@ impl Document {
         Ok(Document { bytes: Bytes::from(encoder.into_bytes()) })
     }
 
-    /// Takes back bytes that [`bytes`](Self::bytes) gave out.
+    /// Restores a document from its [`bytes`](Self::bytes).
     ///
-    /// Looks only at the outer frame, so that a read of one property stays cheap. Damage inside shows as a
-    /// missing or null value, never as a panic; whoever has no checksum over the bytes calls
-    /// [`validate`](Self::validate) too.
+    /// Checks only the outer frame, so that a read of one property stays cheap. Damage inside shows as a missing or
+    /// null value, never as a panic; callers without a checksum over the bytes should also call
+    /// [`validate`](Self::validate).
     pub fn from_stored(bytes: Bytes) -> Result<Document, Damaged> {
         match Frame::object(&bytes) {
             Some(frame) if frame.is_filled() => Ok(Document { bytes }),
@@ -101,7 +101,7 @@ impl Document {
         validate(&self.bytes, JSON_DEPTH_MAX).ok_or(Damaged)
     }
 
-    /// The same document with bytes of its own, not a part of a larger piece of memory.
+    /// The same document with its own copy of the bytes, not a slice of a larger buffer.
     pub fn detached(&self) -> Document {
         Document { bytes: Bytes::copy_from_slice(&self.bytes) }
     }
@@ -126,18 +126,17 @@ impl Document {
         self.root().to_value()
     }
 
-    /// A copy that lacks the members of the root called as in `names`.
+    /// A copy without the root members in `names`.
     pub fn without(&self, names: &[&str]) -> Document {
         let mut builder = DocumentBuilder::with_capacity(self.bytes.len());
         for (name, value) in self.root().members().filter(|(name, _)| !names.contains(name)) {
             builder.member_encoded(name, value);
         }
-        // Less than a document that was neither too large nor too deep.
+        // Smaller than a document that was neither too large nor too deep.
         builder.finish().unwrap_or_else(|_| self.clone())
     }
 
-    /// A copy with further members behind its own. A name that is there already keeps its place and takes the new
-    /// value.
+    /// A copy with `members` appended. An existing name keeps its position and gets the new value.
     pub fn extended(&self, members: &[(&str, ValueRef<'_>)]) -> Result<Document, DocumentError> {
         let mut builder = DocumentBuilder::with_capacity(self.bytes.len() + 64 * members.len());
         for (name, value) in self.root().members() {
@@ -154,10 +153,10 @@ impl Document {
         self.root().write_json(out);
     }
 
-    /// Appends the JSON text of the document without its closing brace, for members to be added behind.
+    /// Appends the JSON text of the document without its closing brace, so that members can be appended.
     ///
-    /// Answers whether the object has members: if so, a comma must precede the first one that is added.
-    /// The caller ends with `}`:
+    /// Returns whether the object has members: if so, a comma must precede the first appended one. The caller ends with
+    /// `}`:
     ///
     /// ```
     /// # let document = value::Document::from_json(br#"{"id":"1"}"#).unwrap();
@@ -179,15 +178,15 @@ impl fmt::Debug for Document {
     }
 }
 
-/// Puts a document together member by member.
-pub struct DocumentBuilder {
+/// Builds a document member by member.
+pub(crate) struct DocumentBuilder {
     encoder: Encoder,
     error: Option<DocumentError>,
 }
 
 impl DocumentBuilder {
     /// A document without members.
-    pub fn new() -> DocumentBuilder {
+    pub(crate) fn new() -> DocumentBuilder {
         DocumentBuilder::with_capacity(256)
     }
 
@@ -197,8 +196,8 @@ impl DocumentBuilder {
         DocumentBuilder { encoder, error: None }
     }
 
-    /// Adds a member. A name that was there already keeps its place and takes the new value.
-    pub fn member(&mut self, name: &str, value: ValueRef<'_>) -> &mut DocumentBuilder {
+    /// Adds a member. An existing name keeps its position and gets the new value.
+    pub(crate) fn member(&mut self, name: &str, value: ValueRef<'_>) -> &mut DocumentBuilder {
         self.encoder.name(name);
         if let Err(error) = self.encoder.value(value, JSON_DEPTH_MAX - 1) {
             self.error.get_or_insert(error.into());
@@ -219,8 +218,8 @@ impl DocumentBuilder {
         }
     }
 
-    /// The finished document, or what stood against one of its members.
-    pub fn finish(mut self) -> Result<Document, DocumentError> {
+    /// The finished document, or the first error of a member.
+    pub(crate) fn finish(mut self) -> Result<Document, DocumentError> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn further_members_come_behind() {
+    fn further_members_are_appended() {
         let more = [("b", Value::Int64(2)), ("c", Value::from("x"))];
         let more = [("b", more[0].1.as_ref()), ("c", more[1].1.as_ref())];
         let extended = document(r#"{"a":[1],"b":1}"#).extended(&more).unwrap();

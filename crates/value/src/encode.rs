@@ -1,15 +1,15 @@
-//! The one writer of encoded values: a stack of open containers over one growing byte string.
+//! The only writer of encoded values: a stack of open containers over one growing byte string.
 //!
-//! Callers announce values in document order; nothing is written twice unless an object repeats a name.
-//! The caller bounds the depth.
+//! Callers add values in document order; nothing is written twice unless an object repeats a name. The caller bounds
+//! the depth.
 
 use crate::format::{self, Tag, Width};
 use crate::{Decimal128, Decoded, ValueRef};
 
-/// Up to this many members, names whose hashes agree are compared pairwise; above, all names are sorted.
+/// Up to this many members, names with equal hashes are compared pairwise; above, all names are sorted.
 const PAIRWISE_MEMBERS_MAX: usize = 32;
 
-/// A container outgrew the four bytes of a table field.
+/// A container exceeds the four bytes of a table field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
@@ -33,12 +33,12 @@ pub(crate) enum Container {
     Object,
 }
 
-/// A container whose end has not come yet.
+/// A container that has not ended yet.
 struct Open {
     container: Container,
-    /// Where its tag stands in `out`.
+    /// Position of its tag in `out`.
     tag_position: usize,
-    /// Where its entries begin in the list shared by all open containers.
+    /// Index of its first entry in the list shared by all open containers.
     entries_first: usize,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Room for about `size` bytes of output.
+    /// Creates an encoder with a capacity of about `size` bytes.
     pub(crate) fn with_capacity(size: usize) -> Encoder {
         Encoder {
             out: Vec::with_capacity(size),
@@ -73,13 +73,13 @@ impl Encoder {
         self.out
     }
 
-    /// Number of containers that wait for their end.
+    /// Number of open containers.
     #[inline]
     pub(crate) fn depth(&self) -> usize {
         self.open.len()
     }
 
-    /// The container the next value goes into.
+    /// The container of the next value.
     #[inline]
     pub(crate) fn innermost(&self) -> Option<Container> {
         self.open.last().map(|open| open.container)
@@ -92,7 +92,7 @@ impl Encoder {
         format::write_name(name, &mut self.out);
     }
 
-    /// Takes the last member of the innermost object back.
+    /// Removes the last member of the innermost object.
     pub(crate) fn drop_last_member(&mut self) {
         if let Some(entry) = self.entries.pop() {
             self.out.truncate(entry.start);
@@ -138,14 +138,14 @@ impl Encoder {
         self.out.extend_from_slice(value.as_bytes());
     }
 
-    /// Begins a string whose pieces the caller appends; they must be UTF-8 together.
+    /// Begins a string whose pieces the caller appends; together they must be UTF-8.
     #[inline]
     pub(crate) fn begin_string(&mut self) -> &mut Vec<u8> {
         self.tag(Tag::String);
         &mut self.out
     }
 
-    /// Appends a value that is encoded already.
+    /// Appends an encoded value.
     pub(crate) fn encoded(&mut self, value: &[u8]) {
         self.begin_value();
         self.out.extend_from_slice(value);
@@ -165,7 +165,7 @@ impl Encoder {
     /// Begins an array or object; its entries follow, then [`end`](Self::end).
     #[inline]
     pub(crate) fn begin(&mut self, container: Container) {
-        // The width is not known yet; `end` writes the true tag.
+        // The width is not known yet; `end` writes the final tag.
         let tag = match container {
             Container::Array => Tag::Array(Width::One),
             Container::Object => Tag::Object(Width::One),
@@ -203,7 +203,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends a value with everything below it, at most `levels_left` containers deep.
+    /// Appends a value with its content, at most `levels_left` containers deep.
     pub(crate) fn value(&mut self, value: ValueRef<'_>, levels_left: usize) -> Result<(), EncodeError> {
         match value.decode() {
             Decoded::Null => self.null(),
@@ -244,7 +244,7 @@ impl Encoder {
         self.out.push(tag.to_byte());
     }
 
-    /// Notes where an element starts. A member was begun by its name.
+    /// Records the start of an element. A member was begun by its name.
     #[inline]
     fn begin_value(&mut self) {
         if self.innermost() == Some(Container::Array) {
@@ -287,13 +287,13 @@ impl Encoder {
                 entries[..index].iter().any(is_same)
             });
         }
-        // Sorting names, not hashes: nobody can make this quadratic by choosing names whose hashes agree.
+        // Names are sorted, not hashes: chosen names with equal hashes cannot make this quadratic.
         let mut names: Vec<&[u8]> = entries.iter().map(|entry| self.entry_name(*entry)).collect();
         names.sort_unstable();
         names.windows(2).any(|pair| pair[0] == pair[1])
     }
 
-    /// Rewrites the innermost object so that each name stands once: at its first place, with its last value.
+    /// Rewrites the innermost object so that each name occurs once: at its first position, with its last value.
     fn merge_repeated_names(&mut self, entries_first: usize, body_start: usize) {
         let old_body = self.out.split_off(body_start);
         let old_entries = self.entries.split_off(entries_first);
@@ -319,7 +319,7 @@ impl Encoder {
     }
 }
 
-/// Whether two entries share a hash, without which no name can stand twice.
+/// Whether two entries have equal hashes; otherwise no name is repeated.
 fn has_repeated_hash(entries: &[Entry]) -> bool {
     let mut seen = [0u64; 4];
     entries.iter().any(|entry| {

@@ -15,17 +15,17 @@
 //! member   name size (1 byte, or 255 and 4 bytes)  name  value
 //! ```
 //!
-//! `end` is where an entry ends, counted from the start of the body; the next entry begins there, and the
-//! last `end` is the size of the body. The container's tag says whether ends and count take 1, 2 or 4 bytes.
-//! A value carries no size of its own: its container knows where it ends, and the root fills the document.
-//! Nothing points out of a value, so its bytes can be copied into another container as they are.
+//! `end` is the end of an entry, relative to the start of the body; the next entry begins there, and the last `end` is
+//! the size of the body. The container's tag says whether ends and count take 1, 2 or 4 bytes. A value does not store
+//! its own size: its container knows where it ends, and the root fills the document. A value contains no references to
+//! outside, so its bytes can be copied into another container unchanged.
 //!
-//! The table stands behind the body because a writer that streams knows it only then. A lookup compares one
-//! hash byte per member and reads names only where the hash agrees.
+//! The table follows the body because a streaming writer knows it only then. A lookup compares one hash byte per member
+//! and reads names only if the hash is equal.
 //!
-//! Reading trusts nothing: any byte string can be put in, and damage shows as `None`.
+//! Reading trusts nothing: any byte string can be read, and damage yields `None`.
 
-/// What a value is; for containers also the width of table fields.
+/// The kind of a value; for containers also the width of table fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
     Null,
@@ -45,7 +45,7 @@ pub(crate) enum Tag {
 }
 
 impl Tag {
-    /// Zero stays without meaning: it is what damaged or unwritten pages are full of.
+    /// Zero is unused: damaged or unwritten pages are often filled with it.
     pub(crate) const fn to_byte(self) -> u8 {
         match self {
             Tag::Null => 0x01,
@@ -107,7 +107,7 @@ impl Width {
         }
     }
 
-    /// The narrowest width for a body of this size; nothing beyond 4 GiB.
+    /// The narrowest width for a body of this size; `None` above 4 GiB.
     pub(crate) fn for_body(body_size: usize) -> Option<Width> {
         match body_size {
             0..=0xff => Some(Width::One),
@@ -152,7 +152,7 @@ impl Width {
     }
 }
 
-/// The first byte of a name's size that announces four more.
+/// The first byte of a name's size that is followed by four more.
 const NAME_SIZE_LONG: u8 = 255;
 
 /// Appends the size and the bytes of a member's name.
@@ -161,14 +161,14 @@ pub(crate) fn write_name(name: &str, out: &mut Vec<u8>) {
         Ok(size) if size != NAME_SIZE_LONG => out.push(size),
         _ => {
             out.push(NAME_SIZE_LONG);
-            // A name beyond 4 GiB makes its object too large, which is refused when the object ends.
+            // A name above 4 GiB makes its object too large, which is refused when the object ends.
             out.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
         }
     }
     out.extend_from_slice(name.as_bytes());
 }
 
-/// Cuts a member into the bytes of its name and its value.
+/// Splits a member into the bytes of its name and its value.
 #[inline]
 pub(crate) fn split_member(member: &[u8]) -> Option<(&[u8], &[u8])> {
     let (first, rest) = member.split_first()?;
@@ -179,10 +179,10 @@ pub(crate) fn split_member(member: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*size)).ok()?)
 }
 
-/// One byte to tell most names apart without reading them. Part of the stored form: never change it.
+/// One byte that distinguishes most names without reading them. Part of the stored format: never change it.
 #[inline]
 pub(crate) fn name_hash(name: &[u8]) -> u8 {
-    // Both ends of the name take part, since siblings often share a prefix or a suffix.
+    // Both ends of the name are hashed, since siblings often share a prefix or a suffix.
     let (head, tail) = if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
         (u64::from_le_bytes(*head), u64::from_le_bytes(*tail))
     } else if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
@@ -194,7 +194,7 @@ pub(crate) fn name_hash(name: &[u8]) -> u8 {
     mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
 }
 
-/// A container cut into body and table.
+/// A container split into body and table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame<'a> {
     body: &'a [u8],
@@ -206,7 +206,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Cuts an encoded array.
+    /// Splits an encoded array.
     #[inline]
     pub(crate) fn array(value: &'a [u8]) -> Option<Frame<'a>> {
         let Tag::Array(width) = Tag::from_byte(*value.first()?)? else {
@@ -215,7 +215,7 @@ impl<'a> Frame<'a> {
         Frame::cut(value, width, 0)
     }
 
-    /// Cuts an encoded object.
+    /// Splits an encoded object.
     #[inline]
     pub(crate) fn object(value: &'a [u8]) -> Option<Frame<'a>> {
         let Tag::Object(width) = Tag::from_byte(*value.first()?)? else {
@@ -264,20 +264,20 @@ impl<'a> Frame<'a> {
         self.body.get(start..self.end(index)?)
     }
 
-    /// All entries in order, up to the first that makes no sense.
+    /// All entries in order, up to the first malformed one.
     #[inline]
     pub(crate) fn entries(&self) -> Entries<'a> {
         Entries { body: self.body, ends: self.ends, width: self.width, start: 0 }
     }
 
-    /// The value of a member whose name is UTF-8 and hashes to what the table says.
+    /// The value of a member whose name is UTF-8 and matches its hash in the table.
     pub(crate) fn checked_member(&self, index: usize) -> Option<&'a [u8]> {
         let (name, value) = split_member(self.entry(index)?)?;
         str::from_utf8(name).ok()?;
         (self.hashes.get(index) == Some(&name_hash(name))).then_some(value)
     }
 
-    /// The value of the member called `name`, whose hash is given along.
+    /// The value of the member `name` with the given hash.
     #[inline]
     pub(crate) fn member(&self, name: &[u8], hash: u8) -> Option<&'a [u8]> {
         let mut next = 0;
@@ -292,14 +292,14 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Entries of a container that are still to come; see [`Frame::entries`].
+/// The remaining entries of a container; see [`Frame::entries`].
 #[derive(Debug, Clone)]
 pub(crate) struct Entries<'a> {
     body: &'a [u8],
-    /// Begins with the end of the next entry.
+    /// Starts with the end of the next entry.
     ends: &'a [u8],
     width: Width,
-    /// Where the next entry starts, which is where the one before ended.
+    /// Start of the next entry, which is the end of the previous one.
     start: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The key code: bytes that sort as the values do, and from which values can be read back.
+//! The key code: bytes that sort like the values and from which values can be decoded.
 //!
 //! ```text
 //! end of a container  01
@@ -16,12 +16,12 @@
 //! object              58  for each member in the order of names: code of name, code of value  01
 //! ```
 //!
-//! Values sort by kind in this order, and inside a kind as the picture says: numbers of all kinds by size,
-//! strings by their UTF-8 bytes, arrays element by element, objects by their members in the order of names
-//! whatever the order they were written in. No code is a prefix of another, so codes can be joined, and the
-//! complement of all bytes gives the descending order.
+//! Values sort by kind in this order, and within a kind as shown: numbers of all kinds by size, strings by their UTF-8
+//! bytes, arrays element by element, objects by their members in name order whatever the order they were written in. No
+//! code is a prefix of another, so codes can be concatenated, and the complement of all bytes gives the descending
+//! order.
 //!
-//! What the code forgets: the kind of a number, the sign of zero, and the order of members.
+//! The code does not preserve the kind of a number, the sign of zero, and the order of members.
 
 use std::ops::RangeInclusive;
 
@@ -45,7 +45,7 @@ const BINARY: u8 = 0x48;
 const ARRAY: u8 = 0x50;
 const OBJECT: u8 = 0x58;
 
-/// Follows a zero byte of a string; greater than [`TEXT_END`], so that a longer string sorts behind.
+/// Follows a zero byte of a string; greater than [`TEXT_END`], so that a longer string sorts after it.
 const ZERO_ESCAPED: u8 = 0xff;
 const TEXT_END: u8 = 0x01;
 
@@ -54,8 +54,8 @@ pub fn encode_key(value: ValueRef<'_>, out: &mut Vec<u8>) {
     encode_nested(value, WALK_DEPTH_MAX, out);
 }
 
-/// Appends the key code of a value of which only the first `bytes` bytes matter: what follows them may be left out.
-pub fn encode_key_beginning(value: ValueRef<'_>, bytes: usize, out: &mut Vec<u8>) {
+/// Appends the key code of a value of which only the first `bytes` bytes are needed: the rest may be omitted.
+pub fn encode_key_prefix(value: ValueRef<'_>, bytes: usize, out: &mut Vec<u8>) {
     match value.text_bytes() {
         Some(text) => {
             out.push(STRING);
@@ -76,12 +76,12 @@ pub fn encode_key_str(text: &str, out: &mut Vec<u8>) {
     encode_string(text, out);
 }
 
-/// Appends the code of a missing value, which sorts before all others.
+/// Appends the code of undefined, which sorts before all values.
 pub fn encode_undefined(out: &mut Vec<u8>) {
     out.push(UNDEFINED);
 }
 
-/// As [`encode_key`], sorting the other way round; a missing value is `None`.
+/// As [`encode_key`], in descending order; `None` is undefined.
 pub fn encode_key_descending(value: Option<ValueRef<'_>>, out: &mut Vec<u8>) {
     let start = out.len();
     match value {
@@ -91,12 +91,12 @@ pub fn encode_key_descending(value: Option<ValueRef<'_>>, out: &mut Vec<u8>) {
     complement(&mut out[start..]);
 }
 
-/// Reads the first value of joined codes, and gives back the bytes behind it.
+/// Decodes the first of several concatenated codes and returns the remaining bytes.
 pub fn decode_key(code: &[u8]) -> Result<(Value, &[u8]), Damaged> {
     decode_nested(code, WALK_DEPTH_MAX)
 }
 
-/// As [`decode_key`] for codes that may be of a missing value.
+/// As [`decode_key`] for codes that may be undefined.
 pub fn decode_key_optional(code: &[u8]) -> Result<(Option<Value>, &[u8]), Damaged> {
     match code.split_first() {
         Some((&UNDEFINED, rest)) => Ok((None, rest)),
@@ -104,7 +104,7 @@ pub fn decode_key_optional(code: &[u8]) -> Result<(Option<Value>, &[u8]), Damage
     }
 }
 
-/// Reads back what [`encode_key_descending`] wrote.
+/// Decodes the output of [`encode_key_descending`].
 pub fn decode_key_descending(code: &[u8]) -> Result<(Option<Value>, &[u8]), Damaged> {
     let mut ascending = code.to_vec();
     complement(&mut ascending);
@@ -112,7 +112,7 @@ pub fn decode_key_descending(code: &[u8]) -> Result<(Option<Value>, &[u8]), Dama
     Ok((value, &code[code.len() - rest.len()..]))
 }
 
-/// First bytes that codes of values of a kind begin with. All kinds of numbers share theirs.
+/// The first bytes of the codes of a kind. All kinds of numbers share theirs.
 pub fn key_kind_bytes(kind: Kind) -> RangeInclusive<u8> {
     match kind {
         Kind::Null => NULL..=NULL,
@@ -186,7 +186,7 @@ fn encode_string(text: &str, out: &mut Vec<u8>) {
 
 fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     if !bytes.contains(&0) {
-        // Nearly always, and found out many bytes at a time.
+        // The common case, checked many bytes at a time.
         out.extend_from_slice(bytes);
         return out.extend_from_slice(&[0, TEXT_END]);
     }

@@ -6,12 +6,12 @@
 //!                     └── all complemented when the number is negative ──┘
 //! ```
 //!
-//! `floor` is the largest double that is not greater than the number, its bits turned so that they sort as
-//! unsigned big-endian bytes. A 64-bit integer or a decimal that is no double is told from its neighbours by its
-//! exact decimal form 0.d₁d₂… × 10^scale, d₁ ≠ 0: first the scale, then two digits a byte as 1 to 100, then an
+//! `floor` is the largest double that is not greater than the number, its bits transformed so that they sort as
+//! unsigned big-endian bytes. A 64-bit integer or a decimal that is no double is distinguished from its neighbours by
+//! its exact decimal form 0.d₁d₂… × 10^scale, d₁ ≠ 0: first the scale, then two digits per byte as 1 to 100, then an
 //! end mark of 0. Equal numbers have equal codes whatever their kind: the form has no trailing zeros.
 //!
-//! NaN has no code here; `keycode` gives it a place of its own.
+//! NaN has no code here; `keycode` defines one.
 
 use std::cmp::Ordering;
 
@@ -21,13 +21,13 @@ use crate::{Damaged, Decimal128, DecimalParts, Value};
 const EXACT: u8 = 0;
 const ABOVE: u8 = 1;
 
-/// Added to the scale so that it sorts as an unsigned number; scales lie within ±6,200.
+/// Added to the scale so that it sorts as an unsigned number; scales are within ±6,200.
 const SCALE_BIAS: i32 = 0x4000;
 
 /// Pairs of digits in the longest decimal.
 const DIGIT_PAIRS_MAX: usize = 17;
 
-/// Digits behind the first that spell out any double exactly.
+/// Digits after the first that represent any double exactly.
 const DOUBLE_DIGITS_MAX: usize = 766;
 
 /// Appends the code of a number that is not NaN.
@@ -39,8 +39,8 @@ pub(crate) fn encode_number(number: Number, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a code back: as an integer when the number is one of 64 bits, else as a double when it is one, else as a
-/// decimal. The kind that was encoded is not part of the code.
+/// Decodes a number: as an integer if it fits 64 bits, else as a double if it is one, else as a decimal. The original
+/// kind is not part of the code.
 pub(crate) fn decode_number(code: &[u8]) -> Result<(Value, &[u8]), Damaged> {
     let (floor, rest) = code.split_first_chunk::<8>().ok_or(Damaged)?;
     let (relation, rest) = rest.split_first().ok_or(Damaged)?;
@@ -57,7 +57,7 @@ fn encode_integer(integer: i64, out: &mut Vec<u8>) {
     #[allow(clippy::cast_precision_loss)] // What is lost is made good below.
     let nearest = integer as f64;
     #[allow(clippy::cast_possible_truncation)]
-    // Doubles around 64-bit integers are far from the ends of i128.
+    // Doubles near 64-bit integers are far from the limits of i128.
     match (nearest as i128).cmp(&i128::from(integer)) {
         Ordering::Equal => encode_floor(nearest, EXACT, out),
         order @ (Ordering::Less | Ordering::Greater) => {
@@ -89,7 +89,7 @@ fn encode_decimal(decimal: Decimal128, out: &mut Vec<u8>) {
     }
 }
 
-/// The order of a finite number that is not zero against a double near it.
+/// Compares a finite number that is not zero with a double near it.
 fn compare_with_double(exact: &ExactDecimal, negative: bool, double: f64) -> Ordering {
     // A tiny number may have been rounded to a zero of either sign, a huge one to an infinity.
     let magnitude = if double.is_infinite() {
@@ -148,7 +148,7 @@ fn decode_tail(tail: &[u8], negative: bool) -> Result<(Value, &[u8]), Damaged> {
     Ok((value, rest.get(1..).unwrap_or_default()))
 }
 
-/// A decimal whose exponent may lie above the largest; zeros are then moved into the coefficient.
+/// A decimal whose exponent may exceed the largest; zeros are then moved into the coefficient.
 fn decimal_with_exponent(negative: bool, mut coefficient: u128, mut exponent: i32) -> Option<Decimal128> {
     loop {
         if let Some(decimal) = Decimal128::from_parts(negative, coefficient, exponent) {
@@ -192,7 +192,7 @@ impl ExactDecimal {
     }
 }
 
-/// The bits of a double turned so that they sort as it does; both zeros are one.
+/// The bits of a double transformed so that they sort like it; both zeros are equal.
 fn sortable_from_double(double: f64) -> u64 {
     let bits = if double == 0.0 { 0 } else { double.to_bits() };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -202,7 +202,7 @@ fn double_from_sortable(sortable: u64) -> f64 {
     f64::from_bits(if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable })
 }
 
-/// Turns every bit, which turns the order of byte strings none of which is a prefix of another.
+/// Inverts every bit, which reverses the order of byte strings none of which is a prefix of another.
 pub(crate) fn complement(bytes: &mut [u8]) {
     for byte in bytes {
         *byte = !*byte;
@@ -223,7 +223,7 @@ mod tests {
         Number::Decimal(Decimal128::from_parts(negative, coefficient, exponent).unwrap())
     }
 
-    /// Numbers one above the other, each with all the ways to write it.
+    /// Numbers in ascending order, each with all its representations.
     fn ladder() -> Vec<Vec<Number>> {
         let largest_digits = 9_999_999_999_999_999_999_999_999_999_999_999;
         let (double, integer) = (Number::Double, Number::Integer);

@@ -1,6 +1,6 @@
-//! The order of values: the one that the key code writes as bytes, here without writing them.
+//! The order of values: the same as that of key codes, without writing them.
 //!
-//! The picture of the order stands in `keycode`; a property test holds the two together.
+//! `keycode` describes the order; a property test keeps the two consistent.
 
 use std::cmp::Ordering;
 
@@ -8,8 +8,8 @@ use crate::decoded::Number;
 use crate::numbercode::encode_number;
 use crate::{Decoded, Members, ValueRef, WALK_DEPTH_MAX};
 
-/// The order of two values. Numbers compare by size whatever their kind, exactly; NaN is below all numbers and
-/// equal to itself; objects are equal when they have the same members in any order.
+/// Compares two values. Numbers compare by size whatever their kind, exactly; NaN is below all numbers and equal to
+/// itself; objects are equal if they have the same members in any order.
 pub fn compare(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     compare_nested(left, right, WALK_DEPTH_MAX)
 }
@@ -57,7 +57,7 @@ fn compare_nested(left: ValueRef<'_>, right: ValueRef<'_>, levels_left: usize) -
     }
 }
 
-/// Place of a kind among the others; all numbers share one.
+/// Rank of a kind; all numbers share one.
 fn class(value: &Decoded<'_>) -> u8 {
     match value {
         Decoded::Null => 0,
@@ -73,7 +73,7 @@ fn class(value: &Decoded<'_>) -> u8 {
     }
 }
 
-/// Compares entry by entry; of two that agree as far as they go, the shorter comes first.
+/// Compares entry by entry; a prefix comes before the longer sequence.
 fn compare_sequences<T>(
     mut left: impl Iterator<Item = T>,
     mut right: impl Iterator<Item = T>,
@@ -102,7 +102,7 @@ fn compare_numbers(left: Number, right: Number) -> Ordering {
         (Number::Double(left), Number::Double(right)) => left.partial_cmp(&right).unwrap_or(Ordering::Equal),
         (Number::Integer(left), Number::Double(right)) => compare_integer_with_double(left, right),
         (Number::Double(left), Number::Integer(right)) => compare_integer_with_double(right, left).reverse(),
-        // Decimals are rare enough to go by way of their codes.
+        // Decimals are rare, so they are compared by their codes.
         (Number::Decimal(_), _) | (_, Number::Decimal(_)) => {
             let mut codes = [Vec::new(), Vec::new()];
             encode_number(left, &mut codes[0]);
@@ -112,7 +112,7 @@ fn compare_numbers(left: Number, right: Number) -> Ordering {
     }
 }
 
-/// Exact where turning the integer into a double would round.
+/// Exact where converting the integer to a double would round.
 fn compare_integer_with_double(integer: i64, double: f64) -> Ordering {
     const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
     if double >= TWO_TO_63 {

@@ -1,23 +1,22 @@
-//! Partial changes of a document, all of them or none.
+//! Atomic partial changes of a document.
 //!
 //! | operation | rule |
 //! |---|---|
 //! | add | member: insert or overwrite; array: insert before the position, `-` or the length appends |
 //! | set | as add, but an existing array element is overwritten |
-//! | replace | what is replaced must exist |
-//! | remove | what is removed must exist; elements behind it move up |
-//! | increment | adds to a number, creates a missing member; what is there must be a number |
+//! | replace | the target must exist |
+//! | remove | the target must exist; later elements move up |
+//! | increment | adds to a number, creates a missing member; an existing value must be a number |
 //! | move | remove at `from`, then add at `path` |
 //!
-//! Parents must exist. Which paths a client may not touch is known above; reading operations from JSON is the
-//! business of `patch_parse`.
+//! Parents must exist. Callers check which paths a client may change; `patch_parse` reads operations from JSON.
 
 use thiserror::Error;
 
 use crate::decoded::Number;
 use crate::{Document, DocumentError, JSON_DEPTH_MAX, Kind, Pointer, Value, ValueRef};
 
-/// Most operations of one patch; held by whoever takes the request.
+/// Most operations of one patch; checked by the API.
 pub const PATCH_OPERATIONS_MAX: usize = 10;
 
 /// One change.
@@ -38,9 +37,9 @@ pub enum PatchOperation {
 pub struct PatchError {
     /// Position of the operation in the patch.
     pub operation_index: usize,
-    /// The path that could not be used: `from` of a move when it is at fault.
+    /// The path at fault: `from` of a move if that one is wrong.
     pub path: Pointer,
-    /// Why not.
+    /// Why the operation cannot be applied.
     pub cause: PatchCause,
 }
 
@@ -50,16 +49,16 @@ pub enum PatchCause {
     /// The root cannot be changed as a whole.
     #[error("the path is the whole document")]
     Root,
-    /// The parent, or what should be replaced, removed or moved, is not there.
+    /// The parent, or the value to be replaced, removed or moved, does not exist.
     #[error("nothing is at the path")]
     Missing,
-    /// A step leads into a value that is neither object nor array.
+    /// A step into a value that is neither object nor array.
     #[error("the parent is neither an object nor an array")]
     NotAContainer,
-    /// A step into an array is no position.
+    /// A step into an array that is not a position.
     #[error("not an array position")]
     NotAPosition,
-    /// A position behind the end.
+    /// A position after the end.
     #[error("array position {index} is beyond the length {len}")]
     BeyondEnd {
         /// The position.
@@ -84,7 +83,7 @@ pub enum PatchCause {
     TooLarge,
 }
 
-/// The document after all operations in order, or the first that failed.
+/// The document after all operations in order, or the first failure.
 pub fn apply(document: &Document, operations: &[PatchOperation]) -> Result<Document, PatchError> {
     let mut root = document.to_value();
     for (operation_index, operation) in operations.iter().enumerate() {
@@ -94,7 +93,7 @@ pub fn apply(document: &Document, operations: &[PatchOperation]) -> Result<Docum
             cause,
         })?;
     }
-    // Depth was checked with each operation, so only size is left to fail, and all operations share in it.
+    // Depth was checked with each operation, so only the size can fail here, and all operations contribute to it.
     Document::from_value(&root).map_err(|error| PatchError {
         operation_index: operations.len().saturating_sub(1),
         path: Pointer::root(),
@@ -124,7 +123,7 @@ fn apply_one<'a>(root: &mut Value, operation: &'a PatchOperation) -> Result<(), 
     outcome.map_err(|cause| (path, cause))
 }
 
-/// What happens to an element that stands where a value is put.
+/// What happens to an existing element at the position of a new value.
 #[derive(Clone, Copy, PartialEq)]
 enum OnElement {
     Insert,
@@ -193,7 +192,7 @@ fn increment(root: &mut Value, path: &Pointer, by: &Value) -> Result<(), PatchCa
     Ok(())
 }
 
-/// Integers add up to a 64-bit integer while they can, everything else to a double.
+/// Integers add up to a 64-bit integer if it fits, everything else to a double.
 fn sum(value: &Value, by: &Value) -> Result<Value, PatchCause> {
     let number = |value: &Value| ValueRef::from(value).number().ok_or(PatchCause::NotANumber);
     if let (Number::Integer(value), Number::Integer(by)) = (number(value)?, number(by)?)
@@ -211,7 +210,7 @@ enum Parent<'a> {
     Array(&'a mut Vec<Value>),
 }
 
-/// The container that holds the place a pointer names, and the last step to it.
+/// The parent container of a pointer's target, and the last step.
 fn parent<'a, 'b>(root: &'a mut Value, path: &'b Pointer) -> Result<(Parent<'a>, &'b str), PatchCause> {
     let (steps, last) = path.split_last().ok_or(PatchCause::Root)?;
     let mut value = root;
@@ -221,7 +220,7 @@ fn parent<'a, 'b>(root: &'a mut Value, path: &'b Pointer) -> Result<(Parent<'a>,
     Ok((container(value)?, last))
 }
 
-/// The value a pointer names, which must be there.
+/// The value a pointer names, which must exist.
 fn target<'a>(root: &'a mut Value, path: &Pointer) -> Result<&'a mut Value, PatchCause> {
     if path.steps().len() == 0 {
         return Err(PatchCause::Root);
@@ -264,13 +263,13 @@ fn position_of(members: &[(String, Value)], name: &str) -> Option<usize> {
     members.iter().position(|member| member.0 == name)
 }
 
-/// A position in digits without leading zeros, as RFC 6901 wants it.
+/// A position in digits without leading zeros, as RFC 6901 requires.
 fn array_position(step: &str) -> Result<usize, PatchCause> {
     let digits = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
     if digits { step.parse().map_err(|_| PatchCause::NotAPosition) } else { Err(PatchCause::NotAPosition) }
 }
 
-/// Refuses a value that would reach too deep, before anything is cloned or walked.
+/// Refuses a value that would be nested too deep, before anything is cloned or traversed.
 fn check_depth(path: &Pointer, value: &Value) -> Result<(), PatchCause> {
     match JSON_DEPTH_MAX.checked_sub(path.steps().len()) {
         Some(levels) if fits_depth(ValueRef::from(value), levels) => Ok(()),

@@ -4,10 +4,10 @@ use thiserror::Error;
 
 use crate::{Kind, PatchOperation, PathError, Pointer, Value, ValueRef};
 
-/// JSON that is no list of patch operations.
+/// JSON that is not a list of patch operations.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PatchParseError {
-    /// The list itself is something else.
+    /// The JSON value is not an array.
     #[error("patch operations must be an array")]
     NotAnArray,
     /// One of the operations is wrong.
@@ -23,7 +23,7 @@ pub enum PatchParseError {
 /// What can be wrong with the JSON of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PatchParseCause {
-    /// The operation is something else.
+    /// The operation is not an object.
     #[error("an operation must be an object")]
     NotAnObject,
     /// A property is missing or not a string.
@@ -32,13 +32,13 @@ pub enum PatchParseCause {
         /// `op`, `path` or `from`.
         property: &'static str,
     },
-    /// An operation nobody knows.
+    /// An unknown operation.
     #[error("unknown operation '{op}'")]
     UnknownOperation {
         /// Its name.
         op: String,
     },
-    /// A path that is no JSON pointer.
+    /// A path that is not a JSON pointer.
     #[error("'{property}' is no JSON pointer: {error}")]
     InvalidPath {
         /// `path` or `from`.
@@ -55,7 +55,7 @@ pub enum PatchParseCause {
 }
 
 impl PatchOperation {
-    /// Reads a list of operations. How many there may be is up to the caller; see
+    /// Reads a list of operations. The caller limits their number; see
     /// [`PATCH_OPERATIONS_MAX`](crate::PATCH_OPERATIONS_MAX).
     pub fn list_from_json(list: ValueRef<'_>) -> Result<Vec<PatchOperation>, PatchParseError> {
         if list.kind() != Kind::Array {

@@ -1,6 +1,6 @@
-//! Property paths as definitions write them: `/address/city`, `/"department name"/x`.
+//! Property paths as used in definitions: `/address/city`, `/"department name"/x`.
 //!
-//! Wildcards of indexing policies and steps into arrays are not paths to a property; this file refuses them.
+//! Wildcards of indexing policies and steps into arrays are not property paths; this file refuses them.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct PropertyPath {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Segment {
     name: Box<str>,
-    /// Kept so that a lookup need not compute it.
+    /// Stored so that a lookup need not compute it.
     hash: u8,
 }
 
@@ -27,63 +27,63 @@ impl Segment {
     }
 }
 
-/// Text that is no property path.
+/// Text that is not a property path.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{kind} at byte {offset} of a path")]
 pub struct PathError {
     /// What is wrong.
     pub kind: PathErrorKind,
-    /// Where, in bytes from the start of the path.
+    /// Byte offset from the start of the path.
     pub offset: usize,
 }
 
 /// What can be wrong with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PathErrorKind {
-    /// A path begins with a slash, and so does every name behind a quoted one.
+    /// A path starts with a slash, and so does every name after a quoted one.
     #[error("missing '/'")]
     MissingSlash,
-    /// Nothing between two slashes or at the end.
+    /// An empty name between two slashes or at the end.
     #[error("empty name")]
     EmptyName,
-    /// A quote without its partner.
+    /// A quote that is not closed.
     #[error("unclosed quote")]
     UnclosedQuote,
-    /// A quote inside a name that does not begin with one.
+    /// A quote inside a name that does not start with one.
     #[error("quote inside a name")]
     StrayQuote,
-    /// A backslash or tilde followed by something that has no meaning behind it.
+    /// A backslash or tilde that starts no known escape.
     #[error("invalid escape")]
     InvalidEscape,
-    /// `*`, `?` or `[]`, which stand for many properties.
+    /// `*`, `?` or `[]`, which match many properties.
     #[error("wildcard")]
     Wildcard,
 }
 
 impl PropertyPath {
-    /// Reads a path. A name in double or single quotes may hold anything; in it, `\"`, `\'`, `\\`, `\/`, `\b`,
+    /// Parses a path. A name in double or single quotes may contain anything; in it, `\"`, `\'`, `\\`, `\/`, `\b`,
     /// `\f`, `\n`, `\r` and `\t` are escapes as in JSON.
     pub fn parse(text: &str) -> Result<PropertyPath, PathError> {
         let mut segments = Vec::new();
         let mut rest = text;
         loop {
             let offset = text.len() - rest.len();
-            let Some(behind_slash) = rest.strip_prefix('/') else {
+            let Some(after_slash) = rest.strip_prefix('/') else {
                 return Err(PathError { kind: PathErrorKind::MissingSlash, offset });
             };
-            let (name, behind_name) = match behind_slash.chars().next() {
-                Some(quote @ ('"' | '\'')) => read_quoted(&behind_slash[1..], quote, offset + 2)?,
-                Some(_) | None => read_plain(behind_slash, offset + 1)?,
+            let (name, after_name) = match after_slash.chars().next() {
+                Some(quote @ ('"' | '\'')) => read_quoted(&after_slash[1..], quote, offset + 2)?,
+                Some(_) | None => read_plain(after_slash, offset + 1)?,
             };
             segments.push(Segment::new(&name));
-            rest = behind_name;
+            rest = after_name;
             if rest.is_empty() {
                 return Ok(PropertyPath { segments });
             }
         }
     }
 
-    /// A path of names that are taken as they are; nothing when there are none.
+    /// A path of unescaped names; `None` if there are none.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<PropertyPath> {
         let segments: Vec<Segment> = names.into_iter().map(Segment::new).collect();
         (!segments.is_empty()).then_some(PropertyPath { segments })
@@ -101,7 +101,7 @@ impl PropertyPath {
 }
 
 impl fmt::Display for PropertyPath {
-    /// Text that reads back to the same path; names are quoted only where they must be.
+    /// Text that parses to the same path; names are quoted only if necessary.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.segments()
             .try_for_each(|name| if is_plain(name) { write!(f, "/{name}") } else { write_quoted(name, f) })
@@ -121,7 +121,7 @@ fn read_plain(text: &str, offset: usize) -> Result<(String, &str), PathError> {
     Err(PathError { kind, offset })
 }
 
-/// Reads a name from behind its opening quote; `offset` is where it begins.
+/// Reads a name after its opening quote; `offset` is where it begins.
 fn read_quoted(text: &str, quote: char, offset: usize) -> Result<(String, &str), PathError> {
     let mut name = String::new();
     let mut characters = text.char_indices();

@@ -1,12 +1,12 @@
 //! JSON pointers (RFC 6901), the paths of patches: `/items/0/name`, `~0` for a tilde, `~1` for a slash.
 //!
-//! Whether a step names a member or counts elements is known only to the value it is taken in.
+//! Whether a step is a member name or an array position depends on the value it is applied to.
 
 use std::fmt;
 
 use crate::{PathError, PathErrorKind};
 
-/// Steps from the root of a document to a place in it; the root itself takes none.
+/// Steps from the root of a document to a value in it; none for the root itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pointer {
     steps: Vec<String>,
@@ -18,7 +18,7 @@ impl Pointer {
         Pointer { steps: Vec::new() }
     }
 
-    /// Reads a pointer.
+    /// Parses a pointer.
     pub fn parse(text: &str) -> Result<Pointer, PathError> {
         if text.is_empty() {
             return Ok(Pointer::root());
@@ -40,12 +40,12 @@ impl Pointer {
         self.steps.iter().map(String::as_str)
     }
 
-    /// The steps to the parent and the last step; nothing for the root.
+    /// The steps to the parent and the last step; `None` for the root.
     pub(crate) fn split_last(&self) -> Option<(&[String], &str)> {
         self.steps.split_last().map(|(last, parent)| (parent, last.as_str()))
     }
 
-    /// Whether this place lies inside the one `other` points to.
+    /// Whether this target is inside that of `other`.
     pub(crate) fn is_below(&self, other: &Pointer) -> bool {
         self.steps.len() > other.steps.len() && self.steps.starts_with(&other.steps)
     }

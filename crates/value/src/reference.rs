@@ -1,8 +1,8 @@
 //! One read interface over encoded bytes and owned trees.
 //!
-//! Order, key code, JSON text and encoding are written once, against [`ValueRef`]. Reading an encoded value
-//! touches only the bytes it needs. Bytes that make no sense read as null or as missing, never as a panic;
-//! telling damage from data is the business of the checksum above and of `Document::validate`.
+//! Order, key code, JSON text and encoding are implemented once, against [`ValueRef`]. Reading an encoded value touches
+//! only the bytes it needs. Malformed bytes read as null or as missing, never as a panic; the caller's checksum and
+//! `Document::validate` detect damage.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ impl<'a> ValueRef<'a> {
         ValueRef { source: Source::Tree(value) }
     }
 
-    /// The encoded bytes, when this value is encoded.
+    /// The encoded bytes, if this value is encoded.
     pub(crate) fn encoded_bytes(self) -> Option<&'a [u8]> {
         match self.source {
             Source::Encoded(bytes) => Some(bytes),
@@ -77,7 +77,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// Opens the value one level, for a match over all kinds.
+    /// Decodes the value one level, for a match over all kinds.
     #[inline]
     pub fn decode(self) -> Decoded<'a> {
         match self.source {
@@ -86,10 +86,10 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// As [`decode`](Self::decode), reading a container as null when a walk may go no deeper.
+    /// As [`decode`](Self::decode), but a container reads as null if the traversal may go no deeper.
     #[inline]
     pub(crate) fn decode_within(self, levels_left: usize) -> Decoded<'a> {
-        // The kind is asked first because moving what `decode` gives costs more than asking.
+        // The kind is checked first because moving the result of `decode` costs more.
         if levels_left == 0 && matches!(self.kind(), Kind::Array | Kind::Object) {
             return Decoded::Null;
         }
@@ -101,7 +101,7 @@ impl<'a> ValueRef<'a> {
         self.kind() == Kind::Null
     }
 
-    /// The bytes of the text, when this is a string. What is encoded was text when it was encoded.
+    /// The bytes of the text, if this is a string. Encoded text was valid UTF-8 when it was encoded.
     #[inline]
     pub(crate) fn text_bytes(self) -> Option<&'a [u8]> {
         match self.source {
@@ -111,7 +111,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The text, when this is a string.
+    /// The text, if this is a string.
     pub fn as_str(self) -> Option<&'a str> {
         match self.source {
             Source::Encoded([tag, text @ ..]) if *tag == Tag::String.to_byte() => str::from_utf8(text).ok(),
@@ -120,7 +120,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The truth value, when this is one.
+    /// The boolean, if this is one.
     pub fn as_bool(self) -> Option<bool> {
         match self.source {
             Source::Encoded([tag]) if *tag == Tag::True.to_byte() => Some(true),
@@ -130,7 +130,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The integer, when this is a number of any kind that equals one: `3.0` gives 3, `3.5` nothing.
+    /// The integer, if this is a number of any kind that equals one: `3.0` gives 3, `3.5` gives `None`.
     pub fn as_i64(self) -> Option<i64> {
         match self.number()? {
             Number::Integer(value) => Some(value),
@@ -139,7 +139,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The nearest double, when this is a number of any kind.
+    /// The nearest double, if this is a number of any kind.
     pub fn as_f64(self) -> Option<f64> {
         match self.number()? {
             #[allow(clippy::cast_precision_loss)] // The nearest double is what was asked for.
@@ -149,17 +149,17 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The number behind the four numeric kinds.
+    /// The number, if this is one of the four numeric kinds.
     pub(crate) fn number(self) -> Option<Number> {
         self.decode().number()
     }
 
-    /// The member called `name`, when this is an object that has it.
+    /// The member `name`, if this is an object that has it.
     pub fn member(self, name: &str) -> Option<ValueRef<'a>> {
         self.member_hashed(name, format::name_hash(name.as_bytes()))
     }
 
-    /// As [`member`](Self::member), for callers that keep the hash of the name.
+    /// As [`member`](Self::member), for callers that store the hash of the name.
     #[inline]
     pub(crate) fn member_hashed(self, name: &str, hash: u8) -> Option<ValueRef<'a>> {
         match self.source {
@@ -170,7 +170,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The element at `index`, when this is an array that long.
+    /// The element at `index`, if this is an array that long.
     pub fn element(self, index: usize) -> Option<ValueRef<'a>> {
         match self.source {
             Source::Encoded(bytes) => {
@@ -217,7 +217,8 @@ impl<'a> ValueRef<'a> {
         self.len() == 0
     }
 
-    /// How much there is to look at, roughly and at once: the bytes of an encoded value or of a text, the parts of a tree.
+    /// Approximate size for cost accounting, in constant time: the bytes of an encoded value or of a text, the parts of
+    /// a tree.
     #[inline]
     pub fn extent(self) -> usize {
         match self.source {
@@ -236,14 +237,14 @@ impl<'a> ValueRef<'a> {
 
     /// Appends the JSON text of the value.
     ///
-    /// Integers are digits. A double is the shortest text that reads back to the same bits and always has a
-    /// point or an exponent, so that it reads back as a double. What JSON lacks is written as follows:
+    /// Integers are digits. A double is the shortest text that parses to the same bits and always has a point or an
+    /// exponent, so that it parses as a double. Values that JSON lacks are written as follows:
     ///
     /// | value | text |
     /// |---|---|
     /// | NaN, infinities (double, decimal) | `"NaN"`, `"Infinity"`, `"-Infinity"` |
-    /// | decimal | a number with all its digits; a string when no double is that large |
-    /// | date | `"2024-02-29T12:00:00.000Z"`; years beyond four digits as `"+012345-…"` |
+    /// | decimal | a number with all its digits; a string if no double is that large |
+    /// | date | `"2024-02-29T12:00:00.000Z"`; years with more than four digits as `"+012345-…"` |
     /// | guid | `"00112233-4455-6677-8899-aabbccddeeff"` |
     /// | object id | 24 hexadecimal digits |
     /// | binary | base64 with padding, without the subtype |

@@ -1,4 +1,4 @@
-//! Kinds of values that other APIs have and that no document can hold yet: their bytes are kept free.
+//! Kinds of values of other APIs that no document can hold yet: their bytes are reserved.
 //!
 //! | kind | tag in a document | byte in the key code | API |
 //! |---|---|---|---|
@@ -6,16 +6,15 @@
 //! | pointer to a document | 31 | 62 | BSON |
 //! | JavaScript | 32 | 64 | BSON |
 //! | JavaScript with scope | 33 | 66 | BSON |
-//! | symbol | 34 | 2c, behind strings | BSON |
-//! | timestamp of replication | 35 | 34, behind dates | BSON |
+//! | symbol | 34 | 2c, after strings | BSON |
+//! | timestamp of replication | 35 | 34, after dates | BSON |
 //! | least key | 36 | 04, before all values | BSON |
-//! | greatest key | 37 | 7c, behind all values | BSON |
+//! | greatest key | 37 | 7c, after all values | BSON |
 //! | undefined as a value | 38 | 0c, before null | BSON |
-//! | date in ticks of 100 ns | 39 | 32, behind dates | Edm |
+//! | date in ticks of 100 ns | 39 | 32, after dates | Edm |
 //!
 //! The other kinds of BSON and Edm are those of `format`: null, Booleans, 32- and 64-bit integers, doubles, decimals,
-//! dates in milliseconds, GUIDs, object ids, strings, binary, arrays and objects. A byte that no kind has is damage,
-//! whoever reads it.
+//! dates in milliseconds, GUIDs, object ids, strings, binary, arrays and objects. A byte of no kind is damage.
 
 use crate::format::Tag;
 

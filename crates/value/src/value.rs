@@ -1,15 +1,15 @@
-//! The owned tree of a value: what computations make and what patches change.
+//! The owned tree of a value: the result of computations and the input of patches.
 //!
-//! Knows nothing of bytes; `encode` and `reference` lead from trees to bytes and back.
+//! Knows nothing of bytes; `encode` and `reference` convert between trees and bytes.
 
 use crate::json::read;
 use crate::{Decimal128, JsonError, ValueRef};
 
 /// One value of any of the supported protocols.
 ///
-/// `PartialEq` compares the trees as they stand: `Int64(1)` differs from `Double(1.0)`, and members must
-/// stand in the same places. The order in which 1 and 1.0 are equal is [`compare`](crate::compare).
-/// "Undefined" is a result of evaluation and has no variant here.
+/// `PartialEq` compares the trees exactly: `Int64(1)` differs from `Double(1.0)`, and members must be in the same
+/// order. [`compare`](crate::compare) is the order in which 1 and 1.0 are equal. "Undefined" is a result of evaluation
+/// and has no variant here.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// JSON null.
@@ -20,7 +20,7 @@ pub enum Value {
     Int32(i32),
     /// A 64-bit integer; every JSON integer that fits is one.
     Int64(i64),
-    /// A double; may be NaN or infinite when it does not come from JSON.
+    /// A double; may be NaN or infinite if it does not come from JSON.
     Double(f64),
     /// A decimal of up to 34 digits.
     Decimal(Decimal128),
@@ -28,7 +28,7 @@ pub enum Value {
     String(String),
     /// Bytes with the subtype of BSON.
     Binary {
-        /// Subtype as in BSON; zero when there is none.
+        /// Subtype as in BSON; zero if there is none.
         subtype: u8,
         /// The bytes themselves.
         bytes: Vec<u8>,
@@ -78,7 +78,7 @@ impl Value {
         Ok(ValueRef::encoded(&encoded).to_value())
     }
 
-    /// JSON text of the value; see [`ValueRef::write_json`] for the values JSON has no text for.
+    /// JSON text of the value; see [`ValueRef::write_json`] for values without a JSON text.
     pub fn to_json(&self) -> String {
         let mut text = Vec::new();
         self.as_ref().write_json(&mut text);
@@ -86,7 +86,7 @@ impl Value {
         String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    /// The same value behind the interface shared with encoded bytes.
+    /// The value as a [`ValueRef`].
     pub fn as_ref(&self) -> ValueRef<'_> {
         ValueRef::tree(self)
     }
@@ -96,10 +96,10 @@ impl Value {
         self.as_ref().kind()
     }
 
-    /// The member called `name`, when this is an object that has it.
+    /// The member `name`, if this is an object that has it.
     pub fn member(&self, name: &str) -> Option<&Value> {
         match self {
-            // The last of equal names counts, as it does in an encoded object.
+            // The last of equal names counts, as in an encoded object.
             Value::Object(members) => members.iter().rfind(|member| member.0 == name).map(|member| &member.1),
             Value::Null
             | Value::Bool(_)
@@ -124,7 +124,7 @@ impl From<bool> for Value {
 }
 
 impl From<i32> for Value {
-    /// JSON integers are [`Value::Int64`], whatever their size; so are integers of ours.
+    /// JSON integers are [`Value::Int64`], whatever their size; so are Rust integers.
     fn from(value: i32) -> Value {
         Value::Int64(i64::from(value))
     }

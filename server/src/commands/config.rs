@@ -16,7 +16,7 @@ pub(super) fn show(
         let Some((value, origin)) = raw.get(definition.name) else { continue };
         let name = definition.name;
         if matches.get_flag("origin") {
-            let meaning = settings::meaning(&raw, name)?.map(|text| format!(": {text}")).unwrap_or_default();
+            let meaning = settings::resolved(&raw, name)?.map(|text| format!(": {text}")).unwrap_or_default();
             println!("{name:width$} = {value:?}  # {origin}{meaning}");
         } else {
             println!("{name:width$} = {value:?}");

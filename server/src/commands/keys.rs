@@ -1,6 +1,6 @@
-//! `perihelion keys`: look at the account's keys and change them, whether a server runs or not.
+//! `perihelion keys`: lists and changes the account keys, with or without a running server.
 //!
-//! A running server sees the changed file within seconds; nothing needs to be restarted.
+//! A running server reloads the changed file within seconds; no restart is needed.
 
 use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
@@ -11,14 +11,14 @@ use clap::{Arg, ArgMatches, Command};
 use engine::KeyName;
 use model::Ambient as _;
 
-/// The commands, before the settings are added to them.
+/// The commands without the settings.
 pub(super) fn command() -> Command {
     let name = || {
         let names = KeyName::ALL.map(KeyName::text);
         Arg::new("name").required(true).value_parser(names).help("Which of the account's four keys")
     };
     let create = Command::new("create").about(
-        "Make the four keys before the first start of `perihelion serve`, which else makes them itself",
+        "Create the four keys before the first start of `perihelion serve`, which otherwise creates them",
     );
     let list = Command::new("list")
         .about("Show each key's fingerprint, age and last use, but not the key")
@@ -28,11 +28,11 @@ pub(super) fn command() -> Command {
         .after_help("Example:\n  perihelion keys show primary")
         .arg(name());
     let rotate = Command::new("rotate")
-        .about("Replace one key by a new one; a running server takes it over, clients of the old one are refused")
+        .about("Replace one key by a new one; a running server reloads it and refuses the old one")
         .after_help("Example:\n  perihelion keys rotate secondary")
         .arg(name());
     Command::new("keys")
-        .about("Look at the account's keys and change them")
+        .about("List and change the account keys")
         .subcommand_required(true)
         .subcommands([create, list, show, rotate].map(settings::with_arguments))
 }
@@ -77,7 +77,7 @@ fn find(file: &KeyFile, name: Option<KeyName>) -> Result<StoredKey, Failure> {
     let found = keys.into_iter().find(|key| Some(key.name) == name);
     let path = file.path().display();
     found.ok_or_else(|| {
-        Failure::Configuration(format!("\"{path}\" has no such key; make it with keys rotate"))
+        Failure::Configuration(format!("\"{path}\" has no such key; create it with keys rotate"))
     })
 }
 
@@ -107,7 +107,7 @@ fn fingerprint(key: &StoredKey) -> String {
     key.account_key().map_or_else(String::new, |key| format!("{:08x}", u32::from_be_bytes(key.fingerprint())))
 }
 
-/// How long ago something was, in the largest unit of which there is at least one.
+/// Age in the largest unit that is not zero.
 fn age(now_seconds: u64, then_seconds: u64) -> String {
     let seconds = now_seconds.saturating_sub(then_seconds);
     for (unit, length) in [("d", 86_400), ("h", 3_600), ("min", 60)] {

@@ -13,7 +13,7 @@ use crate::settings;
 use clap::Command;
 use std::ffi::OsString;
 
-/// Runs the command that `arguments` name; none means `dev`.
+/// Runs the command given by `arguments`; the default is `dev`.
 pub(crate) fn run(
     arguments: impl Iterator<Item = OsString>,
     environment: impl Fn(&str) -> Option<String>,
@@ -39,26 +39,26 @@ fn command() -> Command {
         .about("Serve on this machine with the well-known emulator key (the default)")
         .after_help("Examples:\n  perihelion dev\n  perihelion dev --memory --nosql 127.0.0.1:0");
     let serve = Command::new("serve")
-        .about("Serve with keys of its own, also to other machines")
+        .about("Serve with its own keys, also to other machines")
         .after_help("Examples:\n  perihelion serve --data /var/lib/perihelion --nosql 0.0.0.0:8081\n  perihelion serve --tls-certificate fullchain.pem --tls-key key.pem --nosql 0.0.0.0:443");
     let show = Command::new("show")
-        .about("Print every setting, and with --origin where it came from")
+        .about("Print every setting, and with --origin its source")
         .after_help("Example:\n  perihelion config show --origin")
         .arg(
             clap::Arg::new("origin")
                 .long("origin")
                 .action(clap::ArgAction::SetTrue)
-                .help("Print origins too"),
+                .help("Print the origin of each value"),
         );
     let config = Command::new("config")
-        .about("Look at the settings")
+        .about("Show the settings")
         .subcommand_required(true)
         .subcommand(settings::with_arguments(show));
     let perihelion = Command::new("perihelion")
         .version(env!("CARGO_PKG_VERSION"))
         .about("A self-hosted database that speaks the protocols of Azure Cosmos DB")
         .after_help("Examples:\n  perihelion\n  perihelion --data ./my-data --nosql 127.0.0.1:9000");
-    // Options before a command would be those of no command, and be ignored.
+    // Options before a subcommand would belong to no command and be ignored.
     settings::with_arguments(perihelion).args_conflicts_with_subcommands(true).subcommands([
         settings::with_arguments(dev),
         settings::with_arguments(serve),

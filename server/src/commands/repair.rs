@@ -1,4 +1,4 @@
-//! `perihelion repair`: cuts what cannot be read off the journals of a store, while no server uses it.
+//! `perihelion repair`: truncates unreadable journals of a store that no server uses.
 
 use super::start::open_failure;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use kv::{JournalCut, Repair};
 pub(super) fn command() -> Command {
     settings::with_arguments(
         Command::new("repair")
-            .about("Cut a damaged end off the journal, so that a store starts again without those commits")
+            .about("Truncate a damaged journal, so that the store can be opened without the commits after the damage")
             .after_help(
                 "A server refuses a store whose journal is damaged in front of commits that were acknowledged, or \
                  shorter than it was. This cuts the journal at the first commit that cannot be read: that commit and all after it are lost.\n\
@@ -44,7 +44,7 @@ fn show(repair: &Repair) {
     }
     if cuts.is_empty() && !is_synced_lost {
         println!(
-            "the journals are sound, nothing was changed; check the other files with `perihelion verify`"
+            "the journals are intact, nothing was changed; check the other files with `perihelion verify`"
         );
     }
     if cuts.is_empty() {
@@ -52,16 +52,16 @@ fn show(repair: &Repair) {
     }
     for JournalCut { path, position, cut_bytes, saved } in cuts {
         println!("{}: cut at byte {position}, {cut_bytes} bytes", path.display());
-        println!("  kept in {}", saved.display());
+        println!("  saved in {}", saved.display());
     }
     println!(
-        "lost: one commit or more that cannot be read, and {readable_commits} readable commits behind it"
+        "lost: one commit or more that cannot be read, and {readable_commits} readable commits after it"
     );
     if let Some(synced_bytes) = shortened_from {
-        println!("the journal was synced up to byte {synced_bytes} and shortened afterwards");
+        println!("the journal was synced up to byte {synced_bytes} and truncated afterwards");
     }
     if *is_torn {
-        println!("a loss of power interrupted a write, which a server cuts by itself");
+        println!("a power failure interrupted a write; a server truncates this by itself");
     } else {
         println!("some of them were acknowledged as durable; check the rest with `perihelion verify`");
     }

@@ -1,4 +1,4 @@
-//! `perihelion dev` and `perihelion serve`: everything between the settings and the last answer.
+//! `perihelion dev` and `perihelion serve`: start, serving and shutdown.
 
 use crate::ambient::SystemAmbient;
 use crate::backoff::Backoff;
@@ -38,28 +38,28 @@ pub(super) fn run(
     let runtime = runtime().map_err(failed)?;
     let queries = query_runtime(settings.query_threads).map_err(failed)?;
     let served = runtime.block_on(serve(mode, settings, queries.handle().clone()));
-    // What still computes there has nobody left to answer, and all that was acknowledged is on the disk.
+    // Queries still running have no client left, and all acknowledged writes are durable.
     queries.shutdown_background();
     served
 }
 
-/// How much less often than others the threads of queries get a core that both want.
+/// Nice value of the query threads.
 const QUERY_NICENESS: i32 = 10;
 
-/// Threads of their own for queries that take long, so that connections, timers and commits never wait for these.
+/// Separate threads for long queries, so that connections, timers and commits never wait for them.
 fn query_runtime(threads: usize) -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("query")
         .on_thread_start(|| {
-            // Of the calling thread alone. Where that is not allowed they are as important as all others.
+            // Applies to the calling thread only. If it is not permitted, query threads keep the normal priority.
             let _ = rustix::process::setpriority_process(None, QUERY_NICENESS);
         })
         .enable_all()
         .build()
 }
 
-/// Workers on all cores; on a single one, the main thread alone, which spares the hand-over between threads.
+/// Workers on all cores; on a single core the main thread only, which avoids switches between threads.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = match std::thread::available_parallelism() {
         Ok(cores) if cores.get() == 1 => tokio::runtime::Builder::new_current_thread(),
@@ -119,7 +119,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
     let service = Arc::new(service(mode, &settings, &engine, Arc::clone(&tls)));
     let stop = stop_signal(Arc::clone(&service))?;
     let screen = Screen { mode, settings: &settings, bound: &bound, keys: &keys, made_keys };
-    // A closed standard output is no reason to stop serving.
+    // A closed standard output is no reason to stop.
     let _ = screen.show(&mut std::io::stdout().lock());
     tokio::select! {
         () = listener::serve(bound, service, settings.connections_max, stop) => {}
@@ -127,7 +127,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         () = tls.watch(&*ambient) => {}
         () = watch_identity(identity_file, &engine) => {}
     }
-    keys.note_uses(&engine);
+    keys.record_uses(&engine);
     engine
         .close()
         .await
@@ -141,7 +141,7 @@ async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {
     }
 }
 
-/// Where to listen, if the mode allows it.
+/// The address to listen on, if the mode permits it.
 fn nosql_address(mode: Mode, settings: &Settings) -> Result<SocketAddr, Failure> {
     let Endpoint::At(address) = settings.nosql else {
         return Err(Failure::Configuration("all APIs are off: nothing to serve".to_owned()));
@@ -196,25 +196,25 @@ fn certificate_source(settings: &Settings, address: SocketAddr) -> CertificateSo
     CertificateSource::Authority { folder: (!settings.memory).then(|| settings.data.join("tls")), names }
 }
 
-/// The store's share of the caches: point reads, which are most, find whole documents in the other three quarters.
+/// The store's share of the caches. Point reads are most frequent and find whole documents in the other three quarters.
 fn block_cache_bytes(settings: &Settings) -> u64 {
     settings.shares.caches / 4
 }
 
-/// One query never gets all of the memory that is there for queries.
+/// One query never gets all of the memory for queries.
 fn query_bounds(settings: &Settings) -> QueryBounds {
     let defaults = QueryBounds::default();
     let memory_bytes = defaults.memory_bytes.min(size(settings.shares.queries) / 2);
     QueryBounds { time_ms: settings.query_timeout_ms, memory_bytes, ..defaults }
 }
 
-/// Sizes of the index that fit its share of the memory.
+/// Index sizes that fit its share of the memory.
 fn index_options(settings: &Settings) -> IndexOptions {
     let defaults = IndexOptions::default();
     let memory_bytes_max = size(settings.shares.index_segments);
     IndexOptions {
         memory_bytes_max,
-        // One partition alone must flush before it has used up what all partitions share.
+        // One partition alone must flush before it has used the memory that all partitions share.
         flush_bytes: defaults.flush_bytes.min(memory_bytes_max / 4),
         cache_bytes: size(settings.shares.index_blocks),
         ..defaults
@@ -231,7 +231,7 @@ pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
     }
     files::make_private_folder(&settings.data)?;
     store_marker::check(&settings.data)?;
-    // The data folder itself may be somebody's choice; what holds documents is private whatever it was.
+    // The data folder itself may have permissions chosen by the user; the folder with documents is always private.
     let store = settings.data.join(STORE_FOLDER);
     files::make_folder_private(&store)?;
     let mut options = EmbeddedOptions::new(store, &STORE_SPACES);
@@ -246,7 +246,7 @@ pub(super) fn open_store(settings: &Settings) -> Result<Store, Failure> {
     Ok(store)
 }
 
-/// Why the store of a data folder cannot be used, with what to do about it.
+/// Why the store of a data folder cannot be used, and what to do about it.
 pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
     let data = settings.data.display();
     let hint = match fault {
@@ -266,7 +266,7 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
         | OpenFault::SpacesChanged { .. }
         | OpenFault::TooManySpaces { .. }
         | OpenFault::NotAStore { .. }
-        | OpenFault::NoRoom { .. }
+        | OpenFault::NoSpace { .. }
         | OpenFault::Engine { .. }
         | OpenFault::Io { .. } => describe(fault),
     };
@@ -284,7 +284,7 @@ fn describe(fault: &dyn std::error::Error) -> String {
     text
 }
 
-/// Ends at the first request to stop; the second one ends the program at once, which is safe at any time.
+/// Completes at the first request to stop; the second one ends the process at once, which is safe at any time.
 fn stop_signal(service: Arc<Service>) -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot listen for signals: {error}"));

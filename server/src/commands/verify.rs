@@ -1,6 +1,6 @@
-//! `perihelion verify`: the data folder checked against itself, while no server uses it.
+//! `perihelion verify`: checks the consistency of a data folder that no server uses.
 //!
-//! Works on a private copy: opening a store changes files, and a check must not.
+//! Works on a temporary copy: protocol a store changes files, and a check must not.
 
 use super::start::open_failure;
 use crate::ambient::SystemAmbient;
@@ -12,13 +12,13 @@ use engine::{STORE_SPACES, Verification, VerifiedContainer};
 use kv::{EmbeddedOptions, Store, StoreCopy};
 use std::sync::Arc;
 
-/// Findings of a container that are printed; the rest is counted.
+/// Most findings printed per container; the rest is counted.
 const FINDINGS_SHOWN_MAX: usize = 20;
 
 pub(super) fn command() -> Command {
     settings::with_arguments(
         Command::new("verify")
-            .about("Check the data folder against itself, while no server uses it")
+            .about("Check the consistency of the data folder; no server may be using it")
             .after_help(
                 "Every file is compared with its checksum. Every row is derived again from the documents and \
                  compared: numbers, unique keys, expiry, log, counts, index.\nThe data folder is not changed: a copy \
@@ -45,7 +45,7 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     let verification = runtime.block_on(async {
         let verification =
             engine::verify(&store, nosql::read_computed_property, Arc::new(SystemAmbient::new())).await;
-        // Only the copy was changed; what closing would say of it is no answer to what was asked.
+        // Only the copy was changed, so a failure to close it does not matter.
         let _ = store.close().await;
         verification
     });
@@ -56,7 +56,7 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     show(&verification);
     match verification.is_sound() {
         true => Ok(()),
-        false => Err(Failure::Failed("the data contradict themselves, as told above".to_owned())),
+        false => Err(Failure::Failed("the data are inconsistent, see above".to_owned())),
     }
 }
 
@@ -75,7 +75,7 @@ fn show_container(container: &VerifiedContainer) {
         println!("  … and {} more", count - FINDINGS_SHOWN_MAX);
     }
     if *unindexed > 0 {
-        println!("  the index of {unindexed} partitions is not finished; a server goes on with it");
+        println!("  the index of {unindexed} partitions is incomplete; a server continues to build it");
     }
 }
 
@@ -85,7 +85,7 @@ fn show(verification: &Verification) {
         show_container(container);
     }
     for number in &verification.strays {
-        println!("rows of container {} belong to nothing", number.0);
+        println!("container {} does not exist but has rows", number.0);
     }
     if verification.is_sound() {
         println!("{} containers, sound", verification.containers.len());

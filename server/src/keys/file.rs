@@ -1,7 +1,7 @@
-//! The file of account keys in the data folder, and the one beside it that says when each was last used.
+//! The file of account keys in the data folder, and the file with the time each was last used.
 //!
-//! The server and the `keys` commands share them: a command replaces the file of keys, the server sees that and takes
-//! the new keys over; the server alone writes the other file.
+//! The server and the `keys` commands share them: a command replaces the key file and the server reloads it. Only the
+//! server writes the other file.
 
 use crate::failure::Failure;
 use crate::files::{self, Stamp};
@@ -15,17 +15,17 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Bytes of a key that is made here.
+/// Length of a generated key.
 const KEY_BYTES: usize = 64;
-/// Fewest bytes that a key may have: what the MAC's hash gives.
+/// Shortest accepted key: the output length of the MAC's hash.
 const KEY_BYTES_MIN: usize = 32;
 
-/// A key as it is kept.
+/// A key as stored in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredKey {
     pub(crate) name: KeyName,
     pub(crate) text: Secret,
-    /// When it was made, in seconds since 1970; 0 if nobody wrote it down.
+    /// Creation time in seconds since 1970; 0 if unknown.
     pub(crate) created_seconds: u64,
 }
 
@@ -38,14 +38,14 @@ impl StoredKey {
         StoredKey { name, text, created_seconds: ambient.now_seconds() }
     }
 
-    /// The key as the engine takes it; `None` if the text is no key.
+    /// The key in the engine's form; `None` if the text is invalid.
     pub(crate) fn account_key(&self) -> Option<AccountKey> {
         let bytes = BASE64_STANDARD.decode(self.text.reveal()).ok()?;
         (bytes.len() >= KEY_BYTES_MIN).then(|| AccountKey::named(self.name, &bytes))
     }
 }
 
-/// Where the keys of a data folder are.
+/// Paths of the key files of a data folder.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyFile {
     path: PathBuf,
@@ -64,7 +64,7 @@ impl KeyFile {
         self.path.with_file_name("account-keys-used.toml")
     }
 
-    /// The keys, in the order of [`KeyName::ALL`]; `None` if none were made yet.
+    /// The keys, in the order of [`KeyName::ALL`]; `None` if there is no file yet.
     pub(crate) fn read(&self) -> Result<Option<Vec<StoredKey>>, Failure> {
         let Some(text) = files::read_private(&self.path)? else { return Ok(None) };
         let wrong = |reason: &str| {
@@ -75,7 +75,7 @@ impl KeyFile {
         parse(&table).map(Some).map_err(|reason| wrong(&reason))
     }
 
-    /// Makes all keys if there are none; says whether it did.
+    /// Creates all keys if there are none; returns whether it did.
     pub(crate) fn make_if_missing(&self, ambient: &dyn Ambient) -> Result<bool, Failure> {
         let _lock = self.lock()?;
         if self.read()?.is_some() {
@@ -85,7 +85,7 @@ impl KeyFile {
         Ok(true)
     }
 
-    /// Replaces one key by a new one; the other three stay.
+    /// Replaces one key by a new one; the other three are kept.
     pub(crate) fn rotate(&self, name: KeyName, ambient: &dyn Ambient) -> Result<(), Failure> {
         let _lock = self.lock()?;
         let Some(mut keys) = self.read()? else { return Err(self.missing()) };
@@ -95,20 +95,20 @@ impl KeyFile {
         self.write(&keys)
     }
 
-    /// The failure of a command that needs keys where none are.
+    /// The failure of a command that needs keys when there are none.
     pub(crate) fn missing(&self) -> Failure {
         Failure::Io {
             what: format!("there are no account keys in \"{}\"", self.path.display()),
-            cause: "`perihelion serve` makes them at its first start; is --data right?".to_owned(),
+            cause: "`perihelion serve` creates them at its first start; check --data".to_owned(),
         }
     }
 
-    /// What tells whether the file has changed.
+    /// Identifies the content of the file, to detect changes.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         Stamp::of(&self.path)
     }
 
-    /// Keeps two commands from overwriting each other's change. The lock ends with the file.
+    /// Serialises commands that change the file. The lock is released when the file is closed.
     fn lock(&self) -> Result<File, Failure> {
         let path = self.path.with_extension("lock");
         let open = File::options().create(true).truncate(false).write(true).open(&path);
@@ -125,7 +125,7 @@ impl KeyFile {
         files::write_private(&self.path, &text)
     }
 
-    /// When each key was last used, as far as the server wrote it down. Nothing depends on it, so damage is no failure.
+    /// The recorded time of last use of each key. Informational only, so damage is not an error.
     pub(crate) fn read_uses(&self) -> Vec<KeyUse> {
         let text = files::read_private(&self.uses_path()).ok().flatten().unwrap_or_default();
         let table: Table = toml::from_str(&text).unwrap_or_default();

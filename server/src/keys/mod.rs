@@ -1,4 +1,4 @@
-//! The account's keys while the server runs: found or made at the start, replaced when their file changes.
+//! The account keys at run time: read or created at start, reloaded when their file changes.
 
 mod file;
 
@@ -12,24 +12,24 @@ use engine::{AccountKey, Engine, KeyName, KeyUse};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the file is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How many looks lie between two notes of when keys were used.
-const LOOKS_PER_NOTE: u32 = 30;
+/// Poll interval of the file.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Polls between two writes of the times of use.
+const POLLS_PER_RECORD: u32 = 30;
 
-/// Where keys may come from.
+/// Sources of the account keys.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySource {
-    /// The file; `None` when nothing is on disk.
+    /// The key file; `None` for a server in memory.
     pub(crate) file: Option<KeyFile>,
-    /// Whether the well-known key opens the account too.
+    /// Whether the well-known emulator key is valid too.
     pub(crate) well_known: bool,
     /// Whether the server can be reached from other machines.
     pub(crate) exposed: bool,
 }
 
 impl KeySource {
-    /// All keys that are valid now.
+    /// All valid keys.
     pub(crate) fn read(&self) -> Result<Vec<AccountKey>, Failure> {
         let stored = self.file.as_ref().map(KeyFile::read).transpose()?.flatten().unwrap_or_default();
         if let Some(key) = stored.iter().find(|key| self.exposed && key.text.reveal() == EMULATOR_KEY) {
@@ -46,28 +46,33 @@ impl KeySource {
         Ok(keys)
     }
 
-    /// What the file is now; to be asked before it is read, so that no change falls between.
+    /// Identifies the content of the file; call it before reading, so that no change is missed.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         self.file.as_ref().and_then(KeyFile::stamp)
     }
 
-    /// Takes over keys that have changed since `seen` and notes when they were used, for ever.
+    /// Reloads keys that have changed since `seen` and records when they were used, until cancelled.
     pub(crate) async fn watch(&self, engine: &Arc<Engine>, seen: Option<Stamp>) {
         let Some(file) = self.file.clone() else { return std::future::pending().await };
-        let mut keeper =
-            Keeper { source: self.clone(), file, engine: Arc::clone(engine), seen, noted: Vec::new() };
+        let mut reloader = KeyReloader {
+            source: self.clone(),
+            file,
+            engine: Arc::clone(engine),
+            seen,
+            recorded: Vec::new(),
+        };
         for look in 1_u32.. {
-            tokio::time::sleep(LOOK_EVERY).await;
-            // Files are for threads that may wait.
+            tokio::time::sleep(POLL_INTERVAL).await;
+            // File access blocks, so it runs on a blocking thread.
             let looked = tokio::task::spawn_blocking(move || {
-                keeper.take_over();
-                if look.is_multiple_of(LOOKS_PER_NOTE) {
-                    keeper.note_uses();
+                reloader.reload();
+                if look.is_multiple_of(POLLS_PER_RECORD) {
+                    reloader.record_uses();
                 }
-                keeper
+                reloader
             });
             match looked.await {
-                Ok(same) => keeper = same,
+                Ok(same) => reloader = same,
                 Err(cause) => {
                     tracing::error!(event = "keys_unwatched", %cause, "changes of account keys are no longer noticed until a restart");
                     return std::future::pending().await;
@@ -76,28 +81,28 @@ impl KeySource {
         }
     }
 
-    /// Writes down when keys were used, at the end.
-    pub(crate) fn note_uses(&self, engine: &Arc<Engine>) {
+    /// Records when keys were used, at shutdown.
+    pub(crate) fn record_uses(&self, engine: &Arc<Engine>) {
         let Some(file) = self.file.clone() else { return };
         let engine = Arc::clone(engine);
-        Keeper { source: self.clone(), file, engine, seen: None, noted: Vec::new() }.note_uses();
+        KeyReloader { source: self.clone(), file, engine, seen: None, recorded: Vec::new() }.record_uses();
     }
 }
 
-/// Keeps engine and files in step.
-struct Keeper {
+/// Synchronises the engine's keys with the files.
+struct KeyReloader {
     source: KeySource,
     file: KeyFile,
     engine: Arc<Engine>,
-    /// The file as it was read last.
+    /// The file as last read.
     seen: Option<Stamp>,
-    /// The uses as they were written last.
-    noted: Vec<KeyUse>,
+    /// The times of use as last written.
+    recorded: Vec<KeyUse>,
 }
 
-impl Keeper {
-    /// Takes over the keys if their file has changed. A file that cannot be used changes nothing.
-    fn take_over(&mut self) {
+impl KeyReloader {
+    /// Reloads the keys if their file has changed. An invalid file changes nothing.
+    fn reload(&mut self) {
         let stamp = self.file.stamp();
         if stamp == self.seen {
             return;
@@ -125,14 +130,14 @@ impl Keeper {
         }
     }
 
-    /// Writes down when keys were used, if that is news.
-    fn note_uses(&mut self) {
+    /// Records when keys were used, if that has changed.
+    fn record_uses(&mut self) {
         let uses = self.engine.access().key_uses();
-        if uses == self.noted || !self.file.path().exists() {
+        if uses == self.recorded || !self.file.path().exists() {
             return;
         }
         match self.file.write_uses(&uses) {
-            Ok(()) => self.noted = uses,
+            Ok(()) => self.recorded = uses,
             Err(failure) => {
                 tracing::warn!(event = "key_uses_unsaved", %failure, "the time of use of account keys could not be saved")
             }
@@ -140,7 +145,7 @@ impl Keeper {
     }
 }
 
-/// The key that every emulator has.
+/// The key of every emulator.
 fn well_known() -> StoredKey {
     StoredKey { name: KeyName::Primary, text: Secret::new(EMULATOR_KEY.to_owned()), created_seconds: 0 }
 }

@@ -1,6 +1,6 @@
-//! How the memory of the process is shared out: one total, and a part of it for everything that grows with load.
+//! Division of the process memory: one total, and a share for everything that grows with load.
 //!
-//! The parts add up to less than the total: the rest is for what every connection, container and thread takes.
+//! The shares add up to less than the total: the rest is for connections, containers and threads.
 
 use crate::machine::{self, MemoryLimit};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 /// Smallest total: below it one body, one page and one query of the largest size would not fit.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 64 << 20;
 
-/// `auto` takes this part of what the process may use: most machines have other programs, and a page cache.
+/// `auto` takes this fraction of the available memory: most machines run other programs and need a page cache.
 const AUTO_DIVISOR: u64 = 4;
 
 /// Parts of the total, in sixteenths.
@@ -21,22 +21,22 @@ const QUERIES: u64 = 2;
 const ANSWERS: u64 = 2;
 const BODIES: u64 = 1;
 
-/// More than these gains nothing that was measured.
+/// Larger memtables showed no gain in measurements.
 const MEMTABLES_MAX: u64 = 256 << 20;
 const INDEX_SEGMENTS_MAX: u64 = 256 << 20;
 const INDEX_BLOCKS_MAX: u64 = 64 << 20;
 
-/// The total, in bytes, and where it comes from.
+/// The total in bytes, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryTotal {
-    /// The operator's choice.
+    /// Set by the operator.
     Set(u64),
-    /// A part of what the process may use.
+    /// A fraction of the available memory.
     Auto(MemoryLimit),
 }
 
 impl MemoryTotal {
-    /// A quarter of what the process may use.
+    /// A quarter of the available memory.
     pub(crate) fn auto() -> MemoryTotal {
         MemoryTotal::Auto(machine::memory_limit())
     }
@@ -48,7 +48,7 @@ impl MemoryTotal {
         }
     }
 
-    /// The parts; the caches may have a size of their own.
+    /// The shares; the size of the caches may be set separately.
     pub(crate) fn shares(&self, caches: Option<u64>) -> MemoryShares {
         let part = |sixteenths| self.bytes() / SIXTEENTHS * sixteenths;
         MemoryShares {
@@ -75,20 +75,20 @@ impl fmt::Display for MemoryTotal {
     }
 }
 
-/// Bytes for each thing that grows with load.
+/// Bytes for everything that grows with load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryShares {
     /// Documents and blocks read from the store.
     pub(crate) caches: u64,
     /// Blocks of index runs.
     pub(crate) index_blocks: u64,
-    /// Rows that the store has not written to tables yet.
+    /// Rows that the store has not flushed into tables yet.
     pub(crate) memtables: u64,
     /// Index entries that are not on disk yet.
     pub(crate) index_segments: u64,
     /// Values that running queries hold.
     pub(crate) queries: u64,
-    /// Answers that clients have not taken yet.
+    /// Responses that clients have not read yet.
     pub(crate) answers: u64,
     /// Request bodies.
     pub(crate) bodies: u64,

@@ -37,7 +37,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(values)
 }
 
-/// The known name that takes the fewest changes of single characters.
+/// The known name with the smallest edit distance.
 fn nearest(name: &str) -> &'static str {
     let distance = |definition: &&super::Definition| edit_distance(name, definition.name);
     DEFINITIONS.iter().min_by_key(distance).map_or("", |definition| definition.name)

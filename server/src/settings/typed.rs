@@ -1,4 +1,4 @@
-//! What the settings mean: each text checked once and turned into the type its user needs.
+//! Validated settings: each text is checked once and converted to its type.
 
 use super::memory::{MEMORY_BYTES_MIN, MemoryShares, MemoryTotal};
 use super::{Origin, RawSettings};
@@ -18,21 +18,21 @@ pub(crate) enum Endpoint {
     At(SocketAddr),
 }
 
-/// The files of a certificate that the user brings.
+/// The certificate files of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CertificateFiles {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
 }
 
-/// From where requests without TLS are taken.
+/// From where requests without TLS are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlainHttp {
     FromLoopback,
     Always,
 }
 
-/// How long a client may take.
+/// Timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
     /// From the connection to its first byte, and from there to the end of the TLS handshake.
@@ -45,7 +45,7 @@ pub(crate) struct Timeouts {
     pub(crate) idle: Duration,
 }
 
-/// What a setting says about failed credentials.
+/// The setting for failed credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFailures {
     ByMode,
@@ -53,20 +53,20 @@ pub(crate) enum AuthFailures {
     Max(u32),
 }
 
-/// Form of log lines.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-/// All settings, valid.
+/// All settings, validated.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) memory: bool,
     pub(crate) nosql: Endpoint,
-    /// Whether the address is ours and not the user's choice.
+    /// Whether the address is the default and not the user's choice.
     pub(crate) nosql_is_default: bool,
     pub(crate) certificate: Option<CertificateFiles>,
     pub(crate) identity: Option<PathBuf>,
@@ -89,7 +89,7 @@ pub(crate) struct Settings {
     pub(crate) without_effect: Vec<&'static str>,
 }
 
-/// Settings of APIs and limits that are not built yet.
+/// Settings of APIs and limits that are not implemented yet.
 const NOT_BUILT: [&str; 5] = ["table", "mongo", "gremlin", "throughput", "partition-max-bytes"];
 
 /// Those of [`NOT_BUILT`] whose value is not the default.
@@ -100,7 +100,7 @@ fn without_effect(raw: &RawSettings) -> Vec<&'static str> {
 
 impl Settings {
     pub(crate) fn from_raw(raw: &RawSettings) -> Result<Settings, Failure> {
-        // APIs and limits that are not built yet: their values must still be sound.
+        // APIs and limits that are not implemented yet: their values must still be valid.
         for name in ["table", "mongo", "gremlin"] {
             parsed::<Endpoint>(raw, name)?;
         }
@@ -187,7 +187,7 @@ fn certificate(raw: &RawSettings) -> Result<Option<CertificateFiles>, Failure> {
     }
 }
 
-/// The address that clients are told: a URL with a host.
+/// The endpoint published to clients: a URL with a host.
 fn public_endpoint(raw: &RawSettings) -> Result<Option<String>, Failure> {
     let Some(url) = optional(raw, "public-endpoint") else { return Ok(None) };
     let is_url = url
@@ -228,7 +228,7 @@ pub(super) fn memory_total(raw: &RawSettings) -> Result<MemoryTotal, Failure> {
     }
 }
 
-/// The size of the caches, if it is not a share of the whole.
+/// The size of the caches, if it is set separately.
 fn cache_bytes(raw: &RawSettings) -> Result<Option<u64>, Failure> {
     match text(raw, "cache-bytes") {
         "auto" => Ok(None),
@@ -239,7 +239,7 @@ fn cache_bytes(raw: &RawSettings) -> Result<Option<u64>, Failure> {
 /// Most threads for queries.
 const QUERY_THREADS_MAX: u64 = 1024;
 
-/// More than cores: a document that takes long holds a thread, and others shall go on.
+/// More threads than cores, so that other queries continue while one document takes long.
 fn query_threads(raw: &RawSettings) -> Result<usize, Failure> {
     const PER_CORE: usize = 4;
     if text(raw, "query-threads") == "auto" {

@@ -1,4 +1,4 @@
-//! Requests by hand, byte for byte: signed or not, whole or in pieces.
+//! Requests written byte by byte: signed or not, complete or in parts.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -8,16 +8,16 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a client waits for a response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Sends requests over plain HTTP/1.1, each on a connection of its own.
+/// Sends requests over plain HTTP/1.1, each on its own connection.
 pub(crate) struct Client {
     address: SocketAddr,
     key: Vec<u8>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -36,7 +36,7 @@ impl Answer {
         headers.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// Reads an answer to its end; `None` if the connection ends before it does.
+    /// Reads a response to its end; `None` if the connection ends before.
     pub(crate) fn read(stream: &mut impl Read) -> Option<Answer> {
         let mut bytes = Vec::new();
         while !bytes.ends_with(b"\r\n\r\n") {
@@ -63,7 +63,7 @@ impl Client {
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(RESPONSE_TIMEOUT)).unwrap();
         stream
     }
 
@@ -90,7 +90,7 @@ impl Client {
         Answer::read(&mut stream).unwrap()
     }
 
-    /// The first lines of a signed request whose body is to have `length` bytes.
+    /// The first lines of a signed request with a body of `length` bytes.
     pub(crate) fn head(&self, verb: &str, path: &str, headers: &[(&str, &str)], length: u64) -> String {
         let date = self.date();
         let authorization = self.authorization(verb, path, &date);
@@ -105,7 +105,7 @@ impl Client {
         head
     }
 
-    /// The server's time, which is the only clock that matters.
+    /// The server's time, which is the only relevant clock.
     pub(crate) fn date(&self) -> String {
         self.unsigned("GET", "/health/live").header("date").unwrap().to_owned()
     }
@@ -134,7 +134,7 @@ impl Client {
     }
 }
 
-/// Percent-encodes what a credential may contain.
+/// Percent-encodes a credential.
 pub(crate) fn encoded(text: &str) -> String {
     text.replace('%', "%25").replace('=', "%3d").replace('&', "%26").replace('+', "%2b").replace('/', "%2f")
 }

@@ -1,7 +1,7 @@
-//! Clients that dawdle, flood or break off: they are cut off, others go on, and memory stays bounded.
+//! Clients that are slow, flood or disconnect: they are disconnected, others continue, and memory stays bounded.
 //!
-//! Times are set short, so that waiting for their end needs no patience; what is waited for is always an event on a
-//! socket or a number of the server's own metrics.
+//! Timeouts are short, so that the tests are fast. The tests wait for events on a socket or for values of the server's
+//! metrics.
 
 use crate::client::{Answer, Client};
 use crate::process::{EMULATOR_KEY, Server};
@@ -10,21 +10,21 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-/// Pause between the drops of a dripping client.
+/// Pause between the bytes of a slow client.
 const DRIP: Duration = Duration::from_millis(20);
-/// Drops after which a test gives up on being cut off.
+/// Bytes after which a test stops waiting to be disconnected.
 const DRIPS_MAX: usize = 2_000;
-/// Connections that are allowed besides the idle ones, for the questions of the test.
+/// Connections allowed in addition to the idle ones, for the requests of the test.
 const SPARE: usize = 50;
 const MEBIBYTE: u64 = 1024 * 1024;
 
-/// A server without patience.
+/// A server with short timeouts.
 fn hasty(arguments: &[&str]) -> Server {
     let times = ["--handshake-timeout-ms", "300", "--header-timeout-ms", "300", "--body-timeout-ms", "300"];
     Server::dev(&[&times[..], arguments].concat())
 }
 
-/// Whether the other side has ended the connection; waits a drip long for it.
+/// Whether the server has closed the connection; waits one pause for it.
 fn is_cut(stream: &mut TcpStream) -> bool {
     stream.set_read_timeout(Some(DRIP)).unwrap();
     match stream.read(&mut [0; 4096]) {
@@ -33,7 +33,7 @@ fn is_cut(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// Sends `bytes` one by one until the server has had enough; how many were sent.
+/// Sends `bytes` one by one until the server closes the connection; returns how many were sent.
 fn drip(stream: &mut TcpStream, bytes: impl Iterator<Item = u8>) -> usize {
     for (count, byte) in bytes.take(DRIPS_MAX).enumerate() {
         if stream.write_all(&[byte]).is_err() || is_cut(stream) {
@@ -64,7 +64,7 @@ fn a_connection_that_says_nothing_or_half_a_handshake_is_cut_off() {
         let mut stream = server.client().connect();
         stream.write_all(beginning).unwrap();
         let mut rest = Vec::new();
-        // The end of the connection, with or without an answer before it.
+        // The connection ends, with or without a response before.
         let _ = stream.read_to_end(&mut rest);
         let mut broken = server.client().connect();
         broken.write_all(beginning).unwrap();
@@ -100,7 +100,7 @@ fn an_answer_that_nobody_takes_ends_the_connection() {
     let before = server.resident_bytes();
     let mut deaf: Vec<TcpStream> = (0..20).map(|_| client.connect()).collect();
     for stream in &mut deaf {
-        // More answers than all buffers on the way can hold.
+        // More responses than all buffers can hold.
         stream.write_all(request.repeat(20).as_bytes()).unwrap();
     }
     server.wait_until_alone();
@@ -128,7 +128,7 @@ fn a_gigabyte_is_refused_before_it_is_read() {
     stream.write_all(client.head("POST", "/dbs/d/colls/c/docs", &key, 1 << 30).as_bytes()).unwrap();
     assert_eq!(Answer::read(&mut stream).unwrap().status, 413);
     assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "the connection goes on");
-    // The same without saying so beforehand.
+    // The same without announcing the length.
     let chunked = client
         .head("POST", "/dbs/d/colls/c/docs", &key, 0)
         .replace("content-length: 0", "transfer-encoding: chunked");
@@ -148,7 +148,7 @@ fn large_headers_are_refused_with_an_answer() {
     let with = |bytes: usize| {
         let head = server.client().head("GET", "/dbs", &[("x-ms-filler", &"x".repeat(bytes))], 0);
         let mut stream = server.client().connect();
-        // The server may end the connection before all of it is sent.
+        // The server may close the connection before everything is sent.
         let _ = stream.write_all(head.as_bytes());
         Answer::read(&mut stream).map(|answer| answer.status)
     };
@@ -160,7 +160,7 @@ fn large_headers_are_refused_with_an_answer() {
 
 #[test]
 fn ten_thousand_idle_connections_cost_little_and_one_more_than_allowed_is_turned_away() {
-    // One handle each on this side; some are left for the test itself.
+    // One handle each on the client side; some are left for the test itself.
     let handles = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let count = usize::try_from(handles.saturating_sub(1_000).min(10_000)).unwrap();
     assert!(count >= 20, "this machine allows {handles} open files");
@@ -173,7 +173,7 @@ fn ten_thousand_idle_connections_cost_little_and_one_more_than_allowed_is_turned
     for index in 0..count {
         let mut stream = client.connect();
         if index % 2 == 0 {
-            // Half of them have been of use once.
+            // Half of them have served one request.
             stream.write_all(b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
             assert_eq!(Answer::read(&mut stream).unwrap().status, 200);
         }
@@ -184,7 +184,7 @@ fn ten_thousand_idle_connections_cost_little_and_one_more_than_allowed_is_turned
     let each = server.resident_bytes().saturating_sub(before) / u64::try_from(count).unwrap();
     assert!(each < 64 * 1024, "{each} bytes for an idle connection");
     server.assert_serves();
-    // Twice what is left: some of these are too many, whatever is still on its way out.
+    // Twice the remaining number: some of these are too many, whatever is still being closed.
     let mut late: Vec<TcpStream> = (0..2 * SPARE).map(|_| client.connect()).collect();
     let turned_away = (0..DRIPS_MAX).any(|index| is_cut(&mut late[index % (2 * SPARE)]));
     assert!(turned_away, "more connections than allowed");

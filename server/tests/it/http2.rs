@@ -1,4 +1,4 @@
-//! HTTP/2 written by hand: frames that stop half-way, streams that are opened and reset, connections that rest.
+//! HTTP/2 written by hand: incomplete frames, streams that are opened and reset, idle connections.
 
 use crate::process::{DEADLINE, Server};
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The header block of `GET /health/live`: names of the static table, values as they are.
+/// The header block of `GET /health/live`: names of the static table, literal values.
 fn request_block() -> Vec<u8> {
     let path = b"/health/live";
     let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
@@ -35,7 +35,7 @@ fn get_block(path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
     block.extend_from_slice(path.as_bytes());
     for (name, value) in [(":authority", "localhost")].iter().chain(headers) {
-        // A literal with a literal name. Lengths of seven bits go on in the next byte.
+        // A literal with a literal name. Lengths above seven bits continue in the next byte.
         block.push(0);
         for text in [name, value] {
             match text.len() {
@@ -52,13 +52,13 @@ fn get_block(path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     block
 }
 
-/// Sends one request with these headers; whether it was answered with 200.
+/// Sends one request with these headers; returns whether the status was 200.
 pub(crate) fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> bool {
     let mut stream = connect(server);
     stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &get_block(path, headers))).unwrap();
     while let Some((kind, _, payload)) = read_frame(&mut stream) {
         if kind == HEADERS {
-            // The first field of an answer is its status; 200 has a place of its own in the static table.
+            // The first field of a response is its status; 200 has its own entry in the static table.
             return payload.first() == Some(&0x88);
         }
     }
@@ -132,7 +132,7 @@ fn streams_that_are_opened_and_reset_end_the_connection() {
         sent += 1;
     }
     assert!(sent < 999_999, "nobody stopped the flood");
-    // Where the farewell was not lost with the connection, it names the reason: too much of it.
+    // If the GOAWAY frame was not lost with the connection, it names the reason: ENHANCE_YOUR_CALM.
     if let Some(farewell) = frames.join().unwrap() {
         assert_eq!(farewell[4..8], 11_u32.to_be_bytes());
     }
@@ -151,7 +151,7 @@ fn a_resting_client_that_only_answers_pings_is_no_slow_request() {
     while !answered {
         answered = matches!(read_frame(&mut stream).unwrap(), (HEADERS, ..));
     }
-    // These bytes follow the answer and belong to no request. A sequential client that sends them is cut off.
+    // These bytes follow the response and belong to no request. A sequential client that sends them is disconnected.
     let mut sequential = server.client().connect();
     sequential.write_all(b"G").unwrap();
     stream.write_all(&frame(PING, 0, 0, b"12345678")).unwrap();
@@ -179,12 +179,12 @@ fn an_answer_that_is_not_taken_ends_a_connection_that_goes_on_asking() {
     let headers: Vec<(&str, &str)> = lower.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let mut stream = client.connect();
     stream.write_all(PREFACE).unwrap();
-    // No byte of any answer may be sent.
+    // No byte of any response may be sent.
     stream.write_all(&frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0])).unwrap();
     let block = get_block("/dbs/d/colls/c/docs/big", &headers);
     stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &block)).unwrap();
     assert_eq!(next_status(&mut stream), Some(0x88), "the item was read");
-    // Answers to HEAD have no body and are taken whole.
+    // Responses to HEAD have no body and are read completely.
     let mut asked = request_block();
     asked.splice(0..1, [0x02, 4, b'H', b'E', b'A', b'D']);
     let begun = Instant::now();

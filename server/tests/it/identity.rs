@@ -1,4 +1,4 @@
-//! Tokens of an identity provider against a running server, with keys and roles that change under way.
+//! Tokens of an identity provider against a running server, with keys and roles that change meanwhile.
 
 use crate::client::{Answer, Client};
 use crate::process::{Server, text};
@@ -32,7 +32,7 @@ impl Issuer {
         std::fs::write(folder.join("keys.json"), json!({ "keys": [key] }).to_string()).unwrap();
     }
 
-    /// The header value of a token for `subject`, good for as long as the test runs.
+    /// The header value of a token for `subject`, valid during the test.
     fn credential(&self, subject: &str) -> String {
         let header = json!({ "alg": "ES256", "kid": self.name });
         let claims =
@@ -106,7 +106,7 @@ fn roles_decide_and_changed_files_are_taken_over() {
     second.write_key_set(folder.path());
     server.wait_until("the new key", |_| ask(&renewed, "GET", one, "") == (200, 0));
     assert_eq!(ask(&reader, "GET", one, ""), (401, 5200), "tokens of the old key");
-    // The operator takes a role away.
+    // The operator removes a role.
     write_identity(folder.path(), "another");
     server.wait_until("the new roles", |_| ask(&renewed, "GET", one, "") == (403, 5302));
     // A damaged file changes nothing.

@@ -1,4 +1,4 @@
-//! The program itself, started as users start it and met over real sockets.
+//! The program itself, started as users start it and tested over real sockets.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 

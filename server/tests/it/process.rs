@@ -1,4 +1,4 @@
-//! A server as a child process: started, spoken to, ended with the test.
+//! A server as a child process, ended with the test.
 
 use crate::client::{Answer, Client};
 use std::io::{BufRead, BufReader, Read};
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The key that every emulator has.
+/// The key of every emulator.
 pub(crate) const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
-/// How long anything may take before a test gives up.
+/// Longest time a test waits for anything.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The program, ready to be given arguments.
+/// The program, ready to take arguments.
 pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_perihelion"))
 }
@@ -55,7 +55,7 @@ impl Server {
         Server { child, address, printed, readers: vec![errors, output] }
     }
 
-    /// A development server in memory with these arguments besides.
+    /// A development server in memory with additional arguments.
     pub(crate) fn dev(arguments: &[&str]) -> Server {
         Server::start(&[&["dev", "--memory", "--nosql", "127.0.0.1:0"], arguments].concat())
     }
@@ -69,14 +69,14 @@ impl Server {
         Client::new(self.address, EMULATOR_KEY)
     }
 
-    /// A number of `/metrics`.
+    /// The value of a metric.
     pub(crate) fn metric(&self, name: &str) -> u64 {
         let text = self.client().unsigned("GET", "/metrics").text();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
     }
 
-    /// Asks again and again until `done` says yes.
+    /// Polls until `done` returns true.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, mut done: impl FnMut(&Server) -> bool) {
         let begun = Instant::now();
@@ -85,27 +85,27 @@ impl Server {
         }
     }
 
-    /// Waits until nobody is connected but the one who asks.
+    /// Waits until only the calling connection is open.
     #[track_caller]
     pub(crate) fn wait_until_alone(&self) {
         self.wait_until("others are connected", |server| server.metric("perihelion_connections_open") == 1);
     }
 
-    /// Whether it still answers.
+    /// Asserts that the server still answers.
     #[track_caller]
     pub(crate) fn assert_serves(&self) {
         let answer: Answer = self.client().send("GET", "/", &[], b"");
         assert_eq!(answer.status, 200);
     }
 
-    /// Bytes of memory that it occupies.
+    /// Resident memory in bytes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() * 1024
     }
 
-    /// Ends it and gives everything that it has printed.
+    /// Stops the server and returns everything that it has printed.
     pub(crate) fn stop(mut self) -> String {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();

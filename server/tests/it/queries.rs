@@ -1,11 +1,11 @@
-//! Queries that take long, beside other requests and when the server or the client ends.
+//! Long queries, with concurrent requests and at the end of the server or the client.
 
 use crate::client::Answer;
 use crate::process::Server;
 use std::io::Write as _;
 use std::net::TcpStream;
 
-/// Rows without end out of one item.
+/// Practically endless rows from one item.
 const ENDLESS: &[u8] =
     br#"{"query":"SELECT VALUE COUNT(1) FROM c JOIN a IN c.x JOIN b IN c.x JOIN d IN c.x"}"#;
 
@@ -13,7 +13,7 @@ fn running(server: &Server) -> u64 {
     server.metric("perihelion_long_queries_running")
 }
 
-/// A server, and a connection on which a query is answered that does not end by itself.
+/// A server, and a connection with a running query that does not end by itself.
 fn with_endless_query() -> (Server, TcpStream) {
     let server = Server::dev(&["--query-threads", "2"]);
     let client = server.client();

@@ -1,4 +1,4 @@
-//! What must never be printed: everything that the server says at its most talkative is searched for planted secrets.
+//! What must never be printed: the server's output at its most verbose level is searched for planted secrets.
 
 use crate::client::{Client, encoded};
 use crate::http2;
@@ -10,7 +10,7 @@ use std::path::Path;
 const VALUE: &str = "plantedvalue";
 /// In credentials of every kind.
 const TOKEN: &str = "plantedtoken";
-/// In URLs and headers that nobody asked for.
+/// In URLs and headers that the server does not use.
 const STRAY: &str = "plantedstray";
 
 fn key(name: &str, data: &Path) -> String {
@@ -18,7 +18,7 @@ fn key(name: &str, data: &Path) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Requests that are answered as they should be, and requests that are refused for every kind of reason.
+/// Requests that succeed, and requests that are refused for every kind of reason.
 fn talk(client: &Client) -> Vec<u16> {
     client.make_container();
     let partition_key = format!("[\"{VALUE}\"]");
@@ -53,7 +53,7 @@ fn talk(client: &Client) -> Vec<u16> {
     statuses
 }
 
-/// Bytes that are no HTTP, some of them behind the beginning of TLS.
+/// Bytes that are not HTTP, some of them after the start of a TLS handshake.
 fn babble(client: &Client) {
     for beginning in
         [&b"\x16\x03\x01\x00\x20"[..], b"", b"GET / HTTP/9.9\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
@@ -65,7 +65,7 @@ fn babble(client: &Client) {
 }
 
 #[test]
-fn nothing_secret_is_printed_at_the_most_talkative_level() {
+fn nothing_secret_is_printed_at_the_most_verbose_level() {
     for format in ["text", "json"] {
         let folder = tempfile::tempdir().unwrap();
         let data = text(folder.path());
@@ -107,12 +107,12 @@ fn nothing_secret_is_printed_at_the_most_talkative_level() {
         let renewed = key("secondary", folder.path());
         let fresh = Client::new(server.address(), &renewed);
         server.wait_until("the new key", |_| fresh.send("GET", "/dbs", &[], b"").status == 200);
-        // A file that cannot be used is complained about, but not quoted.
+        // An invalid file is reported, but not quoted.
         std::fs::write(folder.path().join("account-keys.toml"), format!("[primary]\nkey = {TOKEN}\n"))
             .unwrap();
         let printed = server.stop();
         assert!(printed.contains("DEBUG"), "{format}: the log says little");
-        // The signature as it was sent and as it is, without the padding at its end.
+        // The signature as sent and decoded, without the padding at its end.
         let (_, sent) = credential.split_once("sig%3d").unwrap();
         let sent = sent.trim_end_matches("%3d");
         let bare = sent.replace("%2b", "+").replace("%2f", "/");

@@ -1,5 +1,5 @@
-//! The store of a data folder through the program: what is missing or damaged is refused with its name, checks change
-//! nothing, and a damaged journal is cut on request.
+//! The store of a data folder through the program: missing or damaged files are refused by name, checks change nothing,
+//! and a damaged journal is truncated on request.
 
 use crate::process::{Server, run, text};
 use std::fs;
@@ -8,12 +8,12 @@ use std::process::Output;
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// What the program answers when the data folder cannot be used.
+/// Exit code when the data folder cannot be used.
 const CANNOT_USE_DATA: Option<i32> = Some(74);
 
 const PARTITION_KEY: (&str, &str) = ("x-ms-documentdb-partitionkey", "[\"a\"]");
 
-/// How the server that made a data folder ended.
+/// How the server that created a data folder ended.
 #[derive(Clone, Copy)]
 enum End {
     Stopped,
@@ -46,7 +46,7 @@ fn start(data: &Path) -> Server {
     Server::start(&["dev", "--nosql", "127.0.0.1:0", "--data", text(data)])
 }
 
-/// Numbers of documents that are there.
+/// Number of documents in the container.
 fn documents(server: &Server) -> usize {
     let read = |number: &usize| {
         let link = format!("/dbs/d/colls/c/docs/{number}");
@@ -107,7 +107,7 @@ fn a_store_that_is_gone_is_no_empty_store() {
     assert_eq!(documents(&start(folder.path())), 20);
 }
 
-/// A manifest whose damage the engine answers with a panic.
+/// A damaged manifest, at which the engine panics.
 #[test]
 fn a_flipped_bit_is_a_message_and_no_panic() {
     let folder = data_folder(End::Stopped);
@@ -158,7 +158,7 @@ fn repair_cuts_a_damaged_journal_and_says_what() {
     let journals = stamps(folder.path()).into_iter().map(|stamp| stamp.0);
     let journal = journals.into_iter().find(|path| path.extension().is_some_and(|end| end == "jnl")).unwrap();
     let mut bytes = fs::read(&journal).unwrap();
-    // In the middle of the documents, so in front of commits that were acknowledged.
+    // In the middle of the documents, so before acknowledged commits.
     let position = (0..bytes.len()).find(|start| bytes[*start..].starts_with(b"text 10.")).unwrap();
     bytes[position] ^= 1;
     fs::write(&journal, &bytes).unwrap();

@@ -1,4 +1,4 @@
-//! TLS with the local authority and with a certificate of the user's, renewed while the server runs.
+//! TLS with the local authority and with a user's certificate, renewed while the server runs.
 
 use crate::client::Answer;
 use crate::process::{Server, text};
@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Asks over TLS with trust in `trusted` alone; `None` if the server's certificate is another's.
+/// Sends a request over TLS, trusting `trusted` only; `None` if the server's certificate is not trusted.
 fn ask(server: &Server, name: &str, trusted: &str) -> Option<Answer> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap()).unwrap();
@@ -25,7 +25,7 @@ fn ask(server: &Server, name: &str, trusted: &str) -> Option<Answer> {
     Answer::read(&mut stream)
 }
 
-/// Writes a new certificate for `name` and gives its text.
+/// Writes a new certificate for `name` and returns its text.
 fn write_certificate(folder: &Path, name: &str) -> String {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec![name.to_owned()]).unwrap().self_signed(&key).unwrap();

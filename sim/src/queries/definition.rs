@@ -1,4 +1,4 @@
-//! Containers of a seed: what they index, and their computed properties, as queries and in plain code.
+//! Containers of a seed: indexing policies and computed properties, as queries and in plain code.
 
 use crate::random::Random;
 use crate::world::key_at_pk;
@@ -21,7 +21,7 @@ impl Computed {
         *random.pick(&[Computed::None, Computed::One, Computed::Other])
     }
 
-    /// Names and queries. Some names are those of members that documents have.
+    /// Names and queries. Some names are those of document members.
     pub(super) fn queries(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Computed::None => &[],
@@ -41,7 +41,7 @@ impl Computed {
         }
     }
 
-    /// The members that queries see in a document.
+    /// The members of a document that queries see.
     pub(super) fn seen(self, body: &Map<String, Json>) -> Map<String, Json> {
         let text = body.get("g").and_then(Json::as_str);
         let number = body.get("n");
@@ -81,7 +81,7 @@ impl Computed {
     }
 }
 
-/// The query behind a text.
+/// Parses and lowers a query.
 pub(crate) fn lowered(text: &str) -> Option<Query> {
     sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
 }

@@ -1,16 +1,17 @@
-//! Uncommitted changes against the same changes committed: every query must give the same over both.
+//! Uncommitted changes against the same changes committed: every query must return the same over both.
 //!
-//! A partition gets random documents and then a draft of random writes. Queries over the draft's view are asked after
-//! each round of writes; then the partition commits the same writes, round by round, and must answer each query alike,
-//! system properties included. Before that it must answer as before the draft: a draft leaves nothing in any cache.
+//! A partition gets random documents and then a draft of random writes. Queries run over the draft's view after each
+//! round of writes. Then the partition commits the same writes, round by round, and must return the same results,
+//! including system properties. Before that it must return the results from before the draft: a draft leaves nothing in
+//! any cache.
 
+use super::comparison::Tally;
 use super::definition::{Computed, definition, lowered};
 use super::draw;
-use super::duel::Tally;
-use super::wish::Reach;
+use super::random_query::Reach;
 use crate::ambient::{START_SECONDS, SeededAmbient};
 use crate::random::Random;
-use crate::world::Complaint;
+use crate::world::CheckFailure;
 use eval::QueryMemory;
 use exec::{ComputedProperty, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow};
 use kv::{Batch, CommitMode, Durability, Store};
@@ -20,8 +21,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
-    Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
+    RecordCache, new_partition_rows,
 };
 use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, Rename, Returned, StepFault, SystemProperties, Target,
@@ -33,44 +34,44 @@ use value::Document;
 
 const SYSTEM: SystemProperties =
     SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
-/// Most documents that a partition begins with, and most writes of a round.
+/// Most initial documents of a partition, and most writes of a round.
 const DOCUMENTS_MAX: u64 = 45;
 const WRITES_MAX: u64 = 12;
 /// Rounds of a draft, and queries of a round.
 const ROUNDS: usize = 3;
-const WISHES: usize = 12;
+const QUERIES: usize = 12;
 /// Most seconds between the writes and a query.
 const LATER_MAX: u64 = 12;
-/// Pages of one query: each has a row, but for a last one.
+/// Most pages of one query: each has a row, except a last one.
 const PAGES_MAX: usize = 4000;
-/// Few enough that runs are written.
+/// Few enough that index runs are written.
 const FLUSH_DOCUMENTS: usize = 20;
 
-/// A query and what the draft gave for it.
+/// A query and its results over the draft.
 struct Asked {
     sql: String,
     reach: Reach,
     items_max: usize,
     /// Seconds after the writes: some documents have expired then.
     later: u64,
-    /// What the partition gave before the draft.
+    /// The results before the draft.
     before: Vec<String>,
     drafted: Vec<String>,
 }
 
-/// Plays one seed.
-pub fn drafts(seed: u64) -> Result<Tally, Complaint> {
+/// Runs one seed.
+pub fn drafts(seed: u64) -> Result<Tally, CheckFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.map_err(|error| error.to_string())?.block_on(async move {
         let mut random = Random::seeded(seed);
-        let mut desk = Desk::new(seed, &mut random).await.map_err(|fault| fault.to_string())?;
-        desk.play(&mut random).await.map_err(|complaint| format!("seed {seed}: {complaint}"))?;
+        let mut desk = Clients::new(seed, &mut random).await.map_err(|fault| fault.to_string())?;
+        desk.play(&mut random).await.map_err(|failure| format!("seed {seed}: {failure}"))?;
         desk.partition.close().await.map_err(|fault| fault.to_string())?;
         Ok(desk.tally)
     })
 }
 
-struct Desk {
+struct Clients {
     partition: Arc<PhysicalPartition>,
     definition: ContainerDefinition,
     computed: Vec<ComputedProperty>,
@@ -78,8 +79,8 @@ struct Desk {
     tally: Tally,
 }
 
-impl Desk {
-    async fn new(seed: u64, random: &mut Random) -> Result<Desk, Fault> {
+impl Clients {
+    async fn new(seed: u64, random: &mut Random) -> Result<Clients, Fault> {
         let ambient = Arc::new(SeededAmbient::seeded(seed));
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let computed = Computed::draw(random);
@@ -87,7 +88,7 @@ impl Desk {
         let definition = definition(random, computed, default_ttl)?.checked()?;
         let flush_documents = if random.chance(50) { FLUSH_DOCUMENTS } else { usize::MAX };
         let options = IndexOptions { flush_documents, ..IndexOptions::default() };
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, seed)),
             ambient: Arc::clone(&ambient) as Arc<_>,
@@ -102,17 +103,17 @@ impl Desk {
         committed.map_err(|fault| Fault::Internal(format!("{fault:?}")))?;
         let shape = Arc::new(CurrentShape::new(ContainerShape::new(&definition, lowered)));
         let spec = PartitionSpec { id, range: EffectiveRange::full() };
-        let partition = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await?);
+        let partition = Arc::new(PhysicalPartition::open(environment, spec, shape).await?);
         let computed = computed.queries().iter();
         let computed =
             computed.filter_map(|(name, text)| Some(((*name).to_owned(), lowered(text)?))).collect();
-        Ok(Desk { partition, definition, computed, ambient, tally: Tally::default() })
+        Ok(Clients { partition, definition, computed, ambient, tally: Tally::default() })
     }
 
-    async fn play(&mut self, random: &mut Random) -> Result<(), Complaint> {
+    async fn play(&mut self, random: &mut Random) -> Result<(), CheckFailure> {
         for _ in 0..random.below(DOCUMENTS_MAX + 1) {
             let write = self.drawn_write(random)?;
-            // Some are refused: they replace or delete what is not there.
+            // Some are refused: they replace or delete missing documents.
             drop(self.partition.execute(write).await);
             if random.chance(8) {
                 self.ambient.jump_seconds(i64::try_from(random.below(12)).unwrap_or(0));
@@ -126,16 +127,23 @@ impl Desk {
             for _ in 0..random.below(WRITES_MAX) {
                 let write = self.drawn_write(random)?;
                 let done = draft.execute(&write).await;
-                writes.push((write, told(done.as_ref())));
+                writes.push((write, describe(done.as_ref())));
             }
             let view = PartSource::Fixed(Arc::new(draft.view()));
             let mut asked = Vec::new();
-            for _ in 0..WISHES {
-                let wish = draw::wish(random, 1);
+            for _ in 0..QUERIES {
+                let random_query = draw::random_query(random, 1);
                 let (before, drafted) = (Vec::new(), Vec::new());
                 let items_max = usize::try_from(random.between(1, 30)).unwrap_or(1);
                 let later = random.below(LATER_MAX);
-                let mut one = Asked { sql: wish.sql(), reach: wish.reach, items_max, later, before, drafted };
+                let mut one = Asked {
+                    sql: random_query.sql(),
+                    reach: random_query.reach,
+                    items_max,
+                    later,
+                    before,
+                    drafted,
+                };
                 one.before = self.rows(&one, &live).await?;
                 one.drafted = self.rows(&one, &view).await?;
                 asked.push(one);
@@ -149,7 +157,7 @@ impl Desk {
         for (writes, asked) in rounds {
             for (write, drafted) in writes {
                 let done = self.partition.execute(write.clone()).await;
-                let committed = told(done.as_ref().map(|executed| &executed.outcomes));
+                let committed = describe(done.as_ref().map(|executed| &executed.outcomes));
                 if committed != drafted {
                     return Err(format!("{write:?}\ndrafted: {drafted}\ncommitted: {committed}"));
                 }
@@ -164,8 +172,8 @@ impl Desk {
         Ok(())
     }
 
-    /// A write of one document: stored, deleted or under another id.
-    fn drawn_write(&self, random: &mut Random) -> Result<Transaction, Complaint> {
+    /// A write of one document: stored, deleted or renamed.
+    fn drawn_write(&self, random: &mut Random) -> Result<Transaction, CheckFailure> {
         let (key, id, mut body) = draw::document(random);
         let target = Target::Id(id.clone());
         let condition = Condition::None;
@@ -187,12 +195,12 @@ impl Desk {
         self.transaction(&key, mutation)
     }
 
-    fn transaction(&self, key: &str, mutation: Mutation) -> Result<Transaction, Complaint> {
+    fn transaction(&self, key: &str, mutation: Mutation) -> Result<Transaction, CheckFailure> {
         let operations = vec![Operation::Write(mutation)];
         Ok(Transaction { key: self.logical(key)?, operations, returned: Returned::All })
     }
 
-    fn logical(&self, key: &str) -> Result<LogicalKey, Complaint> {
+    fn logical(&self, key: &str) -> Result<LogicalKey, CheckFailure> {
         let definition = &self.definition.partition_key;
         let partition_key = definition.key(vec![key.into()]);
         let partition_key = partition_key.map_err(|fault| fault.to_string())?;
@@ -200,7 +208,7 @@ impl Desk {
         Ok(LogicalKey { partition_key, effective })
     }
 
-    fn part(&self, reach: &Reach, source: PartSource) -> Result<Part, Complaint> {
+    fn part(&self, reach: &Reach, source: PartSource) -> Result<Part, CheckFailure> {
         let (keys, scope) = match reach {
             Reach::Key(key) => {
                 let prefix = keyspace::logical_prefix(SYSTEM.container, &self.logical(key)?);
@@ -214,7 +222,7 @@ impl Desk {
     }
 
     /// All rows of a query, page by page.
-    async fn rows(&mut self, asked: &Asked, source: &PartSource) -> Result<Vec<String>, Complaint> {
+    async fn rows(&mut self, asked: &Asked, source: &PartSource) -> Result<Vec<String>, CheckFailure> {
         let Asked { sql, reach, items_max, later, .. } = asked;
         let clock = SeededAmbient::seeded(0);
         let ahead = (self.ambient.now_seconds() - START_SECONDS) + later;
@@ -255,15 +263,15 @@ impl Desk {
     }
 }
 
-/// What a write answered.
-fn told(done: Result<&Vec<(plan::Outcome, model::Work)>, &StepFault>) -> String {
+/// The result of a write as text.
+fn describe(done: Result<&Vec<(plan::Outcome, model::Work)>, &StepFault>) -> String {
     match done {
         Ok(outcomes) => format!("{outcomes:?}"),
         Err(fault) => format!("{:?}", fault.fault),
     }
 }
 
-fn compare(what: &str, asked: &Asked, expected: &[String], found: &[String]) -> Result<(), Complaint> {
+fn compare(what: &str, asked: &Asked, expected: &[String], found: &[String]) -> Result<(), CheckFailure> {
     if expected == found {
         return Ok(());
     }

@@ -1,18 +1,18 @@
-//! What a seed asks and over what: documents with values that meet often, and wishes about them.
+//! Random documents with frequently equal values, and random queries over them.
 
-use super::places;
-use super::wish::{Filter, Fold, Now, Projection, Reach, Shape, Term, Wish};
+use super::geometries;
+use super::random_query::{Filter, Fold, Now, Projection, RandomQuery, Reach, Shape, Term};
 use crate::random::Random;
 use serde_json::{Map, Value as Json, json};
 
-/// Different ids of a container.
+/// Distinct ids of a container.
 const IDS: u64 = 40;
-/// Different partition keys.
+/// Distinct partition keys.
 const KEYS: u64 = 9;
 /// Levels of a filter.
 const FILTER_LEVELS: usize = 3;
 
-/// Members that filters, orders and groups look at.
+/// Members used by filters, orders and groups.
 const PATHS: [&[&str]; 15] = [
     &["a"],
     &["b"],
@@ -31,7 +31,7 @@ const PATHS: [&[&str]; 15] = [
     &["cp_o", "x"],
 ];
 
-/// The present moment as users can write it.
+/// The current time as users can write it.
 const NOW: [Now; 4] = [
     Now::Page,
     Now::Query("GetCurrentTimestampStatic()"),
@@ -71,7 +71,7 @@ pub(super) fn document(random: &mut Random) -> (String, String, Map<String, Json
         body.insert("s".to_owned(), long_text(random).into());
     }
     if random.chance(60) {
-        body.insert("loc".to_owned(), places::geometry(random));
+        body.insert("loc".to_owned(), geometries::geometry(random));
     }
     if random.chance(8) {
         body.insert("ttl".to_owned(), random.between(1, 30).into());
@@ -79,7 +79,7 @@ pub(super) fn document(random: &mut Random) -> (String, String, Map<String, Json
     (key, id, body)
 }
 
-/// Texts that differ behind the point where an index or a continuation cuts them.
+/// Texts that differ after the position where an index or a continuation truncates them.
 fn long_text(random: &mut Random) -> String {
     let length = *random.pick(&[0usize, 3, 190, 205, 450, 1500]);
     format!("{}{}", "m".repeat(length), random.below(6))
@@ -104,7 +104,7 @@ fn any_value(random: &mut Random, levels: usize) -> Json {
     }
 }
 
-/// Nothing where documents do not expire, -1 where only those expire that say it.
+/// `None` if documents do not expire, -1 if only those with a TTL of their own do.
 pub(super) fn default_ttl(random: &mut Random) -> Option<i64> {
     match random.below(10) {
         0..=3 => None,
@@ -113,8 +113,8 @@ pub(super) fn default_ttl(random: &mut Random) -> Option<i64> {
     }
 }
 
-/// A wish.
-pub(super) fn wish(random: &mut Random, partitions: u32) -> Wish {
+/// A random query.
+pub(super) fn random_query(random: &mut Random, partitions: u32) -> RandomQuery {
     let is_of_one_path = random.chance(30);
     let joins = !is_of_one_path && random.chance(25);
     let filter = random.chance(75).then(|| filter(random, joins, FILTER_LEVELS));
@@ -136,10 +136,10 @@ pub(super) fn wish(random: &mut Random, partitions: u32) -> Wish {
         1 => Reach::Partition(u32::try_from(random.below(u64::from(partitions))).unwrap_or(0)),
         _ => Reach::All,
     };
-    Wish { reach, joins, filter, shape, bounds }
+    RandomQuery { reach, joins, filter, shape, bounds }
 }
 
-/// Shapes that an index with the path, or with a few, can answer by itself.
+/// Shapes that an index with the path, or with a few, can answer without documents.
 fn of_one_path(random: &mut Random) -> Shape {
     let term = term(random, false);
     match random.below(3) {
@@ -178,7 +178,7 @@ fn rows(random: &mut Random, joins: bool) -> Shape {
     let keys = if random.chance(50) { random.between(1, 2) } else { 0 };
     let mut order: Vec<_> = (0..keys).map(|_| (term(random, false), random.chance(40))).collect();
     if keys == 2 && random.chance(60) {
-        // Orders that composite indexes have.
+        // Orders of the composite indexes.
         let pairs: [[&[&str]; 2]; 5] = [
             [&["g"], &["n"]],
             [&["g"], &["a"]],
@@ -267,7 +267,7 @@ fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
             let constants = (0..random.between(1, 3)).map(|_| any_value(random, 1)).collect();
             Filter::ContainsEach(Term::Path(vec!["tags"]), constants, random.chance(50))
         }
-        16 | 17 => places::filter(random),
+        16 | 17 => geometries::filter(random),
         18 => {
             let term = if random.chance(80) { Term::Path(vec!["_ts"]) } else { term(random, joins) };
             let operator = random.pick(&["<", "<=", ">", ">=", "="]);
@@ -279,13 +279,13 @@ fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
     }
 }
 
-/// A pattern of LIKE.
+/// A LIKE pattern.
 fn pattern(random: &mut Random) -> String {
     let places = ["x", "y", "d", "1", "m", "mm", "%", "%", "_", "é"];
     (0..random.below(5)).map(|_| *random.pick(&places)).collect()
 }
 
-/// A constant that values at the place meet now and then.
+/// A constant that values of the term sometimes equal.
 fn constant(random: &mut Random, term: &Term) -> Json {
     match term {
         Term::Path(names) if names[..] == ["id"] => format!("d{}", random.below(IDS)).into(),

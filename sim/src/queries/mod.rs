@@ -1,22 +1,22 @@
-//! Random queries over random documents, judged page by page by code that shares nothing with the product.
+//! Random queries over random documents, checked page by page by code that shares nothing with the product.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `wish` | what is asked, as a tree of its own and as SQL text |
+//! | `random_query` | a query, as a tree and as SQL text |
 //! | `definition` | containers, their indexing policies and computed properties |
-//! | `draw`, `places` | documents, geometries, wishes and changes of a seed |
-//! | `rules` | what a wish comes to: full scans over JSON trees, sorting, folding |
-//! | `duel` | both sides over one container of one to eight partitions |
+//! | `draw`, `geometries` | random documents, geometries, queries and changes |
+//! | `rules` | the expected results: full scans over JSON trees, sorting, folding |
+//! | `comparison` | product and rules over one container of one to eight partitions |
 //! | `drafts` | uncommitted changes of a partition against the same changes committed |
 
+mod comparison;
 mod definition;
 mod drafts;
 mod draw;
-mod duel;
-mod places;
+mod geometries;
+mod random_query;
 mod rules;
-mod wish;
 
+pub use comparison::{Tally, compare};
 pub(crate) use definition::lowered;
 pub use drafts::drafts;
-pub use duel::{Tally, duel};

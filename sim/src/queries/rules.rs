@@ -1,35 +1,36 @@
-//! What a wish comes to, as plainly as possible: every document, every row, one comparison after the other.
+//! The expected results of a query, computed as simply as possible: every document, every row, one comparison after the
+//! other.
 //!
-//! Undefined is `None`. Shares no code with the product, but for the spatial functions: they are asked on each document
-//! alone, since what is compared is how documents are found.
+//! Undefined is `None`. Shares no code with the product, except for the spatial functions: they are evaluated on each
+//! document alone, since the comparison is about how documents are found.
 
-use super::wish::{Filter, Fold, Now, Projection, Shape, Term, Wish};
+use super::random_query::{Filter, Fold, Now, Projection, RandomQuery, Shape, Term};
 use crate::ambient::SeededAmbient;
 use eval::{Budget, Context, DocumentRow};
 use serde_json::{Map, Value as Json};
 use std::cmp::Ordering;
 use value::Document;
 
-/// A document as the rules see it.
+/// A document as used by the rules.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) number: u64,
     pub(super) ts: u64,
     pub(super) body: Map<String, Json>,
-    /// The body with the computed properties in it.
+    /// The body with the computed properties.
     pub(super) seen: Map<String, Json>,
 }
 
-/// When documents are asked, in seconds.
+/// Times of a query, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// The first page of the query.
+    /// Time of the first page.
     pub(super) query: u64,
-    /// This page.
+    /// Time of this page.
     pub(super) page: u64,
 }
 
-/// Where a row stands: its sort keys, its document, its place among the document's rows.
+/// The position of a row: its sort keys, its document, its index among the document's rows.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     keys: Vec<Option<Json>>,
@@ -37,20 +38,20 @@ pub(super) struct Place {
     row: usize,
 }
 
-/// A row and what it becomes.
+/// A row and its projection.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) place: Place,
     pub(super) result: Json,
 }
 
-/// The rows of a wish in their order, without regard to offset and limit; equal results once, if that is wished.
-pub(super) fn rows(wish: &Wish, items: &[Item], times: Times) -> Vec<Row> {
-    let Shape::Rows { projection, order, distinct } = &wish.shape else {
+/// The rows of a query in order, without offset and limit; equal results once if distinct.
+pub(super) fn rows(random_query: &RandomQuery, items: &[Item], times: Times) -> Vec<Row> {
+    let Shape::Rows { projection, order, distinct } = &random_query.shape else {
         return Vec::new();
     };
     let mut rows = Vec::new();
-    for (item, row, element) in matches(wish, items, times) {
+    for (item, row, element) in matches(random_query, items, times) {
         let value = |term: &Term| value(term, item, element);
         let result = match projection {
             Projection::Star => Some(Json::Object(item.body.clone())),
@@ -62,7 +63,7 @@ pub(super) fn rows(wish: &Wish, items: &[Item], times: Times) -> Vec<Row> {
             rows.push(Row { place: Place { keys, number: item.number, row }, result });
         }
     }
-    rows.sort_by(|left, right| compare_places(wish, &left.place, &right.place));
+    rows.sort_by(|left, right| compare_places(random_query, &left.place, &right.place));
     if *distinct {
         let mut seen: Vec<String> = Vec::new();
         rows.retain(|row| {
@@ -75,9 +76,9 @@ pub(super) fn rows(wish: &Wish, items: &[Item], times: Times) -> Vec<Row> {
     rows
 }
 
-/// The results of a wish that folds rows, in no order.
-pub(super) fn folded(wish: &Wish, items: &[Item], times: Times) -> Vec<Json> {
-    let (keys, folds) = match &wish.shape {
+/// The results of a query that folds rows, unordered.
+pub(super) fn folded(random_query: &RandomQuery, items: &[Item], times: Times) -> Vec<Json> {
+    let (keys, folds) = match &random_query.shape {
         Shape::Rows { .. } => return Vec::new(),
         Shape::Folds(folds) => (Vec::new(), folds),
         Shape::Groups { keys, folds } => (keys.clone(), folds),
@@ -88,7 +89,7 @@ pub(super) fn folded(wish: &Wish, items: &[Item], times: Times) -> Vec<Json> {
     if keys.is_empty() {
         groups.push((String::new(), Vec::new(), Vec::new()));
     }
-    for (item, _, element) in matches(wish, items, times) {
+    for (item, _, element) in matches(random_query, items, times) {
         let values: Vec<Option<Json>> = keys.iter().map(|key| value(key, item, element)).collect();
         let text: String =
             values.iter().map(|value| format!("{:?};", value.as_ref().map(canonical))).collect();
@@ -142,25 +143,31 @@ fn fold_of(fold: &Fold, rows: &[(&Item, Option<&Json>)]) -> Option<Json> {
     }
 }
 
-/// An object of what is defined.
+/// An object of the defined values.
 fn named(values: impl Iterator<Item = Option<Json>>) -> Json {
     let members = values.enumerate().filter_map(|(index, value)| Some((format!("k{index}"), value?)));
     Json::Object(members.collect())
 }
 
-/// The rows that pass: document, place among its rows, joined element.
-fn matches<'a>(wish: &Wish, items: &'a [Item], times: Times) -> Vec<(&'a Item, usize, Option<&'a Json>)> {
+/// The rows that pass the filter: document, index among its rows, joined element.
+fn matches<'a>(
+    random_query: &RandomQuery,
+    items: &'a [Item],
+    times: Times,
+) -> Vec<(&'a Item, usize, Option<&'a Json>)> {
     let mut found = Vec::new();
     for item in items {
-        let elements: Vec<Option<&Json>> = if wish.joins {
+        let elements: Vec<Option<&Json>> = if random_query.joins {
             let tags = item.body.get("tags").and_then(Json::as_array);
             tags.into_iter().flatten().map(Some).collect()
         } else {
             vec![None]
         };
         for (row, element) in elements.into_iter().enumerate() {
-            let passes =
-                wish.filter.as_ref().is_none_or(|filter| holds(filter, item, element, times) == Some(true));
+            let passes = random_query
+                .filter
+                .as_ref()
+                .is_none_or(|filter| holds(filter, item, element, times) == Some(true));
             if passes {
                 found.push((item, row, element));
             }
@@ -255,8 +262,8 @@ fn holds(filter: &Filter, item: &Item, element: Option<&Json>, times: Times) -> 
     }
 }
 
-/// Whether a text is like a pattern of letters, `_` and `%`: for each beginning of the pattern, which beginnings of the
-/// text are like it.
+/// Whether a text matches a pattern of letters, `_` and `%`: for each prefix of the pattern, which prefixes of the text
+/// match.
 fn is_like(text: &str, pattern: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let mut likes: Vec<bool> = (0..=text.len()).map(|length| length == 0).collect();
@@ -271,7 +278,7 @@ fn is_like(text: &str, pattern: &str) -> bool {
     likes[text.len()]
 }
 
-/// What a condition gives on a document alone.
+/// The result of a condition on one document.
 fn asked(condition: &str, item: &Item) -> Option<bool> {
     let tree = sql::parse(&format!("SELECT VALUE {condition} FROM c")).ok()?;
     let query = sql::lower(&tree, &sql::Parameters::none()).ok()?;
@@ -298,7 +305,7 @@ fn compared(value: &Json, operator: &str, constant: &Json) -> Option<bool> {
         _ => {}
     }
     let is_comparable = rank(Some(value)) == rank(Some(constant)) && !value.is_array() && !value.is_object();
-    // Both truth values have one rank for this purpose.
+    // Both booleans have the same rank here.
     let is_comparable = is_comparable || value.is_boolean() && constant.is_boolean();
     let order = is_comparable.then(|| compare(Some(value), Some(constant)))?;
     Some(match operator {
@@ -356,8 +363,8 @@ fn compare_members(left: &Map<String, Json>, right: &Map<String, Json>) -> Order
 }
 
 /// The order of two rows.
-pub(super) fn compare_places(wish: &Wish, left: &Place, right: &Place) -> Ordering {
-    let order: &[(Term, bool)] = match &wish.shape {
+pub(super) fn compare_places(random_query: &RandomQuery, left: &Place, right: &Place) -> Ordering {
+    let order: &[(Term, bool)] = match &random_query.shape {
         Shape::Rows { order, .. } => order,
         Shape::Folds(_) | Shape::Groups { .. } => &[],
     };
@@ -374,7 +381,7 @@ pub(super) fn compare_places(wish: &Wish, left: &Place, right: &Place) -> Orderi
     numbers.then(left.row.cmp(&right.row))
 }
 
-/// A text that is the same for equal values: members sorted, whole numbers without a point.
+/// A text that is equal for equal values: members sorted, whole numbers without a point.
 pub(super) fn canonical(value: &Json) -> String {
     match value {
         Json::Number(number) => {

@@ -1,17 +1,17 @@
-//! Waves that change the container itself: its default, its existence, all documents of a key.
+//! Waves that change the container itself: its definition, its existence, all documents of a key.
 
 use super::{End, Simulation, default_of};
-use crate::history::{Moment, settled};
+use crate::history::{Moment, quiescent};
 use crate::naive::{DefaultTtl, Logical};
 use crate::scenario::{KEYS, Request, Trouble};
 use crate::trace::shown;
-use crate::world::Complaint;
+use crate::world::CheckFailure;
 use kv::Survivors;
 use model::{Fault, MissingFault, StorageFault};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Time in which the jobs get their turn once.
+/// Time in which the jobs run once.
 const JOBS_ROUND_MS: u64 = 1_100;
 
 impl Simulation<'_> {
@@ -21,7 +21,7 @@ impl Simulation<'_> {
         policy: usize,
         trouble: &Trouble,
         crash: Option<(u64, Survivors)>,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CheckFailure> {
         let before = self.rules.clone();
         let old = Arc::clone(&self.world.container);
         self.world.plan(trouble);
@@ -36,7 +36,7 @@ impl Simulation<'_> {
                 self.world.stored_container()?.map(|stored| stored.container)
             }
             None => {
-                self.settle_catalog(trouble)?;
+                self.resolve_catalog(trouble)?;
                 self.world.find_container().ok()
             }
         };
@@ -54,28 +54,28 @@ impl Simulation<'_> {
             self.default_changed = true;
             self.swept_second = 0;
         }
-        self.world.adopt_definition(found);
+        self.world.adopt_definition(found)?;
         if crash.is_some() {
             let end = self.crashed()?;
             self.rules_before = Some(before);
-            self.judge(&[], &end)?;
+            self.check_wave(&[], &end)?;
             self.rules_before = None;
             return self.revive(&Trouble::default());
         }
         if let Some(Ok(_)) = result {
             self.all_is_durable();
         }
-        self.settle(&[before])
+        self.check_idle_wave(&[before])
     }
 
-    /// What came of a change in doubt is found out by the next request for a document, or by the jobs.
-    fn settle_catalog(&self, trouble: &Trouble) -> Result<(), Complaint> {
+    /// The next request for a document, or the jobs, resolve a change of unknown outcome.
+    fn resolve_catalog(&self, trouble: &Trouble) -> Result<(), CheckFailure> {
         if trouble.faults.is_empty() {
-            return self.world.heal();
+            return self.world.recover();
         }
         // The jobs meet the faults too.
         self.world.rest(JOBS_ROUND_MS)?;
-        self.world.heal()?;
+        self.world.recover()?;
         self.world.rest(JOBS_ROUND_MS)
     }
 
@@ -84,7 +84,7 @@ impl Simulation<'_> {
         lanes: &[Vec<Request>],
         trouble: &Trouble,
         crash: Option<(u64, Survivors)>,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CheckFailure> {
         let old = self.world.container.number();
         let lanes = self.lanes(lanes);
         self.world.plan(trouble);
@@ -102,13 +102,13 @@ impl Simulation<'_> {
                     return Err("a dropped container came back".to_owned());
                 }
                 let end = self.crashed()?;
-                self.judge(&late, &end)?;
+                self.check_wave(&late, &end)?;
                 return self.revive(&Trouble::default());
             }
             self.crashes += 1;
             self.start(&Trouble::default())?;
         } else {
-            self.settle_catalog(trouble)?;
+            self.resolve_catalog(trouble)?;
         }
         match (dropped, self.world.find_container()) {
             (None | Some(Ok(())), Err(Fault::Missing(MissingFault::Resource))) => {}
@@ -117,7 +117,7 @@ impl Simulation<'_> {
             (Some(Err(Fault::Storage(_))), Ok(container))
                 if self.world.may_fail() && container.number() == old =>
             {
-                return self.judge(&late, &End::Quiet);
+                return self.check_wave(&late, &End::Quiet);
             }
             (dropped, found) => {
                 return Err(format!("after a drop that gave {dropped:?} there is {found:?}"));
@@ -126,12 +126,12 @@ impl Simulation<'_> {
         self.create_again(trouble)
     }
 
-    /// Creates the container anew after it was dropped.
-    fn create_again(&mut self, trouble: &Trouble) -> Result<(), Complaint> {
+    /// Creates the container again after it was dropped.
+    fn create_again(&mut self, trouble: &Trouble) -> Result<(), CheckFailure> {
         let old = self.world.container.number();
         self.world.plan(trouble);
         let mut created = self.world.create_container(self.scenario)?;
-        self.settle_catalog(trouble)?;
+        self.resolve_catalog(trouble)?;
         self.note(|trace| write!(trace, "  create: {:?}", created.as_ref().map(|_| ()).err()));
         if let Err(fault) = &created {
             let found = self.world.find_container();
@@ -158,15 +158,15 @@ impl Simulation<'_> {
         self.clocks.clear();
         self.logicals = vec![Logical::new(); KEYS.len()];
         self.all_is_durable();
-        self.settle(&[])
+        self.check_idle_wave(&[])
     }
 
-    pub(super) fn empty(&mut self, key: usize, trouble: &Trouble) -> Result<(), Complaint> {
+    pub(super) fn empty(&mut self, key: usize, trouble: &Trouble) -> Result<(), CheckFailure> {
         self.world.plan(trouble);
         let result = self.world.empty(key)?;
-        self.world.heal()?;
+        self.world.recover()?;
         self.note(|trace| write!(trace, "  empty {key}: {:?}", result.as_ref().err()));
-        let found = self.world.look()?;
+        let found = self.world.read_documents()?;
         let rules = self.rules_of(key);
         if let Err(fault) = &result
             && !(matches!(fault, Fault::Storage(_)) && self.world.may_fail())
@@ -174,14 +174,14 @@ impl Simulation<'_> {
         {
             return Err(format!("an unexpected refusal: {fault}"));
         }
-        // What is gone was deleted; what is there must be as it was.
+        // Missing documents were deleted; the others must be unchanged.
         let done = result.is_ok();
-        let state = settled(&self.logicals[key], &found[key], |_, _| true);
+        let state = quiescent(&self.logicals[key], &found[key], |_, _| true);
         let state = state.ok_or_else(|| format!("key {key}: emptying has changed a document"))?;
         if done && state.values().any(|version| !rules.is_expired(version)) {
             return Err(format!("key {key}: a document outlived the end of its partition key"));
         }
-        // It goes document by document, in the order of their ids; a crash may take the end of it back.
+        // Documents are deleted one by one, in the order of their ids; a crash may revert the last ones.
         let mut remaining = self.logicals[key].clone();
         for id in self.logicals[key].keys().filter(|id| !state.contains_key(*id)) {
             remaining.remove(id);
@@ -193,6 +193,6 @@ impl Simulation<'_> {
             });
         }
         self.logicals[key] = state;
-        self.settle(&[])
+        self.check_idle_wave(&[])
     }
 }

@@ -1,93 +1,94 @@
-//! Plays the course of a seed and holds the product against the naive model at every quiet moment.
+//! Runs the scenario of a seed and compares the product with the naive model at every quiet moment.
 //!
-//! What is checked, and when:
-//! * after each wave: all answers have an order that explains them (`history`), and the records in the store are
-//!   exactly the documents of the model; nothing repeats or goes back (`identity`); feeds are complete (`feeds`);
-//! * after a crash: what was acknowledged is there, with buffered writes a prefix of it; writes of unknown outcome
-//!   are wholly there or wholly absent; and the container has the definition it had;
-//! * now and then: every row of every space agrees with the records (`partition::audit`).
+//! The checks:
+//! * after each wave: an order explains all answers (`history`), and the records in the store are exactly the documents
+//!   of the model; nothing repeats or goes back (`identity`); feeds are complete (`feeds`);
+//! * after a crash: acknowledged writes are present, with buffered writes a prefix of them; writes of unknown outcome
+//!   are completely present or absent; and the container has its definition;
+//! * from time to time: every row of every space is consistent with the records (`partition::audit`).
 
 mod changes;
-mod judge;
+mod checks;
 
-use crate::desk::{Errand, ErrandKind, Lane};
+use crate::clients::{Lane, PreparedKind, PreparedRequest};
 use crate::feeds::Feed;
-use crate::history::{Moment, settled};
+use crate::history::{Moment, quiescent};
 use crate::hooks::Hooks;
 use crate::identity::Identities;
-use crate::naive::{Aim, DefaultTtl, Demand, Logical, Rules, Step, Version};
+use crate::naive::{DefaultTtl, Logical, Precondition, Rules, Selector, Step, Version};
 use crate::scenario::{
-    DemandWish, KEYS, LANES_MAX, Request, Scenario, Trouble, Want, Wave, Wish, WishKind, id_text,
+    KEYS, LANES_MAX, PreconditionTemplate, Request, RequestKind, Scenario, StepKind, StepTemplate, Trouble,
+    Wave, id_text,
 };
 use crate::trace::{shown, title};
-use crate::world::{Complaint, World};
+use crate::world::{CheckFailure, World};
 use kv::{Durability, Survivors};
 use model::Ambient;
 use partition::{ContainerShape, ExpiryRule};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Waves between two audits when nothing asks for one earlier.
+/// Waves between two audits when nothing requires one earlier.
 const WAVES_PER_AUDIT: usize = 8;
 /// Seconds that a partition may be ahead of the clock.
 const CLOCK_AHEAD_MAX: u64 = 60;
 
-/// A course that went well.
+/// Result of a scenario without violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Digest of everything that was sent and told, in order.
+    /// Digest of all requests and answers, in order.
     pub trace_hash: u64,
     /// Operations sent.
     pub operations: usize,
-    /// Storage calls that were made to fail.
+    /// Injected storage faults.
     pub faults: u64,
     /// Crashes.
     pub crashes: usize,
-    /// Storage calls in all.
+    /// All storage calls.
     pub calls: u64,
 }
 
-/// A course on which something happened that must not.
+/// A violation found in a scenario.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The wave in which it was noticed, from 0; the number of waves if at the end.
+    /// The wave in which it was found, from 0; the number of waves if at the end.
     pub wave: usize,
-    /// What happened.
-    pub complaint: Complaint,
-    /// What was sent and told up to then.
+    /// The violation.
+    pub failure: CheckFailure,
+    /// The requests and answers up to then.
     pub trace: Vec<String>,
 }
 
-/// What is wrong with the product on purpose, to see whether the judges notice.
+/// Intentional defects of the product, to test the checkers.
 #[derive(Clone, Copy, Default)]
 pub struct Planted<'a> {
-    /// How durable acknowledged writes are, whatever the scenario says.
+    /// Durability of acknowledged writes, whatever the scenario says.
     pub durability: Option<Durability>,
-    /// What is done to the product from within; nothing panics without it.
+    /// Fault injection inside the product; nothing panics without it.
     pub hooks: Option<Hooks>,
-    /// Done to the world at the end of each wave with clients, before it is judged.
+    /// Applied to the world at the end of each wave with clients, before the checks.
     pub sabotage: Option<&'a dyn Fn(&World)>,
 }
 
-/// Plays a course.
+/// Runs a scenario.
 pub fn run(scenario: &Scenario) -> Result<Summary, Violation> {
     run_planted(scenario, Planted::default())
 }
 
-/// Plays a course with something wrong on purpose.
+/// Runs a scenario with intentional defects.
 pub fn run_planted(scenario: &Scenario, planted: Planted<'_>) -> Result<Summary, Violation> {
-    let at_start = |complaint| Violation { wave: 0, complaint, trace: Vec::new() };
+    let at_start = |failure| Violation { wave: 0, failure, trace: Vec::new() };
     let mut simulation = Simulation::new(scenario, planted).map_err(at_start)?;
     for (index, wave) in scenario.waves.iter().enumerate() {
         simulation.note(|trace| write!(trace, "wave {index}: {}", title(wave)));
-        simulation.play(index, wave).map_err(|complaint| simulation.violation(index, complaint))?;
+        simulation.play(index, wave).map_err(|failure| simulation.violation(index, failure))?;
     }
     let index = scenario.waves.len();
-    simulation.finish().map_err(|complaint| simulation.violation(index, complaint))?;
+    simulation.finish().map_err(|failure| simulation.violation(index, failure))?;
     Ok(Summary {
         trace_hash: simulation.trace_hash,
         operations: simulation.operations,
-        faults: simulation.world.script.struck_count(),
+        faults: simulation.world.script.fault_count(),
         crashes: simulation.crashes,
         calls: simulation.world.script.call_count(),
     })
@@ -100,17 +101,18 @@ struct Simulation<'a> {
     rules: Rules,
     /// The documents of each partition key.
     logicals: Vec<Logical>,
-    /// What each partition key went through since the last moment at which all was durable.
+    /// The states of each partition key since the last moment at which everything was durable.
     past: Vec<Vec<Moment>>,
     identities: Identities,
     feeds: Vec<Option<Feed>>,
-    /// The latest time that each partition has shown, by its ordinal.
+    /// The latest time that each partition has returned, by its ordinal.
     clocks: BTreeMap<u32, u64>,
     is_full: bool,
     default_changed: bool,
-    /// Whether a planted refusal may have made housekeeping leave a document out.
+    /// Whether a planted refusal may have made housekeeping skip a document.
     may_have_skipped: bool,
-    /// The rules before a change of the definition that the power has cut off: what had expired by them may be gone.
+    /// The rules before a change of the definition that a power failure interrupted: documents that had expired by them
+    /// may be gone.
     rules_before: Option<Rules>,
     /// The last second up to which stale expiry rows must be gone.
     swept_second: u64,
@@ -123,13 +125,13 @@ struct Simulation<'a> {
 
 /// How a wave ended.
 enum End {
-    /// All answers came.
+    /// All answers arrived.
     Quiet,
     /// The power failed. What survived of each partition.
     Crashed(BTreeMap<u32, Survived>),
 }
 
-/// How far a partition's history survived a crash.
+/// How much of a partition's history survived a crash.
 #[derive(Clone, Copy, Default)]
 struct Survived {
     lsn: u64,
@@ -137,7 +139,7 @@ struct Survived {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(scenario: &'a Scenario, planted: Planted<'a>) -> Result<Simulation<'a>, Complaint> {
+    fn new(scenario: &'a Scenario, planted: Planted<'a>) -> Result<Simulation<'a>, CheckFailure> {
         let durability = if scenario.buffered { Durability::Buffered } else { Durability::Sync };
         let world = World::new(scenario, planted.durability.unwrap_or(durability), planted.hooks)?;
         let now = world.ambient.now_seconds();
@@ -167,18 +169,18 @@ impl<'a> Simulation<'a> {
         Ok(simulation)
     }
 
-    fn play(&mut self, index: usize, wave: &Wave) -> Result<(), Complaint> {
+    fn play(&mut self, index: usize, wave: &Wave) -> Result<(), CheckFailure> {
         self.world.begin_wave();
         match wave {
             Wave::Clients { lanes, trouble, crash } => self.clients(lanes, trouble, *crash)?,
             Wave::Clock(seconds) => {
                 self.world.ambient.jump_seconds(*seconds);
                 self.rules.now = self.world.ambient.now_seconds();
-                self.settle(&[])?;
+                self.check_idle_wave(&[])?;
             }
             Wave::Rest(milliseconds) => {
                 self.world.rest(*milliseconds)?;
-                self.settle(&[])?;
+                self.check_idle_wave(&[])?;
                 if *milliseconds > 1_000 && self.rules.default_ttl != DefaultTtl::Off {
                     self.swept_second = self.swept_second.max(self.rules.now);
                 }
@@ -194,7 +196,7 @@ impl<'a> Simulation<'a> {
             Wave::Restart => self.restart()?,
             Wave::Crash(survivors, trouble) => {
                 let end = self.crash(*survivors)?;
-                self.judge(&[], &end)?;
+                self.check_wave(&[], &end)?;
                 self.revive(trouble)?;
             }
             Wave::Rewind => self.rewind()?,
@@ -207,7 +209,7 @@ impl<'a> Simulation<'a> {
             self.audit()?;
         }
         self.world.audit_index()?;
-        // That has looked into every partition.
+        // The audit has read every partition.
         for spec in &self.world.specs {
             let ordinal = spec.id.ordinal.0;
             self.clocks.insert(ordinal, self.time_of(ordinal));
@@ -215,7 +217,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// The time of a partition: the clock's, unless that was set back a little since the partition was last looked at.
+    /// The time of a partition: the clock, unless that was set back a little since the partition was last read.
     fn time_of(&self, ordinal: u32) -> u64 {
         let latest = self.clocks.get(&ordinal).copied().unwrap_or(0);
         let now = self.rules.now;
@@ -232,15 +234,15 @@ impl<'a> Simulation<'a> {
         (0..KEYS.len()).map(|key| self.rules_of(key)).collect()
     }
 
-    fn finish(&mut self) -> Result<(), Complaint> {
+    fn finish(&mut self) -> Result<(), CheckFailure> {
         self.audit()?;
         self.restart()?;
         self.is_full = false;
         self.world.script.set_disk_full(false);
-        // Two rounds of the jobs: what a dropped container left must be gone, and noted as gone.
+        // Two rounds of the jobs: the rows of a dropped container must be deleted, and this recorded.
         self.world.rest(2_500)?;
-        self.settle(&[])?;
-        match self.world.strays()? {
+        self.check_idle_wave(&[])?;
+        match self.world.orphaned_containers()? {
             0 => Ok(()),
             count => Err(format!("{count} dropped containers have left rows behind")),
         }
@@ -251,7 +253,7 @@ impl<'a> Simulation<'a> {
         lanes: &[Vec<Request>],
         trouble: &Trouble,
         crash: Option<(u64, Survivors)>,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CheckFailure> {
         let lanes = self.lanes(lanes);
         self.world.plan(trouble);
         let records = self.world.play(lanes, crash.map(|(turns, _)| turns))?;
@@ -262,15 +264,15 @@ impl<'a> Simulation<'a> {
         let end = match crash {
             Some((_, survivors)) => self.crash(survivors)?,
             None => {
-                self.world.wait_for_doctor()?;
-                self.world.heal()?;
+                self.world.wait_for_reopen()?;
+                self.world.recover()?;
                 End::Quiet
             }
         };
         if let Some(sabotage) = self.planted.sabotage {
             sabotage(&self.world);
         }
-        self.judge(&records, &end)?;
+        self.check_wave(&records, &end)?;
         if crash.is_some() {
             self.revive(&Trouble::default())?;
         }
@@ -278,60 +280,66 @@ impl<'a> Simulation<'a> {
     }
 
     fn lanes(&self, lanes: &[Vec<Request>]) -> Vec<Lane> {
-        let errand = |request: &Request| Errand { pause: request.pause, kind: self.errand(&request.want) };
+        let request =
+            |request: &Request| PreparedRequest { pause: request.pause, kind: self.prepare(&request.want) };
         let lane = |(requests, feed): (&Vec<Request>, &Option<Feed>)| {
             let open = feed.as_ref().and_then(Feed::open);
-            (requests.iter().map(errand).collect(), open)
+            (requests.iter().map(request).collect(), open)
         };
         lanes.iter().zip(&self.feeds).map(lane).collect()
     }
 
-    /// Fills in what only the model knows: current ETags and numbers.
-    fn errand(&self, want: &Want) -> ErrandKind {
+    /// Fills in values that only the model knows: current ETags and numbers.
+    fn prepare(&self, want: &RequestKind) -> PreparedKind {
         match want {
-            Want::Single { key, wish } => ErrandKind::Single(*key, self.step(*key, wish)),
-            Want::Batch { key, wishes } => {
-                let steps = wishes.iter().map(|wish| self.step(*key, wish));
-                ErrandKind::Batch(*key, steps.collect())
+            RequestKind::Single { key, template } => PreparedKind::Single(*key, self.step(*key, template)),
+            RequestKind::Batch { key, templates } => {
+                let steps = templates.iter().map(|template| self.step(*key, template));
+                PreparedKind::Batch(*key, steps.collect())
             }
-            Want::Bulk(parts) => {
-                let part = |(key, wish): &(usize, Wish)| (*key, self.step(*key, wish));
-                ErrandKind::Bulk(parts.iter().map(part).collect())
+            RequestKind::Bulk(parts) => {
+                let part = |(key, template): &(usize, StepTemplate)| (*key, self.step(*key, template));
+                PreparedKind::Bulk(parts.iter().map(part).collect())
             }
-            Want::Page { scope, items_max } => ErrandKind::Page { scope: *scope, items_max: *items_max },
+            RequestKind::Page { scope, items_max } => {
+                PreparedKind::Page { scope: *scope, items_max: *items_max }
+            }
         }
     }
 
-    fn step(&self, key: usize, wish: &Wish) -> Step {
-        let id = id_text(wish.id);
+    fn step(&self, key: usize, template: &StepTemplate) -> Step {
+        let id = id_text(template.id);
         let stamp = self.logicals[key].get(&id).and_then(|version| version.stamp.as_ref());
         let etag = stamp.map_or_else(|| "\"none\"".to_owned(), |stamp| stamp.etag.clone());
-        let aim = match stamp {
-            Some(stamp) if wish.by_number => Aim::Number(stamp.number),
-            Some(_) | None => Aim::Id(id),
+        let selector = match stamp {
+            Some(stamp) if template.by_number => Selector::Number(stamp.number),
+            Some(_) | None => Selector::Id(id),
         };
-        let demand = match wish.demand {
-            DemandWish::None => Demand::None,
-            DemandWish::MatchCurrent => Demand::Match(etag),
-            DemandWish::MatchOther => Demand::Match("\"00000000-0000-0000-0000-000000000001\"".to_owned()),
-            DemandWish::Exists => Demand::Exists,
-            DemandWish::NoneMatchCurrent => Demand::NoneMatch(etag),
-            DemandWish::Absent => Demand::Absent,
+        let precondition = match template.precondition {
+            PreconditionTemplate::None => Precondition::None,
+            PreconditionTemplate::MatchCurrent => Precondition::Match(etag),
+            PreconditionTemplate::MatchOther => {
+                Precondition::Match("\"00000000-0000-0000-0000-000000000001\"".to_owned())
+            }
+            PreconditionTemplate::Exists => Precondition::Exists,
+            PreconditionTemplate::NoneMatchCurrent => Precondition::NoneMatch(etag),
+            PreconditionTemplate::Absent => Precondition::Absent,
         };
-        let body = wish.body.clone();
-        match wish.kind {
-            WishKind::Create => Step::Create { body },
-            WishKind::Upsert => Step::Upsert { body, demand },
-            WishKind::Replace => Step::Replace { aim, body, demand },
-            WishKind::Patch => Step::Patch { aim, edits: wish.edits.clone(), demand },
-            WishKind::Delete => Step::Delete { aim, demand },
-            WishKind::Read => Step::Read { aim, demand },
+        let body = template.body.clone();
+        match template.kind {
+            StepKind::Create => Step::Create { body },
+            StepKind::Upsert => Step::Upsert { body, precondition },
+            StepKind::Replace => Step::Replace { selector, body, precondition },
+            StepKind::Patch => Step::Patch { selector, edits: template.edits.clone(), precondition },
+            StepKind::Delete => Step::Delete { selector, precondition },
+            StepKind::Read => Step::Read { selector, precondition },
         }
     }
 
-    /// Nothing was sent: the model may only have lost what had expired, by the rules now or those before.
-    fn settle(&mut self, earlier: &[Rules]) -> Result<(), Complaint> {
-        let found = self.world.look()?;
+    /// Checks the state after a wave without requests: the model may only have lost documents that had expired by the
+    /// current or the earlier rules.
+    fn check_idle_wave(&mut self, earlier: &[Rules]) -> Result<(), CheckFailure> {
+        let found = self.world.read_documents()?;
         let mut moments = Vec::with_capacity(KEYS.len());
         for (key, found) in found.iter().enumerate() {
             let rules = self.rules_of(key);
@@ -339,7 +347,7 @@ impl<'a> Simulation<'a> {
             let earlier = earlier.iter().map(|earlier| Rules { now, ..earlier.clone() });
             let all: Vec<Rules> = earlier.chain([rules]).collect();
             let may_be_gone = |_: &str, version: &Version| all.iter().any(|rules| rules.is_expired(version));
-            let state = settled(&self.logicals[key], found, may_be_gone).ok_or_else(|| {
+            let state = quiescent(&self.logicals[key], found, may_be_gone).ok_or_else(|| {
                 format!("key {key}: records changed by themselves: {:?} became {found:?}", self.logicals[key])
             })?;
             let expired = all.iter().flat_map(|rules| rules.expired_in(&self.logicals[key])).collect();
@@ -349,22 +357,22 @@ impl<'a> Simulation<'a> {
             self.past[key].push(moment);
             self.logicals[key] = state;
         }
-        self.settle_feeds(&moments)
+        self.check_feeds_at_quiet_moment(&moments)
     }
 
-    /// Everything acknowledged up to now survives any crash from now on.
+    /// Everything acknowledged so far survives any later crash.
     fn all_is_durable(&mut self) {
         self.past = self.logicals.iter().map(|logical| vec![Moment::initial(logical.clone())]).collect();
     }
 
-    /// Cuts the power and tells how far each partition's history survived.
-    fn crash(&mut self, survivors: Survivors) -> Result<End, Complaint> {
+    /// Simulates a power failure and returns how much of each partition's history survived.
+    fn crash(&mut self, survivors: Survivors) -> Result<End, CheckFailure> {
         self.world.crash(survivors)?;
         self.crashed()
     }
 
-    /// How far each partition's history survived a crash that has just been.
-    fn crashed(&mut self) -> Result<End, Complaint> {
+    /// How much of each partition's history survived the last crash.
+    fn crashed(&mut self) -> Result<End, CheckFailure> {
         self.crashes += 1;
         self.swept_second = 0;
         let heads = self.audit()?;
@@ -372,21 +380,21 @@ impl<'a> Simulation<'a> {
         Ok(End::Crashed(survived))
     }
 
-    /// Lets the store forget what was not synced while nothing is under way: the engine has to notice.
-    fn rewind(&mut self) -> Result<(), Complaint> {
+    /// Makes the store lose unsynced commits while no request is running: the engine must detect it.
+    fn rewind(&mut self) -> Result<(), CheckFailure> {
         let clocks = self.clocks.clone();
         self.world.rewind()?;
         self.swept_second = 0;
         let heads = self.audit()?;
         let survived = heads.into_iter().map(|(ordinal, lsn, ts)| (ordinal, Survived { lsn, ts })).collect();
-        self.judge(&[], &End::Crashed(survived))?;
-        // A writer that goes on keeps its time.
+        self.check_wave(&[], &End::Crashed(survived))?;
+        // A writer that continues keeps its time.
         self.clocks = clocks;
         Ok(())
     }
 
-    /// Starts the engine, on which the container must be the one that is known.
-    fn revive(&mut self, trouble: &Trouble) -> Result<(), Complaint> {
+    /// Starts the engine and checks that the container is the expected one.
+    fn revive(&mut self, trouble: &Trouble) -> Result<(), CheckFailure> {
         self.start(trouble)?;
         let container = self.world.find_container();
         let container = container.map_err(|fault| format!("the container is gone: {fault}"))?;
@@ -399,38 +407,38 @@ impl<'a> Simulation<'a> {
         self.world.adopt(container)
     }
 
-    /// Starts the engine; a start that fails because of the storage must leave the next one all it needs.
-    fn start(&mut self, trouble: &Trouble) -> Result<(), Complaint> {
+    /// Starts the engine; a start that fails because of storage faults must not prevent the next one.
+    fn start(&mut self, trouble: &Trouble) -> Result<(), CheckFailure> {
         self.world.plan(trouble);
-        let struck_before = self.world.script.struck_count();
+        let faults_before = self.world.script.fault_count();
         let started = self.world.revive();
-        let struck = self.world.script.struck_count() > struck_before;
-        self.world.heal()?;
+        let has_failed = self.world.script.fault_count() > faults_before;
+        self.world.recover()?;
         match started {
-            Err(_) if struck => self.world.revive(),
+            Err(_) if has_failed => self.world.revive(),
             other => other,
         }
     }
 
-    fn restart(&mut self) -> Result<(), Complaint> {
+    fn restart(&mut self) -> Result<(), CheckFailure> {
         self.world.close()?;
         self.world.crash(Survivors::Synced)?;
         let heads = self.audit()?;
         self.clocks = heads.into_iter().map(|(ordinal, _, ts)| (ordinal, ts)).collect();
-        self.settle(&[])?;
+        self.check_idle_wave(&[])?;
         self.all_is_durable();
         self.revive(&Trouble::default())
     }
 
-    /// Compares all rows with the records; tells each partition's ordinal, last LSN and time.
-    fn audit(&mut self) -> Result<Vec<(u32, u64, u64)>, Complaint> {
+    /// Compares all rows with the records; returns each partition's ordinal, last LSN and time.
+    fn audit(&mut self) -> Result<Vec<(u32, u64, u64)>, CheckFailure> {
         let mut shape = ContainerShape::from(self.world.container.definition());
         shape.default_ttl = match self.rules.default_ttl {
             DefaultTtl::Off => model::DefaultTtl::Off,
             DefaultTtl::OnDemand => model::DefaultTtl::OnDemand,
             DefaultTtl::Seconds(seconds) => model::DefaultTtl::Seconds(u32::try_from(seconds).unwrap_or(1)),
         };
-        // A document that is left out gets no expiry row, which is counted and logged and harms nothing else.
+        // A skipped document gets no expiry row, which is counted and logged and has no other effect.
         self.may_have_skipped |= self.world.engine().skipped_documents() > 0;
         let expiry = if !self.default_changed {
             ExpiryRule::Exact
@@ -465,8 +473,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn violation(&self, wave: usize, complaint: Complaint) -> Violation {
-        Violation { wave, complaint, trace: self.trace.clone() }
+    fn violation(&self, wave: usize, failure: CheckFailure) -> Violation {
+        Violation { wave, failure, trace: self.trace.clone() }
     }
 }
 

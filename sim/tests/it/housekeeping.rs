@@ -1,4 +1,4 @@
-//! Seeds of the engine's own work, and the faults that these seeds find when they are put in again.
+//! Seeds of background work, and planted faults that these seeds must find.
 
 use crate::HOOKS;
 use partition::planted::{PlantedFault, panic_in_job, plant};
@@ -10,21 +10,21 @@ const SEEDS: u64 = 80;
 #[test]
 fn no_seed_of_housekeeping_ends_in_a_complaint() {
     for seed in 0..SEEDS {
-        play(&draw(seed), Some(HOOKS)).unwrap_or_else(|complaint| panic!("{complaint}"));
+        play(&draw(seed), Some(HOOKS)).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
 
-/// One of the seeds notices the fault, with `words` in its complaint.
+/// One of the seeds finds the fault, with `words` in its message.
 #[track_caller]
 fn found_by_a_seed(fault: PlantedFault, words: &str) {
     let _planted = plant(fault);
     let complaints = (0..SEEDS).filter_map(|seed| play(&draw(seed), Some(HOOKS)).err());
     let mut others = Vec::new();
-    for complaint in complaints {
-        if complaint.contains(words) {
+    for failure in complaints {
+        if failure.contains(words) {
             return;
         }
-        others.push(complaint);
+        others.push(failure);
     }
     panic!("no seed finds {fault:?} in these words, but {others:?}");
 }
@@ -44,7 +44,7 @@ fn entries_of_replaced_versions_that_stay() {
     found_by_a_seed(PlantedFault::ReplacedEntriesStay, "contradicts the last versions");
 }
 
-/// A record that cannot be read ended the sweep of its container, and of all containers behind it.
+/// A record that cannot be read ended the sweep of its container, and of all containers after it.
 #[test]
 fn a_damaged_record_that_ends_the_sweep() {
     found_by_a_seed(PlantedFault::PoisonEndsSweep, "was not swept");
@@ -74,6 +74,6 @@ fn a_job_that_panics_stops_no_other() {
     ];
     for (seed, job) in (0..).zip(jobs) {
         panic_in_job(job);
-        play(&draw(seed), Some(HOOKS)).unwrap_or_else(|complaint| panic!("{job}: {complaint}"));
+        play(&draw(seed), Some(HOOKS)).unwrap_or_else(|failure| panic!("{job}: {failure}"));
     }
 }

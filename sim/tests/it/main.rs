@@ -1,4 +1,4 @@
-//! Simulations, exhaustive faults, and the sanity of the judges.
+//! Simulations, exhaustive faults, and tests of the checkers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 

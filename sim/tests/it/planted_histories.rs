@@ -1,9 +1,9 @@
-//! Histories with something wrong in them: each must be noticed, and the same history without it must pass.
+//! Histories with a planted error: each must be found, and the same history without it must pass.
 
 use serde_json::json;
-use sim::history::{Operation, Seen, Stored, Verdict, explain, settled, version_of};
+use sim::history::{Operation, Seen, Stored, Verdict, explain, quiescent, version_of};
 use sim::identity::{Identities, Shown};
-use sim::naive::{Aim, Body, DefaultTtl, Demand, Logical, Refusal, Rules, Step};
+use sim::naive::{Body, DefaultTtl, Logical, Precondition, Refusal, Rules, Selector, Step};
 use std::collections::BTreeMap;
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -37,16 +37,16 @@ fn create(body: Body) -> Step {
 }
 
 fn read(id: &str) -> Step {
-    Step::Read { aim: Aim::Id(id.to_owned()), demand: Demand::None }
+    Step::Read { selector: Selector::Id(id.to_owned()), precondition: Precondition::None }
 }
 
 fn delete(id: &str) -> Step {
-    Step::Delete { aim: Aim::Id(id.to_owned()), demand: Demand::None }
+    Step::Delete { selector: Selector::Id(id.to_owned()), precondition: Precondition::None }
 }
 
-fn replace(body: Body, demand: Demand) -> Step {
-    let aim = Aim::Id(body["id"].as_str().unwrap().to_owned());
-    Step::Replace { aim, body, demand }
+fn replace(body: Body, precondition: Precondition) -> Step {
+    let selector = Selector::Id(body["id"].as_str().unwrap().to_owned());
+    Step::Replace { selector, body, precondition }
 }
 
 fn done(seen: Seen) -> Verdict {
@@ -63,7 +63,7 @@ fn explained(operations: &[Operation], found: &[Stored]) -> bool {
         found.iter().map(|stored| (stored.body["id"].as_str().unwrap().to_owned(), stored.clone())).collect();
     let rules = rules();
     let accept = |moments: &[sim::history::Moment]| {
-        settled(&moments.last()?.state, &found, |_, version| rules.is_expired(version))
+        quiescent(&moments.last()?.state, &found, |_, version| rules.is_expired(version))
     };
     explain(&rules, &start(), operations, accept).is_ok()
 }
@@ -100,7 +100,7 @@ fn a_refusal_without_a_reason() {
 
 #[test]
 fn a_refusal_that_names_another_version() {
-    let step = || replace(body("a", 2, "x"), Demand::Match("\"9\"".to_owned()));
+    let step = || replace(body("a", 2, "x"), Precondition::Match("\"9\"".to_owned()));
     let refused = |etag: &str| {
         let refusal = Refusal::Mismatch(Some(etag.to_owned()));
         [operation((1, 2), step(), Verdict::Refused(0, refusal))]
@@ -111,10 +111,11 @@ fn a_refusal_that_names_another_version() {
 #[test]
 fn a_read_of_what_was_replaced_before_it_began() {
     let new = next_version(2, 2);
-    let write =
-        |span| operation(span, replace(new.body.clone(), Demand::None), done(Seen::Replaced(new.clone())));
+    let write = |span| {
+        operation(span, replace(new.body.clone(), Precondition::None), done(Seen::Replaced(new.clone())))
+    };
     let stale = |span| operation(span, read("a"), done(Seen::Read(first())));
-    // While the write is under way the read may show either.
+    // During the write the read may return either.
     check(
         (&[write((1, 4)), stale((2, 3))], from_ref(&new)),
         (&[write((1, 2)), stale((3, 4))], from_ref(&new)),
@@ -141,7 +142,7 @@ fn a_document_that_goes_before_its_time() {
     let state = Logical::from([("a".to_owned(), Arc::new(version_of(&stored(1, mortal))))]);
     let gone_at = |now: u64| {
         let rules = Rules { now, ..rules() };
-        settled(&state, &found, |_, version| rules.is_expired(version)).is_some()
+        quiescent(&state, &found, |_, version| rules.is_expired(version)).is_some()
     };
     assert!(gone_at(NOW + 10));
     assert!(!gone_at(NOW + 9));
@@ -167,13 +168,13 @@ fn half_a_batch() {
 #[test]
 fn two_writers_that_both_won() {
     let [one, two] = [(2, 2), (3, 3)].map(|(lsn, mark)| next_version(lsn, mark));
-    let demand = || Demand::Match("\"1\"".to_owned());
+    let precondition = || Precondition::Match("\"1\"".to_owned());
     let write = |new: &Stored| {
-        operation((1, 4), replace(new.body.clone(), demand()), done(Seen::Replaced(new.clone())))
+        operation((1, 4), replace(new.body.clone(), precondition()), done(Seen::Replaced(new.clone())))
     };
     let lost = operation(
         (1, 4),
-        replace(two.body.clone(), demand()),
+        replace(two.body.clone(), precondition()),
         Verdict::Refused(0, Refusal::Mismatch(Some(one.etag.clone()))),
     );
     check((&[write(&one), lost], from_ref(&one)), (&[write(&one), write(&two)], from_ref(&two)));
@@ -183,7 +184,7 @@ fn two_writers_that_both_won() {
 fn versions_out_of_the_order_of_their_lsns() {
     let [one, two] = [(2, 2), (3, 3)].map(|(lsn, mark)| next_version(lsn, mark));
     let write = |span, new: &Stored| {
-        operation(span, replace(new.body.clone(), Demand::None), done(Seen::Replaced(new.clone())))
+        operation(span, replace(new.body.clone(), Precondition::None), done(Seen::Replaced(new.clone())))
     };
     // The later LSN was acknowledged before the earlier write began.
     check(
@@ -202,12 +203,12 @@ fn a_number_given_to_a_second_document() {
             operation((3, 4), create(new.body.clone()), done(Seen::Created(new.clone()))),
         ]
     };
-    // The history alone cannot tell, since the first one is gone; the identities can.
+    // The history alone does not show it, since the first one is gone; the identities do.
     assert!(explained(&course(&new_number), from_ref(&new_number)));
     assert!(identities_notice(&[&[(first(), true)], &[(old_number, true)]]));
 }
 
-/// Plays waves of new versions; the bool says whether the document is new.
+/// Checks waves of new versions; the bool says whether the document is new.
 fn identities_notice(waves: &[&[(Stored, bool)]]) -> bool {
     let mut identities = Identities::default();
     waves.iter().any(|wave| {

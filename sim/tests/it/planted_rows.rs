@@ -1,4 +1,4 @@
-//! A product that is broken on purpose: rows that are missing, changed or too many, and promises not kept.
+//! A product with planted defects: missing, changed or additional rows, and broken guarantees.
 
 use bytes::Bytes;
 use engine::FeedPage;
@@ -10,7 +10,8 @@ use sim::feeds::Feed;
 use sim::history::{Moment, Stored, version_of};
 use sim::naive::{Body, DefaultTtl, Logical, Rules};
 use sim::scenario::{
-    DemandWish, KEYS, Request, Scenario, Scope, Trouble, Want, Wave, Wish, WishKind, id_text,
+    KEYS, PreconditionTemplate, Request, RequestKind, Scenario, Scope, StepKind, StepTemplate, Trouble, Wave,
+    id_text,
 };
 use sim::simulation::{Planted, run_planted};
 use sim::world::World;
@@ -28,18 +29,18 @@ fn scenario(waves: Vec<Wave>) -> Scenario {
 }
 
 fn creation(ids: std::ops::Range<usize>) -> Wave {
-    let wish = |id: usize| {
+    let template = |id: usize| {
         let json = json!({ "id": id_text(id), "pk": "a", "w": id, "mail": format!("m{id}") });
-        Wish {
-            kind: WishKind::Create,
+        StepTemplate {
+            kind: StepKind::Create,
             id,
             body: json.as_object().unwrap().clone(),
             edits: Vec::new(),
-            demand: DemandWish::None,
+            precondition: PreconditionTemplate::None,
             by_number: false,
         }
     };
-    let batch = Want::Batch { key: 0, wishes: ids.map(wish).collect() };
+    let batch = RequestKind::Batch { key: 0, templates: ids.map(template).collect() };
     let request = Request { pause: 0, want: batch };
     Wave::Clients { lanes: vec![vec![request]], trouble: Trouble::default(), crash: None }
 }
@@ -69,14 +70,14 @@ fn run<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// The course passes as it is, and fails with `words` in the complaint once `sabotage` has been at work.
+/// The scenario passes unchanged, and fails with `words` in the message once `sabotage` was applied.
 #[track_caller]
 fn noticed(words: &str, sabotage: impl Fn(&World)) {
     let scenario = scenario(vec![creation(0..3)]);
     run_planted(&scenario, Planted::default()).unwrap();
     let planted = Planted { sabotage: Some(&sabotage), ..Planted::default() };
     let violation = run_planted(&scenario, planted).expect_err("the sabotage was not noticed");
-    assert!(violation.complaint.contains(words), "{}", violation.complaint);
+    assert!(violation.failure.contains(words), "{}", violation.failure);
 }
 
 fn lose_first(space: Space) -> impl Fn(&World) {
@@ -150,7 +151,7 @@ fn a_head_that_counts_wrong() {
     noticed("counts PartitionCounts", |world| {
         let (key, head) = rows(world, META).remove(0);
         let mut head = head.to_vec();
-        // Documents are the eighth field behind the format byte.
+        // Documents are the eighth field after the format byte.
         head[1 + 7 * 8 + 7] += 1;
         commit(world, |batch| batch.put(META, key, head));
     });
@@ -210,7 +211,7 @@ fn an_expiry_row_without_its_effective_key() {
     });
 }
 
-/// Acknowledged before the sync: a crash takes what the client was told is safe.
+/// Acknowledged before the sync: a crash loses writes that were acknowledged as durable.
 #[test]
 fn an_acknowledgement_before_the_sync() {
     let scenario =
@@ -218,7 +219,7 @@ fn an_acknowledgement_before_the_sync() {
     run_planted(&scenario, Planted::default()).unwrap();
     let planted = Planted { durability: Some(Durability::Buffered), ..Planted::default() };
     let violation = run_planted(&scenario, planted).expect_err("the lost writes were not noticed");
-    assert!(violation.complaint.contains("records"), "{}", violation.complaint);
+    assert!(violation.failure.contains("records"), "{}", violation.failure);
 }
 
 #[test]
@@ -244,9 +245,9 @@ fn a_feed_that_loses_or_repeats_a_document() {
     let drain = |first: &[Stored], second: &[Stored]| {
         let mut feed = Feed::new(Scope::Container, 1);
         feed.take(&key_rules, &page(Some("more")), first, 5, &moments)?;
-        feed.settle(&key_rules, &moments, |_| Some(0))?;
+        feed.on_quiet_moment(&key_rules, &moments, |_| Some(0))?;
         feed.take(&key_rules, &page(None), second, 5, &moments)?;
-        feed.settle(&key_rules, &moments, |_| Some(0))
+        feed.on_quiet_moment(&key_rules, &moments, |_| Some(0))
     };
     assert_eq!(drain(&all[..1], &all[1..]), Ok(true));
     assert!(drain(&all[..1], &[]).unwrap_err().contains("without b"));

@@ -1,9 +1,9 @@
-//! Twenty thousand pairs of random queries and documents, judged by rules that share nothing with the product.
+//! Twenty thousand pairs of random queries and documents, checked by rules that share nothing with the product.
 
 const PAIRS: u64 = 20_000;
 const THREADS: u64 = 4;
 
-/// Partitions whose drafts are compared with what they commit.
+/// Partitions whose drafts are compared with their commits.
 const DRAFTS: u64 = 200;
 
 #[test]
@@ -12,7 +12,7 @@ fn a_draft_shows_what_its_writes_leave_when_they_are_committed() {
     for seed in 0..DRAFTS {
         match sim::queries::drafts(seed) {
             Ok(tally) => pairs += tally.pairs,
-            Err(complaint) => panic!("{complaint}"),
+            Err(failure) => panic!("{failure}"),
         }
     }
     assert!(pairs >= DRAFTS * 30, "only {pairs} pairs");
@@ -25,8 +25,8 @@ fn no_query_gives_other_rows_than_the_rules() {
         for thread in 0..THREADS {
             scope.spawn(move || {
                 for seed in (thread..seeds).step_by(usize::try_from(THREADS).unwrap()) {
-                    if let Err(complaint) = sim::queries::duel(seed) {
-                        panic!("{complaint}");
+                    if let Err(failure) = sim::queries::compare(seed) {
+                        panic!("{failure}");
                     }
                 }
             });

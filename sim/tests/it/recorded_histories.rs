@@ -1,8 +1,8 @@
-//! Files of recorded histories: the good one passes, each of the bad ones is noticed, and so is a bad file.
+//! Files of recorded histories: the valid one passes, each of the invalid ones is found, and so is an invalid file.
 
 use model::{ContainerNumber, DatabaseNumber, DocumentNumber, Etag, PartitionOrdinal, Rid};
 use serde_json::{Value as Json, json};
-use sim::recorded::judge;
+use sim::recorded::check;
 
 fn item(id: &str, mark: u64, lsn: u64, number: u64) -> Json {
     let number = DocumentNumber::new(PartitionOrdinal(0), number).unwrap();
@@ -22,9 +22,9 @@ fn etag(lsn: u64) -> String {
     Etag { ordinal: PartitionOrdinal(0), stamp: lsn }.to_string()
 }
 
-fn operation(span: (u64, u64), step: Json, told: (&str, Json)) -> Json {
+fn operation(span: (u64, u64), step: Json, answer: (&str, Json)) -> Json {
     let mut line = json!({ "wave": 0, "key": "k", "invoked": span.0, "answered": span.1, "steps": [step] });
-    line[told.0] = told.1;
+    line[answer.0] = answer.1;
     line
 }
 
@@ -60,12 +60,12 @@ fn found(items: Json) -> Json {
     json!({ "wave": 0, "key": "k", "found": items })
 }
 
-fn judged(lines: &[Json]) -> Result<usize, String> {
+fn operations_of(lines: &[Json]) -> Result<usize, String> {
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    judge(&text.join("\n")).map(|judged| judged.operations)
+    check(&text.join("\n")).map(|checked| checked.operations)
 }
 
-/// A create, a race of two conditional replaces that one wins, and reads on both sides of it.
+/// A create, two concurrent conditional replaces of which one wins, and reads before and after.
 fn good() -> Vec<Json> {
     vec![
         operation((1, 2), create("a", 1), created(item("a", 1, 10, 1))),
@@ -79,32 +79,32 @@ fn good() -> Vec<Json> {
 
 #[test]
 fn a_good_history_is_explained() {
-    assert_eq!(judged(&good()), Ok(5));
+    assert_eq!(operations_of(&good()), Ok(5));
 }
 
 #[test]
 fn an_unknown_outcome_may_be_either() {
     let mut lines = good();
     lines[1] = operation((3, 9), replace("a", 2, Some(10)), ("unknown", json!(true)));
-    assert_eq!(judged(&lines), Ok(5));
+    assert_eq!(operations_of(&lines), Ok(5));
     lines.remove(4);
     // The other replace was refused, so the one of unknown outcome must have won.
-    assert_eq!(judged(&lines), Ok(4));
+    assert_eq!(operations_of(&lines), Ok(4));
     lines[4] = found(json!([item("a", 1, 10, 1)]));
-    assert!(judged(&lines).is_err());
+    assert!(operations_of(&lines).is_err());
 }
 
 #[track_caller]
 fn noticed(change: impl FnOnce(&mut Vec<Json>)) {
     let mut lines = good();
     change(&mut lines);
-    let verdict = judged(&lines);
-    assert!(verdict.as_ref().is_err_and(|complaint| complaint.contains("no order explains")), "{verdict:?}");
+    let verdict = operations_of(&lines);
+    assert!(verdict.as_ref().is_err_and(|failure| failure.contains("no order explains")), "{verdict:?}");
 }
 
 #[test]
 fn bad_histories_are_noticed() {
-    // A read after the replace was answered shows the version before it.
+    // A read after the replace was answered returns the version before it.
     noticed(|lines| lines[4] = operation((10, 11), reading("a"), read(item("a", 1, 10, 1))));
     // Both conditional replaces win.
     noticed(|lines| {
@@ -112,20 +112,20 @@ fn bad_histories_are_noticed() {
         lines[5] = found(json!([item("a", 3, 12, 1)]));
         lines.remove(4);
     });
-    // Neither wins, though nobody else wrote.
+    // Neither wins, though there was no other write.
     noticed(|lines| {
         lines[1] = operation((3, 9), replace("a", 2, Some(10)), refused(412));
         lines[4] = operation((10, 11), reading("a"), read(item("a", 1, 10, 1)));
         lines[5] = found(json!([item("a", 1, 10, 1)]));
     });
-    // An acknowledged write is not there afterwards.
+    // An acknowledged write is missing afterwards.
     noticed(|lines| lines[5] = found(json!([item("a", 1, 10, 1)])));
     noticed(|lines| lines[5] = found(json!([])));
-    // A document that nobody wrote.
+    // A document that was never written.
     noticed(|lines| lines[5] = found(json!([item("a", 2, 11, 1), item("b", 7, 12, 2)])));
-    // A version that nobody wrote is read.
+    // A version that was never written is read.
     noticed(|lines| lines[3] = operation((4, 5), reading("a"), read(item("a", 9, 10, 1))));
-    // A read finds nothing while the document is there.
+    // A read finds nothing while the document exists.
     noticed(|lines| lines[3] = operation((4, 5), reading("a"), refused(404)));
     // A second create of the same id succeeds.
     noticed(|lines| {
@@ -154,21 +154,21 @@ fn half_a_batch_is_noticed() {
     ]);
     let batch = json!({ "wave": 0, "key": "k", "invoked": 1, "answered": 4, "steps": steps, "done": done });
     let whole = found(json!([item("a", 1, 10, 1), item("b", 2, 11, 2)]));
-    assert_eq!(judged(&[batch.clone(), whole.clone()]), Ok(1));
-    assert!(judged(&[batch.clone(), found(json!([item("a", 1, 10, 1)]))]).is_err());
+    assert_eq!(operations_of(&[batch.clone(), whole.clone()]), Ok(1));
+    assert!(operations_of(&[batch.clone(), found(json!([item("a", 1, 10, 1)]))]).is_err());
     let between = operation((2, 3), reading("b"), refused(404));
     let first = operation((1, 2), reading("a"), read(item("a", 1, 10, 1)));
     // One read after the other sees the first half and misses the second.
     let mut late = between.clone();
     late["invoked"] = 3.into();
     late["answered"] = 4.into();
-    assert!(judged(&[batch, first, late, whole]).is_err());
+    assert!(operations_of(&[batch, first, late, whole]).is_err());
 }
 
 #[test]
 fn a_bad_file_is_no_good_history() {
-    assert!(judge("{").is_err_and(|complaint| complaint.starts_with("line 1: ")));
-    assert!(judged(&good()[..5]).is_err_and(|complaint| complaint.contains("does not tell")));
+    assert!(check("{").is_err_and(|failure| failure.starts_with("line 1: ")));
+    assert!(operations_of(&good()[..5]).is_err_and(|failure| failure.contains("has no state after it")));
     let strange = operation((1, 2), json!({ "kind": "melt" }), refused(409));
-    assert!(judged(&[strange]).is_err_and(|complaint| complaint.contains("melt")));
+    assert!(operations_of(&[strange]).is_err_and(|failure| failure.contains("melt")));
 }

@@ -1,11 +1,13 @@
-//! A batch of several transactions that the store refuses because of one: the others are carried out.
+//! A batch of several transactions that the store refuses because of one: the others are executed.
 
 use crate::HOOKS;
 use sim::naive::{Body, DefaultTtl};
-use sim::scenario::{DemandWish, Request, Scenario, Trouble, Want, Wave, Wish, WishKind, id_text};
+use sim::scenario::{
+    PreconditionTemplate, Request, RequestKind, Scenario, StepKind, StepTemplate, Trouble, Wave, id_text,
+};
 use sim::simulation::{Planted, run_planted};
 
-/// Clients that write at the same time.
+/// Concurrent writing clients.
 const LANES: usize = 4;
 
 fn creation(id: usize) -> Request {
@@ -13,15 +15,15 @@ fn creation(id: usize) -> Request {
     body.insert("id".to_owned(), id_text(id).into());
     body.insert("pk".to_owned(), "a".into());
     body.insert("w".to_owned(), id.into());
-    let wish = Wish {
-        kind: WishKind::Upsert,
+    let template = StepTemplate {
+        kind: StepKind::Upsert,
         id,
         body,
         edits: Vec::new(),
-        demand: DemandWish::None,
+        precondition: PreconditionTemplate::None,
         by_number: false,
     };
-    Request { pause: 0, want: Want::Single { key: 0, wish } }
+    Request { pause: 0, want: RequestKind::Single { key: 0, template } }
 }
 
 fn scenario(spoil: u64, buffered: bool) -> Scenario {
@@ -37,14 +39,14 @@ fn scenario(spoil: u64, buffered: bool) -> Scenario {
     }
 }
 
-/// Each of the transactions in its turn is the one to blame. The judge counts the refusals, and finds the others done.
+/// Each of the transactions in turn is the refused one. The checker counts the refusals, and finds the others executed.
 #[test]
-fn a_transaction_that_the_store_refuses_harms_nobody_beside_it() {
+fn a_transaction_that_the_store_refuses_affects_no_other() {
     for spoil in 0..LANES as u64 {
         for buffered in [false, true] {
             let planted = Planted { hooks: Some(HOOKS), ..Planted::default() };
             if let Err(violation) = run_planted(&scenario(spoil, buffered), planted) {
-                panic!("transaction {spoil}: {}\n{}", violation.complaint, violation.trace.join("\n"));
+                panic!("transaction {spoil}: {}\n{}", violation.failure, violation.trace.join("\n"));
             }
         }
     }

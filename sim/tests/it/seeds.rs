@@ -1,4 +1,4 @@
-//! Five hundred seeds, and the promise that a seed is one run.
+//! Five hundred seeds, and a check that a seed always gives the same run.
 
 use crate::HOOKS;
 use sim::scenario::{Length, Scenario, draw};
@@ -26,7 +26,7 @@ fn check(seed: u64) {
     let planted = Planted { hooks: Some(HOOKS), ..Planted::default() };
     if let Err(violation) = run_planted(&scenario, planted) {
         let (_, violation) = shrink(&scenario, planted, violation);
-        panic!("seed {seed}\n{}\n{}", violation.trace.join("\n"), violation.complaint);
+        panic!("seed {seed}\n{}\n{}", violation.trace.join("\n"), violation.failure);
     }
 }
 

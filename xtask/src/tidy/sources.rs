@@ -1,9 +1,9 @@
-//! Rules for single Rust files: a head that says what the file is for, a size that can be read, no unfinished work.
+//! Rules for single Rust files: a head comment, a size limit, no unfinished work.
 
-/// Most lines of a file. Most have 100 to 400; beyond this it is two files.
+/// Most lines of a file. Most have 100 to 400; longer ones should be split.
 const LINES_MAX: usize = 600;
 
-/// Texts that have no place in a finished file. Written in halves, so that this file does not find itself.
+/// Texts that are not allowed in a finished file. Written in parts, so that this file does not match itself.
 const BANNED: [(&str, &str); 5] = [
     (concat!("todo", "!("), "unfinished work"),
     (concat!("unimplemented", "!("), "unfinished work"),
@@ -12,7 +12,7 @@ const BANNED: [(&str, &str); 5] = [
     (concat!("should_", "panic"), "a test that any panic satisfies"),
 ];
 
-/// What is wrong with the text of a Rust file.
+/// Violations in the text of a Rust file.
 pub(super) fn findings(text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     if !text.starts_with("//! ") {

@@ -1,8 +1,8 @@
-//! Links in Markdown files that point into the repository must point at something.
+//! Checks that links in Markdown files into the repository have a target.
 
 use std::path::Path;
 
-/// The dead links of a text that stands in `folder`.
+/// The dead links of a text in `folder`.
 pub(super) fn findings(text: &str, folder: &Path) -> Vec<String> {
     let mut findings = Vec::new();
     for (line, target) in links(text) {
@@ -17,7 +17,7 @@ pub(super) fn findings(text: &str, folder: &Path) -> Vec<String> {
     findings
 }
 
-/// Whether a link leaves the repository.
+/// Whether a link points outside the repository.
 fn is_elsewhere(target: &str) -> bool {
     target.contains("://") || target.starts_with("mailto:") || target.starts_with('/')
 }

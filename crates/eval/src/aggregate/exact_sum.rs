@@ -1,34 +1,34 @@
-//! Sums of integers and doubles without rounding: the parts are kept, and rounded once when the total is asked for.
+//! Exact sums of integers and doubles: partial sums are kept and rounded once for the total.
 //!
-//! Doubles are kept as a list of doubles that do not overlap and add up to the exact sum (J. R. Shewchuk, Adaptive
-//! Precision Floating-Point Arithmetic, 1997). Very large ones have a list of their own, scaled down, so that no
-//! intermediate sum leaves the doubles.
+//! Doubles are kept as a list of non-overlapping doubles that add up to the exact sum (J. R. Shewchuk, Adaptive
+//! Precision Floating-Point Arithmetic, 1997). Very large ones have a separate, scaled-down list, so that no
+//! intermediate sum overflows.
 
 use crate::number::Number;
 
-/// From here on a double goes to the list of large ones.
+/// Doubles from this size on go to the list of large ones.
 const LARGE_MIN: f64 = 8.452_712_498_170_644e270; // 2^900
-/// What large ones are scaled by.
+/// WeightSum factor of the large ones.
 const LARGE_SCALE: f64 = 1.606_938_044_258_990_3e60; // 2^200
 
-/// Whole numbers up to here are the same as integer and as double.
+/// Whole numbers up to this size are exact both as integer and as double.
 const EXACT_MAX: u128 = 1 << 53;
 
-/// A sum so far.
+/// A running sum.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ExactSum {
-    /// All integers; 128 bits hold 2^64 of them.
+    /// Sum of all integers; 128 bits hold 2^64 of them.
     pub(super) integers: i128,
     pub(super) doubles: Expansion,
     pub(super) large: Expansion,
     pub(super) unbounded: Unbounded,
-    /// Whether any double took part.
+    /// Whether any double was added.
     pub(super) has_double: bool,
-    /// Whether whole numbers took part of which it is not known whether they are integers or doubles.
+    /// Whether whole numbers were added that may be integers or doubles.
     pub(super) has_unknown: bool,
 }
 
-/// Which values that are no finite numbers took part.
+/// Which values that are not finite numbers were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Unbounded {
     pub(super) positive: bool,
@@ -67,7 +67,7 @@ impl ExactSum {
         }
     }
 
-    /// Adds a number so many times, of which it is not known whether it is an integer or a double.
+    /// Adds a number `times` times that may be an integer or a double.
     pub(super) fn add_times(&mut self, number: Number, times: u64) {
         match number {
             Number::Integer(value) => {
@@ -83,7 +83,7 @@ impl ExactSum {
                 } else {
                     (&mut self.large, value / LARGE_SCALE)
                 };
-                // Times a power of two is exact, and both lists have room for 64 of them.
+                // Multiplying by a power of two is exact, and both lists have room for 64 parts.
                 for bit in 0..u64::BITS {
                     if times >> bit & 1 == 1 {
                         list.add(power);
@@ -95,8 +95,8 @@ impl ExactSum {
         }
     }
 
-    /// Whether the total depends on what is not known: whole numbers up to 2^53 are the same either way, and beside a
-    /// double everything is rounded in the end.
+    /// Whether the total depends on unknown number kinds: whole numbers up to 2^53 are the same either way, and
+    /// together with a double everything is rounded in the end.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.has_unknown && !self.has_double && self.integers.unsigned_abs() > EXACT_MAX
     }
@@ -128,7 +128,7 @@ impl ExactSum {
         if large.parts.is_empty() {
             return Number::Double(small.rounded());
         }
-        // Large ones may have cancelled each other out, so their rest is put back where it loses nothing.
+        // Large ones may have cancelled each other out, so their remainder is moved back where it loses nothing.
         if large.parts.iter().all(|part| part.abs() < LARGE_MIN / LARGE_SCALE) {
             large.parts.iter().for_each(|part| small.add(part * LARGE_SCALE));
             return Number::Double(small.rounded());
@@ -152,13 +152,13 @@ fn integer_parts(mut value: i128) -> [f64; 4] {
         scale *= 1_099_511_627_776.0; // 2^40
     }
     if value < 0 {
-        // What is left of a negative number above 160 bits is -1.
+        // The remainder of a negative number above 160 bits is -1.
         parts[3] -= scale;
     }
     parts
 }
 
-/// Doubles that do not overlap, smallest first.
+/// Non-overlapping doubles, smallest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Expansion {
     pub(super) parts: Vec<f64>,
@@ -190,7 +190,8 @@ impl Expansion {
             let (sum, error) = sum_with_error(total, part);
             total = sum;
             if error != 0.0 {
-                // Below lies less than half a unit, unless the error is exactly half and more of its sign follows.
+                // The parts below are less than half a unit, unless the error is exactly half and more of its sign
+                // follows.
                 if let Some(next) = parts.next()
                     && (next < 0.0) == (error < 0.0)
                 {
@@ -207,7 +208,7 @@ impl Expansion {
     }
 }
 
-/// A rounded sum and what rounding took away; exact for any two doubles whose sum is finite.
+/// A rounded sum and its rounding error; exact for any two doubles whose sum is finite.
 fn sum_with_error(left: f64, right: f64) -> (f64, f64) {
     let sum = left + right;
     let right_in_sum = sum - left;

@@ -1,7 +1,7 @@
 //! Aggregates as accumulators: add values, merge with others, finish.
 //!
-//! What comes out does not depend on how the values were spread over accumulators or in which order they came: sums
-//! are exact until they are finished. So partitions can be merged in any order.
+//! The result does not depend on how the values were distributed over accumulators or in which order they were added:
+//! sums are exact until they are finished. So the results of partitions can be merged in any order.
 
 mod exact_sum;
 
@@ -30,7 +30,7 @@ enum State {
     },
     Extreme(Option<Value>),
     List(ValueList),
-    /// A value that makes the aggregate undefined, whatever else comes.
+    /// A value that makes the aggregate undefined, whatever else is added.
     Spoiled,
 }
 
@@ -76,7 +76,7 @@ impl Accumulator {
         }
     }
 
-    /// Adds a value so many times, as an index knows it: the kind of a number may be another one that is equal.
+    /// Adds a value `times` times as stored in an index: the kind of a number may be another one that is equal.
     pub fn add_times(&mut self, value: Option<ValueRef<'_>>, times: u64) {
         match (&mut self.state, value) {
             (_, None) => {}
@@ -98,7 +98,7 @@ impl Accumulator {
         }
     }
 
-    /// Whether what comes out depends on kinds of numbers that [`add_times`](Self::add_times) did not know.
+    /// Whether the result depends on number kinds that [`add_times`](Self::add_times) did not know.
     pub fn is_in_doubt(&self) -> bool {
         match &self.state {
             State::Sum { sum, .. } => sum.is_in_doubt(),
@@ -106,7 +106,7 @@ impl Accumulator {
         }
     }
 
-    /// Adds all that another accumulator of the same kind has seen.
+    /// Merges another accumulator of the same kind.
     pub fn merge(&mut self, other: Accumulator) {
         match (&mut self.state, other.state) {
             (State::Count(count), State::Count(more)) => *count = count.saturating_add(more),
@@ -151,7 +151,7 @@ impl Accumulator {
         }
     }
 
-    /// Bytes it holds, roughly.
+    /// Approximate size in bytes.
     pub(crate) fn weight(&self) -> usize {
         let text = match &self.state {
             State::Extreme(Some(Value::String(text))) => text.len(),
@@ -162,16 +162,16 @@ impl Accumulator {
     }
 }
 
-/// Values by their codes, so that the order in which they came does not matter.
+/// Values by their key codes, so that their order does not matter.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct ValueList {
     values: BTreeMap<Vec<u8>, Vec<Value>>,
-    /// Bytes, roughly.
+    /// Approximate size in bytes.
     weight: usize,
 }
 
 impl ValueList {
-    /// Adds a value to a list, or to a set that has no equal one.
+    /// Adds a value to a list, or to a set if it has no equal one.
     fn insert(&mut self, kind: AggregateKind, value: Value) {
         let mut code = Vec::new();
         encode_key(value.as_ref(), &mut code);
@@ -179,12 +179,12 @@ impl ValueList {
         let equal = self.values.entry(code).or_default();
         match equal.first_mut() {
             Some(first) if kind == AggregateKind::MakeSet => {
-                if plainness(value.as_ref()) < plainness(first.as_ref()) {
+                if kind_rank(value.as_ref()) < kind_rank(first.as_ref()) {
                     *first = value;
                 }
             }
             Some(_) | None => {
-                let place = equal.partition_point(|one| plainness(one.as_ref()) <= plainness(value.as_ref()));
+                let place = equal.partition_point(|one| kind_rank(one.as_ref()) <= kind_rank(value.as_ref()));
                 equal.insert(place, value);
                 self.weight += weight;
             }
@@ -196,17 +196,17 @@ impl ValueList {
     }
 }
 
-/// Whether a value comes before the extreme so far. Of equal numbers the same one is kept, whichever came first.
+/// Whether a value comes before the current extreme. Of equal numbers the same one is kept, whichever came first.
 fn is_better(kind: AggregateKind, value: ValueRef<'_>, extreme: ValueRef<'_>) -> bool {
     match compare(value, extreme) {
         Ordering::Less => kind == AggregateKind::Min,
         Ordering::Greater => kind == AggregateKind::Max,
-        Ordering::Equal => plainness(value) < plainness(extreme),
+        Ordering::Equal => kind_rank(value) < kind_rank(extreme),
     }
 }
 
-/// Which of equal numbers is preferred: 1 before 1.0, and 0.0 before -0.0.
-fn plainness(number: ValueRef<'_>) -> u8 {
+/// Rank among equal numbers: 1 before 1.0, and 0.0 before -0.0.
+fn kind_rank(number: ValueRef<'_>) -> u8 {
     match number.decode() {
         Decoded::Int64(_) => 0,
         Decoded::Int32(_) => 1,

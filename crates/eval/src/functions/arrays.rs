@@ -8,14 +8,14 @@ use value::{Kind, Value, ValueRef};
 use super::Call;
 use super::strings::count_value;
 use crate::aggregate::Accumulator;
-use crate::budget::Scale;
+use crate::budget::WeightSum;
 use crate::expression::{Outcome, defined};
 use crate::number::Number;
 use crate::{EvalFault, operators};
 
 pub(super) fn concat(call: Call<'_>) -> Outcome<'_> {
     let mut joined = Vec::new();
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     for index in 0..call.arguments.len() {
         let array = defined!(call.array(index));
         for element in array.as_ref().elements() {
@@ -34,7 +34,7 @@ pub(super) fn contains(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(array.as_ref().elements().any(|element| test(element, wanted.as_ref())).into()))
 }
 
-/// Partial equality goes one level deep: the members' values must be equal as a whole.
+/// Partial equality is one level deep: the values of the members must be equal as a whole.
 fn holds_members(element: ValueRef<'_>, wanted: ValueRef<'_>) -> bool {
     if element.kind() != Kind::Object || wanted.kind() != Kind::Object {
         return operators::equal(element, wanted);
@@ -77,7 +77,7 @@ pub(super) fn length(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(count_value(array.as_ref().len()).into()))
 }
 
-/// A part of an array; a negative start counts from the end.
+/// A slice of an array; a negative start counts from the end.
 pub(super) fn slice(call: Call<'_>) -> Outcome<'_> {
     let array = defined!(call.array(0));
     let start = defined!(call.integer(1));
@@ -101,7 +101,7 @@ pub(super) fn choose(call: Call<'_>) -> Outcome<'_> {
     }
 }
 
-/// `{"k": name, "v": value}` for each member, by other names if they are given.
+/// `{"k": name, "v": value}` for each member, with other names if given.
 pub(super) fn object_to_array(call: Call<'_>) -> Outcome<'_> {
     let object = defined!(call.value(0));
     if object.kind() != Kind::Object {
@@ -110,7 +110,7 @@ pub(super) fn object_to_array(call: Call<'_>) -> Outcome<'_> {
     let name_key = if call.has(1) { defined!(call.text(1)) } else { "k".into() };
     let value_key = if call.has(2) { defined!(call.text(2)) } else { "v".into() };
     let mut entries = Vec::new();
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     for (name, member) in object.as_ref().members() {
         scale.add(name.len() + name_key.len() + value_key.len())?;
         scale.add_value(member)?;
@@ -122,8 +122,8 @@ pub(super) fn object_to_array(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(Value::Array(entries).into()))
 }
 
-/// An aggregate over the elements, with the rules of the aggregate over rows, except that a sum of nothing is 0 and
-/// all others of nothing are undefined.
+/// An aggregate over the elements, with the rules of the aggregate over rows, except that the sum of no elements is 0
+/// and all others are undefined.
 pub(super) fn aggregate(call: Call<'_>, kind: AggregateKind) -> Outcome<'_> {
     let array = defined!(call.array(0));
     let mut accumulator = Accumulator::new(kind);
@@ -157,7 +157,7 @@ fn middle(numbers: &[(ValueRef<'_>, Number)]) -> Option<Number> {
     Some(lower.add(upper).divide(Number::Integer(2)))
 }
 
-/// Elements in the order of values, each once.
+/// The distinct elements in the order of values.
 pub(super) fn sorted_distinct(array: ValueRef<'_>) -> Vec<ValueRef<'_>> {
     let mut elements: Vec<_> = array.elements().collect();
     elements.sort_by(|left, right| value::compare(*left, *right));
@@ -165,13 +165,13 @@ pub(super) fn sorted_distinct(array: ValueRef<'_>) -> Vec<ValueRef<'_>> {
     elements
 }
 
-/// Steps for each element of an array that is sorted.
+/// Steps per element of a sorted array.
 pub(super) const SORT_STEPS: usize = 16;
 
 /// An array of copies.
 pub(super) fn array_of<'v>(elements: impl Iterator<Item = ValueRef<'v>>) -> Result<Value, EvalFault> {
     let mut array = Vec::new();
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     for element in elements {
         scale.add_value(element)?;
         array.push(element.to_value());

@@ -1,4 +1,4 @@
-//! The current time, which the context knows to the millisecond.
+//! The current time of the context, in milliseconds.
 
 use value::Value;
 
@@ -24,9 +24,9 @@ pub(super) fn timestamp<'a>(now_ms: u64) -> Outcome<'a> {
     Ok(i64::try_from(now_ms).ok().map(|now_ms| Value::Int64(now_ms).into()))
 }
 
-/// So many parts before now.
+/// The time `count` parts before now.
 ///
-/// Decided here: Ago and Now see the query's fixed time, so that all rows are judged by one moment.
+/// Own decision: Ago and Now use the query's fixed time, so that all rows see the same time.
 pub(super) fn ago(call: Call<'_>) -> Outcome<'_> {
     let part = defined!(part_named(call, 0));
     let count = defined!(call.integer(1));

@@ -8,12 +8,12 @@
 //! | `dd` `d` | day | `f`… `F`… | digits of the fraction; `F` without zeros at the end |
 //! | `\x` | the letter x | `tt` `t` | AM or PM |
 //!
-//! Everything else stands for itself.
+//! All other characters are copied.
 
 use super::Call;
 use super::moment::{Calendar, Moment};
 use super::strings::text_of;
-use crate::budget::Scale;
+use crate::budget::WeightSum;
 use crate::expression::{Outcome, defined};
 
 const MONTHS: [&str; 12] = [
@@ -38,7 +38,7 @@ pub(super) fn format(call: Call<'_>) -> Outcome<'_> {
     let Some(moment) = Moment::parse(&date) else {
         return Ok(None);
     };
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     let mut text = String::new();
     let mut rest = &*pattern;
     while let Some(letter) = rest.chars().next() {
@@ -57,7 +57,7 @@ pub(super) fn format(call: Call<'_>) -> Outcome<'_> {
     text_of(text)
 }
 
-/// How many letters are taken from a run of equal ones, and what they stand for.
+/// Number of letters consumed from a run of equal ones, and the resulting text.
 fn field(moment: Moment, letter: char, count: usize) -> (usize, String) {
     let Calendar { year, month, day, hour, minute, second, ticks } = moment.calendar();
     let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };

@@ -1,4 +1,4 @@
-//! Dates and times that stand in the arguments. Texts that are no date make the result undefined.
+//! Dates and times given as arguments. Texts that are not dates make the result undefined.
 
 use value::Value;
 
@@ -23,7 +23,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// The part of this name, in any letter case.
+    /// The part with this name, in any letter case.
     fn find(name: &str) -> Option<Part> {
         const NAMES: [(Part, &[&str]); 9] = [
             (Part::Year, &["year", "yyyy", "yy"]),
@@ -41,7 +41,7 @@ impl Part {
         found.map(|(part, _)| *part)
     }
 
-    /// How long it is: months, which have no fixed length, or nanoseconds.
+    /// Its length: months, which have no fixed length, or nanoseconds.
     fn unit(self) -> Unit {
         const NS_PER_TICK: i128 = 100;
         let of_ticks = |ticks: i64| Unit::Nanoseconds(i128::from(ticks) * NS_PER_TICK);
@@ -92,7 +92,7 @@ fn from_nanoseconds(nanoseconds: i128) -> Option<Moment> {
     Moment::from_ticks(i64::try_from(nanoseconds.div_euclid(100)).ok()?)
 }
 
-/// A moment so many parts later.
+/// The moment `count` parts later.
 pub(super) fn shift(moment: Moment, part: Part, count: i64) -> Option<Moment> {
     match part.unit() {
         Unit::Months(months) => moment.plus_months(count.checked_mul(months)?),
@@ -106,7 +106,7 @@ fn moment(call: Call<'_>, index: usize) -> Result<Option<Moment>, EvalFault> {
     Ok(call.text(index)?.and_then(|text| Moment::parse(&text)))
 }
 
-/// The part that an argument names.
+/// The part named by an argument.
 pub(super) fn part_named(call: Call<'_>, index: usize) -> Result<Option<Part>, EvalFault> {
     Ok(call.text(index)?.and_then(|name| Part::find(&name)))
 }
@@ -127,7 +127,7 @@ pub(super) fn difference(call: Call<'_>) -> Outcome<'_> {
         Unit::Months(unit) => i128::from(months(to).div_euclid(unit) - months(from).div_euclid(unit)),
         Unit::Nanoseconds(unit) => nanoseconds(to).div_euclid(unit) - nanoseconds(from).div_euclid(unit),
     };
-    // Only nanoseconds between far moments exceed 64 bits.
+    // Only nanoseconds between distant moments exceed 64 bits.
     #[allow(clippy::cast_precision_loss)]
     let count = i64::try_from(count).map_or_else(|_| Value::Double(count as f64), Value::Int64);
     Ok(Some(count.into()))
@@ -145,7 +145,7 @@ pub(super) fn part_of(call: Call<'_>, part: Part) -> Outcome<'_> {
     Ok(Some(Value::Int64(part.of(moment)).into()))
 }
 
-/// The beginning of the bin that a moment lies in; bins are counted from an origin, 1970 by default.
+/// The start of the bin that contains a moment; bins are counted from an origin, 1970 by default.
 pub(super) fn bin(call: Call<'_>) -> Outcome<'_> {
     let date = defined!(moment(call, 0));
     let part = defined!(part_named(call, 1));
@@ -163,7 +163,7 @@ fn bin_start(date: Moment, part: Part, size: i64, origin: Moment) -> Option<Mome
             let unit = unit.checked_mul(size)?;
             let bins = (months(date) - months(origin)).div_euclid(unit);
             let start = origin.plus_months(bins * unit)?;
-            // Inside the month of a bin's beginning, but before its day.
+            // Inside the month of a bin's start, but before its day.
             if start <= date { Some(start) } else { origin.plus_months((bins - 1) * unit) }
         }
         Unit::Nanoseconds(unit) => {
@@ -203,7 +203,7 @@ pub(super) fn from_timestamp(call: Call<'_>) -> Outcome<'_> {
     text_of_moment(Moment::from_ms(milliseconds))
 }
 
-/// The text of a moment, undefined for one outside the calendar.
+/// The text of a moment, undefined outside the calendar.
 pub(super) fn text_of_moment<'a>(moment: Option<Moment>) -> Outcome<'a> {
     match moment {
         Some(moment) => text_of(moment.text()),

@@ -1,8 +1,8 @@
-//! Words and phrases in texts, without an index; what a word is, `text_analysis` says.
+//! Full-text search without an index; `text_analysis` defines words.
 //!
-//! Decided here: a text that is no string holds nothing, so the answer is false; a term that is no string makes it
-//! undefined; a term of stop words only is found nowhere. The language is English: the policy of a path is not known
-//! here.
+//! Own decisions: a text that is not a string contains nothing, so the result is false; a term that is not a string
+//! makes it undefined; a term of stop words only is never found. The language is English: the policy of a path is not
+//! known here.
 
 use plan::query::Function;
 use value::{Kind, Value, ValueRef};
@@ -21,13 +21,13 @@ const FAR: usize = usize::MAX / 2;
 /// Steps to compare two words that may differ.
 const FUZZY_STEPS: usize = 32;
 
-/// The words of a text; each of its bytes takes a step.
+/// The words of a text; each byte takes a step.
 fn analysed(call: Call<'_>, text: &str) -> Result<Terms, EvalFault> {
     call.charge(text.len())?;
     Ok(analyse(text, Language::English))
 }
 
-/// Something to look for.
+/// A search term.
 enum Term {
     Phrase(Terms),
     Fuzzy { words: Terms, distance: usize },
@@ -45,7 +45,7 @@ impl Term {
         Some(Term::Fuzzy { words, distance })
     }
 
-    /// What it takes to look for it in a text, roughly.
+    /// Approximate steps to search it in a text.
     fn steps(&self, text: &Terms) -> usize {
         let (words, steps_per_word) = match self {
             Term::Phrase(phrase) => (phrase, 1),
@@ -54,7 +54,7 @@ impl Term {
         text.words().len().saturating_mul(words.words().len()).saturating_mul(steps_per_word)
     }
 
-    /// How often it stands in a text.
+    /// Number of occurrences in a text.
     fn occurrences(&self, text: &Terms) -> usize {
         match self {
             Term::Phrase(phrase) => text.count_phrase(phrase),
@@ -97,15 +97,15 @@ fn fold(
     Ok(known.map(Into::into))
 }
 
-/// Number of words of a text; 0 where there is none.
+/// Number of words of a text; 0 for anything else.
 pub(super) fn word_count(call: Call<'_>) -> Outcome<'_> {
     let text = call.text(0)?.map(|text| analysed(call, &text)).transpose()?;
     let words = text.map_or(0, |text| text.words().len());
     Ok(Some(Value::Int64(i64::try_from(words).unwrap_or(i64::MAX)).into()))
 }
 
-/// `_FullTextScore(text, [terms], documents, words, [documents with each term])`: how well a text answers terms, given
-/// statistics of all documents. Rewritten queries of clients that rank for themselves have it.
+/// `_FullTextScore(text, [terms], documents, words, [documents with each term])`: the score of a text, given statistics
+/// of all documents. Used in rewritten queries of clients that rank by themselves.
 pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
     let terms = defined!(call.array(1));
     let documents = defined!(call.number(2)).double();
@@ -124,19 +124,19 @@ pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(double_value(score).into()))
 }
 
-/// What ranking must know of all documents.
+/// Statistics of all documents, needed for ranking.
 struct Statistics {
     documents: f64,
     words: f64,
 }
 
-/// How soon further occurrences of a term stop to count.
+/// BM25 k1: how fast further occurrences of a term lose weight.
 const SATURATION: f64 = 1.2;
-/// How much a long text is held to be less about each of its words.
+/// BM25 b: how much the length of a text reduces the weight of its words.
 const LENGTH_WEIGHT: f64 = 0.75;
 
 impl Statistics {
-    /// BM25 of one term that occurs so often in a text of so many words and stands in `hits` documents.
+    /// BM25 of a term with `occurrences` in a text of `length` words that occurs in `hits` documents.
     fn weight(&self, occurrences: usize, length: usize, hits: f64) -> f64 {
         if occurrences == 0 || self.documents <= 0.0 || self.words <= 0.0 {
             return 0.0;
@@ -149,20 +149,20 @@ impl Statistics {
     }
 }
 
-/// Scores depend on all documents and exist only where results are ranked.
+/// Scores depend on all documents and are defined only in a ranked order.
 pub(super) fn outside_rank<'a>(function: Function) -> Outcome<'a> {
     Err(EvalFault::ScoreOutsideRank { function: function.signature().name })
 }
 
-/// Whether one word becomes the other by at most so many insertions, removals and replacements of characters.
+/// Whether the edit distance of two words is at most `distance`.
 fn is_near(left: &str, right: &str, distance: usize) -> bool {
     let left: Vec<char> = left.chars().collect();
     let right: Vec<char> = right.chars().collect();
     if left.len().abs_diff(right.len()) > distance {
         return false;
     }
-    // One row of the table of distances between prefixes at a time, and of it only the places near the diagonal: what
-    // lies further off is beyond the distance already.
+    // Computes the table of prefix distances row by row, and only the cells near the diagonal: all others exceed the
+    // distance.
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (above, left) in left.iter().enumerate() {
         let first = above.saturating_sub(distance);
@@ -174,8 +174,8 @@ fn is_near(left: &str, right: &str, distance: usize) -> bool {
             diagonal = row[column + 1];
             row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
         }
-        if let Some(behind) = row.get_mut(end + 1) {
-            *behind = FAR;
+        if let Some(after) = row.get_mut(end + 1) {
+            *after = FAR;
         }
     }
     row.last().is_some_and(|found| *found <= distance)

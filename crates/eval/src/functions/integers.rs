@@ -1,11 +1,11 @@
-//! The `Int…` functions: 64 bits, wrapping as the machine does.
+//! The `Int…` functions: 64 bits, wrapping.
 
 use value::Value;
 
 use super::Call;
 use crate::expression::{Outcome, defined};
 
-/// Two whole numbers; fractions and numbers beyond 64 bits make the result undefined.
+/// Two whole numbers; fractions and numbers above 64 bits make the result undefined.
 pub(super) fn binary(call: Call<'_>, compute: fn(i64, i64) -> Option<i64>) -> Outcome<'_> {
     let left = defined!(call.integer(0));
     let right = defined!(call.integer(1));
@@ -17,17 +17,17 @@ pub(super) fn not(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(Value::Int64(!operand).into()))
 }
 
-/// Towards zero; by zero undefined.
+/// Rounds towards zero; division by zero is undefined.
 pub(super) fn divide(left: i64, right: i64) -> Option<i64> {
     (right != 0).then(|| left.wrapping_div(right))
 }
 
-/// With the sign of the dividend; by zero undefined.
+/// With the sign of the dividend; division by zero is undefined.
 pub(super) fn modulo(left: i64, right: i64) -> Option<i64> {
     (right != 0).then(|| left.wrapping_rem(right))
 }
 
-/// Decided here: a shift by 64 or more moves all bits out, a negative one is undefined.
+/// Own decision: a shift by 64 or more moves all bits out, a negative one is undefined.
 pub(super) fn shift_left(left: i64, right: i64) -> Option<i64> {
     let count = u32::try_from(right.min(64)).ok()?;
     Some(left.checked_shl(count).unwrap_or(0))

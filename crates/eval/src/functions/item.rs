@@ -1,11 +1,11 @@
-//! What is known of the item a row comes from.
+//! Properties of the document of a row.
 
 use value::Value;
 
 use super::Call;
 use crate::expression::{Outcome, defined};
 
-/// The number of the document; its argument only says which source is meant, and must be an object.
+/// The number of the document; its argument only selects the source, and must be an object.
 pub(super) fn document_id(call: Call<'_>) -> Outcome<'_> {
     let item = defined!(call.value(0));
     if item.kind() != value::Kind::Object {

@@ -1,4 +1,4 @@
-//! Mathematics in doubles. Results out of range are infinities or NaN, which are values.
+//! Mathematics in IEEE 754 doubles. Results out of range are infinities or NaN, which are values.
 
 use value::Value;
 
@@ -6,7 +6,7 @@ use super::Call;
 use crate::expression::{Outcome, defined};
 use crate::number::{Number, double_value};
 
-/// Most digits that ROUND can be asked for; doubles have no more.
+/// Most digits that ROUND accepts; doubles have no more.
 const DIGITS_MAX: i64 = 15;
 
 pub(super) fn unary(call: Call<'_>, compute: fn(f64) -> f64) -> Outcome<'_> {
@@ -20,7 +20,7 @@ pub(super) fn binary(call: Call<'_>, compute: fn(f64, f64) -> f64) -> Outcome<'_
     Ok(Some(double_value(compute(left.double(), right.double())).into()))
 }
 
-/// Rounding leaves integers as they are, beyond the doubles too.
+/// Integers are returned unchanged, even above 2^53.
 pub(super) fn rounding(call: Call<'_>, compute: fn(f64) -> f64) -> Outcome<'_> {
     let number = defined!(call.number(0));
     Ok(Some(round_with(number, compute).into_value().into()))
@@ -43,7 +43,7 @@ pub(super) fn abs(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(result.into_value().into()))
 }
 
-/// -1, 0 or 1; NaN stays what it is.
+/// -1, 0 or 1; NaN stays NaN.
 pub(super) fn sign(call: Call<'_>) -> Outcome<'_> {
     let number = defined!(call.number(0));
     let value = number.double();
@@ -56,14 +56,14 @@ pub(super) fn square(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(number.multiply(number).into_value().into()))
 }
 
-/// The natural logarithm, or that to a base.
+/// The natural logarithm, or that to a given base.
 pub(super) fn log(call: Call<'_>) -> Outcome<'_> {
     let number = defined!(call.number(0)).double();
     if !call.has(1) {
         return Ok(Some(double_value(number.ln()).into()));
     }
     let base = defined!(call.number(1)).double();
-    // The two bases that have exact functions keep exact results: LOG(8, 2) is 3.
+    // The two bases with exact functions give exact results: LOG(8, 2) is 3.
     let result = if base == 2.0 {
         number.log2()
     } else if base == 10.0 {
@@ -88,7 +88,7 @@ pub(super) fn random(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(Value::Double(value).into()))
 }
 
-/// Half away from zero, to whole numbers or to a number of digits; negative digits round left of the point.
+/// Rounds half away from zero, to whole numbers or to a number of digits; negative digits round left of the point.
 pub(super) fn round(call: Call<'_>) -> Outcome<'_> {
     let number = defined!(call.number(0));
     let digits = if call.has(1) { defined!(call.integer(1)) } else { 0 };
@@ -99,7 +99,7 @@ pub(super) fn round(call: Call<'_>) -> Outcome<'_> {
     #[allow(clippy::cast_possible_truncation)] // clamped to a few digits
     let scale = 10f64.powi(digits.clamp(-400, DIGITS_MAX).unsigned_abs() as i32);
     let rounded = if digits > 0 { (value * scale).round() / scale } else { (value / scale).round() * scale };
-    // Where scaling leaves the doubles, there is nothing to round, or nothing is left.
+    // If scaling overflows, there is nothing to round, or nothing is left.
     let result = match (rounded.is_finite(), digits > 0) {
         (true, _) => rounded,
         (false, true) => value,
@@ -109,7 +109,7 @@ pub(super) fn round(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(double_value(result).into()))
 }
 
-/// The multiple of a size at or below a number; undefined for size 0.
+/// The largest multiple of a size that does not exceed a number; undefined for size 0.
 pub(super) fn number_bin(call: Call<'_>) -> Outcome<'_> {
     let number = defined!(call.number(0));
     let size = if call.has(1) { defined!(call.number(1)) } else { Number::Integer(1) };

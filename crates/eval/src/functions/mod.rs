@@ -1,7 +1,7 @@
-//! The built-in functions: one table from name to computation, one file per family.
+//! The built-in functions: one table from name to implementation, one file per family.
 //!
-//! Common rule: an argument that is undefined or of the wrong kind makes the result undefined. How many arguments a
-//! function takes is checked before; one that is missing all the same counts as undefined.
+//! Common rule: an argument that is undefined or of the wrong kind makes the result undefined. The number of arguments
+//! is checked before; a missing one counts as undefined.
 
 mod arrays;
 mod current_time;
@@ -22,7 +22,6 @@ mod strings;
 mod type_check;
 mod vector;
 
-pub use self::regex::PATTERN_SIZE_MAX;
 pub(crate) use self::regex::Pattern;
 pub use self::spatial::{Cap, Direction, Outline, angle_between, angle_of_metres};
 pub(crate) use self::strings::concatenate;
@@ -38,7 +37,7 @@ use crate::{Computed, EvalFault};
 use date_time::Part;
 use string_search::LetterCase;
 
-/// A call of a function: its arguments, and where they are evaluated.
+/// A function call: its arguments, and the frame in which they are evaluated.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) frame: Frame<'a>,
@@ -51,7 +50,7 @@ impl<'a> Call<'a> {
         index < self.arguments.len()
     }
 
-    /// The n-th argument. A function looks at it once, as far as is known here; one that looks more often says so.
+    /// The n-th argument. Charged for one pass over it; a function that makes more charges for them.
     #[inline]
     fn value(self, index: usize) -> Outcome<'a> {
         let Some(argument) = self.arguments.get(index) else {
@@ -64,7 +63,7 @@ impl<'a> Call<'a> {
         Ok(value)
     }
 
-    /// Counts steps that the arguments do not tell.
+    /// Counts steps that the size of the arguments does not show.
     fn charge(self, steps: usize) -> Result<(), EvalFault> {
         self.frame.context.charge(steps)
     }
@@ -93,7 +92,7 @@ impl<'a> Call<'a> {
         Ok(array)
     }
 
-    /// The n-th argument, if it is a boolean; false where the call has none.
+    /// The n-th argument, if it is a boolean; false if the call has none.
     fn flag(self, index: usize) -> Result<Option<bool>, EvalFault> {
         if !self.has(index) {
             return Ok(Some(false));
@@ -117,7 +116,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What computes a function.
+/// The implementation of a function.
 type Implementation = for<'a> fn(Call<'a>) -> Outcome<'a>;
 
 /// Calls a function.
@@ -125,8 +124,8 @@ pub(crate) fn call(function: Function, call: Call<'_>) -> Outcome<'_> {
     implementation(function)(call)
 }
 
-/// The table of functions. It gives back what to call rather than calling it, so that it takes nothing of the stack
-/// while arguments are evaluated.
+/// The table of functions. It returns the implementation rather than calling it, so that it takes no stack while
+/// arguments are evaluated.
 fn implementation(function: Function) -> Implementation {
     match function {
         Function::IsArray => |call| type_check::is(call, Class::Array),
@@ -183,9 +182,9 @@ fn implementation(function: Function) -> Implementation {
         Function::StringToArray => |call| string_conversion::parse(call, Class::Array),
         Function::StringToObject => |call| string_conversion::parse(call, Class::Object),
         Function::ContainsAllCi => |call| string_search::contains_all(call, LetterCase::Ignored),
-        Function::ContainsAllCs => |call| string_search::contains_all(call, LetterCase::Kept),
+        Function::ContainsAllCs => |call| string_search::contains_all(call, LetterCase::PatternCache),
         Function::ContainsAnyCi => |call| string_search::contains_any(call, LetterCase::Ignored),
-        Function::ContainsAnyCs => |call| string_search::contains_any(call, LetterCase::Kept),
+        Function::ContainsAnyCs => |call| string_search::contains_any(call, LetterCase::PatternCache),
         Function::ArrayConcat => arrays::concat,
         Function::ArrayContains => arrays::contains,
         Function::ArrayContainsAny => arrays::contains_any,

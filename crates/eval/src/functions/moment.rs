@@ -1,6 +1,6 @@
-//! A moment in UTC, to 100 nanoseconds, in the years 1 to 9999; its text, and its place in the calendar.
+//! A moment in UTC, to 100 nanoseconds, in the years 1 to 9999; its text and its calendar fields.
 
-/// Steps of 100 nanoseconds.
+/// Ticks of 100 nanoseconds.
 pub(super) const TICKS_PER_SECOND: i64 = 10_000_000;
 pub(super) const TICKS_PER_MS: i64 = 10_000;
 pub(super) const TICKS_PER_DAY: i64 = 86_400 * TICKS_PER_SECOND;
@@ -8,14 +8,14 @@ pub(super) const TICKS_PER_DAY: i64 = 86_400 * TICKS_PER_SECOND;
 /// Days from 0000-03-01 to 1970-01-01.
 const EPOCH_FROM_MARCH_OF_YEAR_0: i64 = 719_468;
 
-/// A moment that has a text.
+/// A moment within the supported years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
     /// Since 1970-01-01, negative before.
     ticks: i64,
 }
 
-/// A moment taken apart.
+/// The calendar fields of a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Calendar {
     pub(super) year: i64,
@@ -29,18 +29,18 @@ pub(super) struct Calendar {
 }
 
 impl Moment {
-    /// The moment so many ticks after 1970, if it lies in the years that have a text.
+    /// The moment `ticks` after 1970, if it is within the supported years.
     pub(super) fn from_ticks(ticks: i64) -> Option<Moment> {
         let year = civil_date(ticks.div_euclid(TICKS_PER_DAY)).0;
         (1..=9999).contains(&year).then_some(Moment { ticks })
     }
 
-    /// The moment so many milliseconds after 1970.
+    /// The moment `milliseconds` after 1970.
     pub(super) fn from_ms(milliseconds: i64) -> Option<Moment> {
         Moment::from_ticks(milliseconds.checked_mul(TICKS_PER_MS)?)
     }
 
-    /// The moment these parts name; nothing for a date or time that does not exist.
+    /// The moment with these fields; `None` for a date or time that does not exist.
     pub(super) fn from_calendar(parts: Calendar) -> Option<Moment> {
         let is_time = (0..24).contains(&parts.hour)
             && (0..60).contains(&parts.minute)
@@ -57,8 +57,8 @@ impl Moment {
         Some(Moment { ticks: days * TICKS_PER_DAY + seconds * TICKS_PER_SECOND + parts.ticks })
     }
 
-    /// Reads `YYYY-MM-DD` with an optional time `Thh:mm[:ss[.fffffff]]` and an optional `Z`; all of it is UTC. A
-    /// blank may stand in place of the `T`.
+    /// Parses `YYYY-MM-DD` with an optional time `Thh:mm[:ss[.fffffff]]` and an optional `Z`; always UTC. A blank is
+    /// accepted in place of the `T`.
     pub(super) fn parse(text: &str) -> Option<Moment> {
         let (text, _) = text.strip_suffix('Z').map_or((text, false), |text| (text, true));
         let (date, time) = match text.split_once(['T', ' ']) {
@@ -108,7 +108,7 @@ impl Moment {
         usize::try_from((self.ticks.div_euclid(TICKS_PER_DAY) + 4).rem_euclid(7)).unwrap_or(0)
     }
 
-    /// So many months later; a day that the month does not have becomes its last.
+    /// The moment `months` later; a day that the month does not have becomes its last.
     pub(super) fn plus_months(self, months: i64) -> Option<Moment> {
         let parts = self.calendar();
         let month = (parts.year * 12 + parts.month - 1).checked_add(months)?;
@@ -124,7 +124,7 @@ impl Moment {
         })
     }
 
-    /// The text that the service always writes: seven digits and `Z`.
+    /// The text form of the service: seven fractional digits and `Z`.
     pub(super) fn text(self) -> String {
         let Calendar { year, month, day, hour, minute, second, ticks } = self.calendar();
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ticks:07}Z")
@@ -149,7 +149,7 @@ fn parse_time(text: &str) -> Option<(i64, i64, i64, i64)> {
     Some((digits(hour, 2)?, digits(minute, 2)?, second, ticks * scale))
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly `count` digits.
 fn digits(text: &str, count: usize) -> Option<i64> {
     let is_number = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { text.parse().ok() } else { None }
@@ -167,7 +167,7 @@ fn days_of_month(year: i64, month: i64) -> i64 {
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar.
 fn day_number(year: i64, month: i64, day: i64) -> i64 {
-    // Counted from March the leap day is the last of its year.
+    // Counted from March, the leap day is the last of its year.
     let year = if month <= 2 { year - 1 } else { year };
     let month_from_march = (month + 9) % 12;
     let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;

@@ -1,4 +1,4 @@
-//! `_Rank`: where a score stands among others.
+//! `_Rank`: the rank of a score among others.
 
 use value::{Value, compare};
 
@@ -6,8 +6,8 @@ use super::Call;
 use crate::expression::{Outcome, defined};
 use std::cmp::Ordering;
 
-/// `_Rank(score, [scores in ascending order, each once], from the top)`: from 1 on; undefined for a score that is not
-/// among them.
+/// `_Rank(score, [distinct scores in ascending order], from the top)`: from 1 on; undefined for a score that is not in
+/// the list.
 pub(super) fn rank(call: Call<'_>) -> Outcome<'_> {
     let score = defined!(call.value(0));
     let scores = defined!(call.array(1));

@@ -15,29 +15,29 @@ use self::probe::Probe;
 use super::Call;
 use super::strings::text_of;
 use crate::EvalFault;
-use crate::budget::Scale;
+use crate::budget::WeightSum;
 use crate::expression::{Outcome, defined};
 
 /// Most bytes of a compiled pattern.
-pub const PATTERN_SIZE_MAX: usize = 1 << 20;
+pub(crate) const PATTERN_SIZE_MAX: usize = 1 << 20;
 
-/// A pattern made ready.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) regex: Regex,
     modifiers: Box<str>,
-    /// Made when the first text comes that it is needed for.
+    /// Created for the first text that needs it.
     probe: OnceLock<Probe>,
 }
 
 impl Pattern {
-    /// Nothing if the text is no pattern.
+    /// `None` if the text is not a valid pattern.
     pub(crate) fn new(pattern: &str, modifiers: &str) -> Option<Pattern> {
         let regex = compile(pattern, modifiers)?;
         Some(Pattern { regex, modifiers: modifiers.into(), probe: OnceLock::new() })
     }
 
-    /// Refuses a text that takes too long to compare: a comparison cannot be stopped halfway.
+    /// Refuses a text that takes too long: a match cannot be interrupted.
     fn check_time(&self, text: &str, call: Call<'_>) -> Result<(), EvalFault> {
         if text.len() <= UNCHECKED_BYTES_MAX {
             return Ok(());
@@ -72,17 +72,17 @@ fn pattern(call: Call<'_>) -> Result<Option<Arc<Pattern>>, EvalFault> {
     call.frame.context.patterns.regex(&pattern, &modifiers, |steps| call.charge(steps))
 }
 
-/// Bytes of a text that are compared with a pattern in a step, at worst.
+/// Bytes of a text that are matched per step in the worst case.
 const BYTES_PER_STEP: usize = 4;
 
-/// A text of this length takes a hundredth of a second with the largest pattern that compiles; for a longer one it
-/// is looked at how large the pattern is.
+/// A text of this length takes a hundredth of a second with the largest pattern that compiles; for a longer one the
+/// size of the pattern is checked.
 const UNCHECKED_BYTES_MAX: usize = 128;
 
-/// What it takes to make a probe ready.
+/// Steps to create a probe.
 const PROBE_STEPS: usize = 20_000;
 
-/// A text and the pattern that it is compared with.
+/// A text and the pattern that it is matched with.
 type Comparison<'a> = (Cow<'a, str>, Arc<Pattern>);
 
 /// The text and the pattern of a call.
@@ -100,7 +100,7 @@ pub(super) fn matches(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(pattern.regex.is_match(&text).into()))
 }
 
-/// The first match; undefined where there is none.
+/// The first match; undefined if there is none.
 pub(super) fn extract(call: Call<'_>) -> Outcome<'_> {
     let (text, pattern) = defined!(text_and_pattern(call));
     match pattern.regex.find(&text) {
@@ -113,10 +113,10 @@ pub(super) fn extract(call: Call<'_>) -> Outcome<'_> {
 pub(super) fn extract_all(call: Call<'_>) -> Outcome<'_> {
     let (text, pattern) = defined!(text_and_pattern(call));
     let mut found = Vec::new();
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     let mut end = 0;
     for one in pattern.regex.find_iter(&text) {
-        // Here the work can be stopped.
+        // Here the work can be interrupted.
         call.charge((one.end() - end) / BYTES_PER_STEP + 1)?;
         end = one.end();
         let one = Value::from(one.as_str());

@@ -1,6 +1,6 @@
 //! Arrays as sets: deep equality, duplicates removed.
 //!
-//! The service promises no order; here the elements keep the order of their first appearance.
+//! The service guarantees no order; here the elements keep the order of their first occurrence.
 
 use std::cmp::Ordering;
 
@@ -58,7 +58,7 @@ fn is_member(sorted: &[ValueRef<'_>], element: ValueRef<'_>) -> bool {
     sorted.binary_search_by(|member| compare(*member, element)).is_ok()
 }
 
-/// Each element once, where it first appears.
+/// Each distinct element at its first occurrence.
 fn distinct<'v>(elements: impl Iterator<Item = ValueRef<'v>>) -> Vec<ValueRef<'v>> {
     let mut placed: Vec<_> = elements.enumerate().collect();
     placed.sort_by(|left, right| compare(left.1, right.1).then(left.0.cmp(&right.0)));

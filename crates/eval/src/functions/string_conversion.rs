@@ -1,17 +1,17 @@
-//! Values to text and back.
+//! Conversion between values and text.
 
 use value::{Value, ValueRef};
 
 use super::Call;
 use super::strings::text_of;
-use crate::budget::Scale;
+use crate::budget::WeightSum;
 use crate::expression::{Outcome, defined};
 use crate::operators::{Class, class};
 
-/// A string as it is; of anything else the compact JSON text.
+/// A string unchanged; the compact JSON text of anything else.
 ///
-/// Decided here: numbers print as in JSON (a whole double without its point), infinities and NaN by their names. The
-/// service prints large exponents in a form of its own, which is not copied.
+/// Own decision: numbers print as in JSON (a whole double without its point), infinities and NaN by their names. The
+/// service's own form of large exponents is not copied.
 pub(super) fn to_string(call: Call<'_>) -> Outcome<'_> {
     let value = defined!(call.value(0));
     if let Some(number) = crate::number::Number::of(value.as_ref()) {
@@ -20,14 +20,14 @@ pub(super) fn to_string(call: Call<'_>) -> Outcome<'_> {
     match class(value.kind()) {
         Class::String => Ok(Some(value)),
         Class::Null | Class::Bool | Class::Number | Class::Array | Class::Object | Class::Foreign(_) => {
-            let mut scale = Scale::default();
+            let mut scale = WeightSum::default();
             scale.add_value(value.as_ref())?;
             text_of(json_text(value.as_ref()).trim_matches('"').to_owned())
         }
     }
 }
 
-/// JSON names what it has no number for in quotes; here they are text anyway.
+/// JSON writes infinities and NaN in quotes; here they are text without quotes.
 fn number_text(number: &Value) -> String {
     number.to_json().trim_matches('"').to_owned()
 }
@@ -38,7 +38,7 @@ fn json_text(value: ValueRef<'_>) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The value that a JSON text of the wanted class stands for; blanks around it do not matter.
+/// Parses a JSON text of the wanted class; surrounding white space is ignored.
 pub(super) fn parse(call: Call<'_>, wanted: Class) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let parsed = Value::from_json(text.as_bytes()).ok().filter(|value| class(value.kind()) == wanted);

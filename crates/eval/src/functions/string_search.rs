@@ -1,4 +1,4 @@
-//! Looking for strings in strings.
+//! Searching strings in strings.
 
 use value::Value;
 
@@ -9,22 +9,22 @@ use crate::expression::{Outcome, defined};
 use crate::meter::steps_of_bytes;
 use crate::operators;
 
-/// Whether letters of both cases are the same.
+/// Whether letter case is significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LetterCase {
-    Kept,
+    PatternCache,
     Ignored,
 }
 
-/// The text in which letters of both cases are the same: each character in lower case, on its own.
+/// The text for a comparison without letter case: each character in lower case, on its own.
 fn folded(text: &str, case: LetterCase) -> String {
     match case {
-        LetterCase::Kept => text.to_owned(),
+        LetterCase::PatternCache => text.to_owned(),
         LetterCase::Ignored => text.chars().flat_map(char::to_lowercase).collect(),
     }
 }
 
-/// `CONTAINS(text, part[, ignore case])` and its kin.
+/// `CONTAINS(text, part[, ignore case])` and similar functions.
 pub(super) fn compare(call: Call<'_>, test: fn(&str, &str) -> bool) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let part = defined!(call.text(1));
@@ -36,19 +36,19 @@ pub(super) fn compare(call: Call<'_>, test: fn(&str, &str) -> bool) -> Outcome<'
     Ok(Some(found.into()))
 }
 
-/// Position of the first occurrence from a start on, or -1.
+/// Position of the first occurrence from a start position on, or -1.
 pub(super) fn index_of(call: Call<'_>) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let part = defined!(call.text(1));
     let start = if call.has(2) { defined!(call.integer(2)) } else { 0 };
-    // A start outside the text finds nothing, a negative one counts as the beginning.
+    // A start outside the text finds nothing, a negative one counts as 0.
     let start = usize::try_from(start.max(0)).unwrap_or(usize::MAX);
     let offset = if start == 0 { Some(0) } else { offset_of(&text, start) };
     let found = offset.and_then(|offset| text[offset..].find(&*part).map(|at| offset + at));
     Ok(Some(position(&text, found).into()))
 }
 
-/// Position of the last occurrence that begins at a start or before it, or -1.
+/// Position of the last occurrence that begins at or before a start position, or -1.
 pub(super) fn last_index_of(call: Call<'_>) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let part = defined!(call.text(1));
@@ -60,14 +60,14 @@ pub(super) fn last_index_of(call: Call<'_>) -> Outcome<'_> {
         return Ok(Some(Value::Int64(-1).into()));
     };
     let end = offset_of(&text, start).unwrap_or(text.len()).saturating_add(part.len()).min(text.len());
-    // The end may fall into a character of the text; then nothing can end there, and a step back is right.
+    // The end may be inside a character of the text; then no match can end there, and moving back is correct.
     let end = (0..=end).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     Ok(Some(position(&text, text[..end].rfind(&*part)).into()))
 }
 
-/// What stands before or behind a delimiter.
+/// The text before or after a delimiter.
 ///
-/// Decided here: where the text does not hold the delimiter, all four forms yield an empty string.
+/// Own decision: if the text does not contain the delimiter, all four forms yield an empty string.
 pub(super) fn cut(call: Call<'_>, keep: for<'t> fn(&'t str, &str) -> Option<&'t str>) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let delimiter = defined!(call.text(1));
@@ -100,7 +100,7 @@ fn fold(
     Ok(known.map(Into::into))
 }
 
-/// Where the character with this number begins, if the text is that long.
+/// Byte offset of the character with this index, if the text is that long.
 fn offset_of(text: &str, index: usize) -> Option<usize> {
     text.char_indices().nth(index).map(|(at, _)| at)
 }

@@ -1,24 +1,24 @@
-//! Strings made from strings. Lengths and positions count characters (Unicode scalar values), never bytes.
+//! String construction. Lengths and positions count characters (Unicode scalar values), never bytes.
 //!
-//! Decided here: the service counts UTF-16 units, which would cut characters outside the basic plane in halves that
-//! have no UTF-8 form; we count such a character as one.
+//! Own decision: the service counts UTF-16 units, which would split characters outside the basic plane into halves that
+//! have no UTF-8 form; here such a character counts as one.
 
 use plan::query::Expression;
 use value::Value;
 
 use super::Call;
 use crate::EvalFault;
-use crate::budget::Scale;
+use crate::budget::WeightSum;
 use crate::expression::{Frame, Outcome, defined};
 use crate::meter::steps_of_bytes;
 
-/// Most characters REPLICATE makes; beyond, its result is undefined.
+/// Most characters that REPLICATE creates; above, its result is undefined.
 const REPLICATED_MAX: usize = 10_000;
 
-/// Joins strings; anything else among them makes the result undefined. For CONCAT and `||`.
+/// Joins strings; any other value makes the result undefined. For CONCAT and `||`.
 pub(crate) fn concatenate<'a>(frame: Frame<'a>, parts: &'a [Expression]) -> Outcome<'a> {
     let mut joined = String::new();
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     for part in parts {
         let part = defined!(frame.evaluate(part));
         let Some(text) = part.as_ref().as_str() else {
@@ -59,7 +59,7 @@ pub(super) fn right(call: Call<'_>) -> Outcome<'_> {
     text_of(text[start..].to_owned())
 }
 
-/// From a position on so many characters; empty where the position lies outside.
+/// A number of characters from a position on; empty if the position is outside.
 pub(super) fn substring(call: Call<'_>) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let start = defined!(call.integer(1));
@@ -71,7 +71,7 @@ pub(super) fn substring(call: Call<'_>) -> Outcome<'_> {
     text_of(rest[..byte_offset(rest, count)].to_owned())
 }
 
-/// Takes characters of a set, white space by default, off either end.
+/// Removes characters of a set, white space by default, from either end.
 pub(super) fn trim(call: Call<'_>, at_start: bool, at_end: bool) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let set = if call.has(1) { Some(defined!(call.text(1))) } else { None };
@@ -90,7 +90,7 @@ pub(super) fn trim(call: Call<'_>, at_start: bool, at_end: bool) -> Outcome<'_> 
     text_of(rest.to_owned())
 }
 
-/// Replaces all occurrences; an empty text to find makes the result undefined.
+/// Replaces all occurrences; an empty search text makes the result undefined.
 pub(super) fn replace(call: Call<'_>) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let find = defined!(call.text(1));
@@ -99,7 +99,7 @@ pub(super) fn replace(call: Call<'_>) -> Outcome<'_> {
         return Ok(None);
     }
     let occurrences = text.matches(&*find).count();
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     scale.add(text.len().saturating_add(occurrences.saturating_mul(with.len())))?;
     text_of(text.replace(&*find, &with))
 }
@@ -120,7 +120,7 @@ pub(super) fn join(call: Call<'_>) -> Outcome<'_> {
     let array = defined!(call.array(0));
     let separator = defined!(call.text(1));
     let mut joined = String::new();
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     for (index, element) in array.as_ref().elements().enumerate() {
         let Some(text) = element.as_str() else {
             return Ok(None);
@@ -134,7 +134,7 @@ pub(super) fn join(call: Call<'_>) -> Outcome<'_> {
     text_of(joined)
 }
 
-/// Cuts a string at every separator; an empty separator does not cut.
+/// Splits a string at every separator; an empty separator does not split.
 pub(super) fn split(call: Call<'_>) -> Outcome<'_> {
     let text = defined!(call.text(0));
     let separator = defined!(call.text(1));
@@ -142,7 +142,7 @@ pub(super) fn split(call: Call<'_>) -> Outcome<'_> {
         return Ok(Some(Value::Array(vec![Value::from(&*text)]).into()));
     }
     let mut parts = Vec::new();
-    let mut scale = Scale::default();
+    let mut scale = WeightSum::default();
     for part in text.split(&*separator) {
         let part = Value::from(part);
         scale.add_value(part.as_ref())?;
@@ -151,7 +151,7 @@ pub(super) fn split(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(Value::Array(parts).into()))
 }
 
-/// Where the first `count` characters end, in bytes; none for a negative count.
+/// Byte offset of the end of the first `count` characters; 0 for a negative count.
 fn byte_offset(text: &str, count: i64) -> usize {
     let Ok(count) = usize::try_from(count.max(0)) else {
         return text.len();

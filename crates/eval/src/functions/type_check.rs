@@ -1,4 +1,4 @@
-//! What a value is: always a boolean, also for undefined.
+//! Type checks: always a boolean, also for undefined.
 
 use value::ValueRef;
 

@@ -1,8 +1,8 @@
-//! `VectorDistance`: how near two arrays of numbers are.
+//! `VectorDistance`: the distance of two arrays of numbers.
 //!
-//! Here the distance is always computed, whatever the flag that forbids the use of an index says. Which function and
-//! which number format a path has is the container's policy, which arrives here as the options of the call; without
-//! any it is the cosine of numbers as they are.
+//! The distance is always computed exactly, whatever the flag that forbids the use of an index. The container's policy
+//! defines the function and the number format of a path and arrives here as the options of the call; the default is the
+//! cosine of the unconverted numbers.
 
 use value::{Kind, ValueRef};
 
@@ -20,12 +20,12 @@ struct Sums {
     difference_squared: f64,
 }
 
-/// The distance; undefined for anything but two arrays of numbers of one length.
+/// The distance; undefined for anything but two number arrays of equal length.
 pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
     Ok(measured(call)?.map(|measured| double_value(measured.distance).into()))
 }
 
-/// The same with the better one always the larger, for clients that merge by scores.
+/// The same as a score, where larger is better, for clients that merge by scores.
 pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
     Ok(measured(call)?.map(|measured| {
         let sign = if measured.nearer_is_larger { 1.0 } else { -1.0 };
@@ -86,7 +86,7 @@ fn sums(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Sums> {
     })
 }
 
-/// From -1 to 1; 0 where a vector has no direction.
+/// From -1 to 1; 0 if a vector is zero.
 fn cosine(sums: &Sums) -> f64 {
     let norm = sums.left_squared.sqrt() * sums.right_squared.sqrt();
     if norm == 0.0 { 0.0 } else { (sums.product / norm).clamp(-1.0, 1.0) }

@@ -1,8 +1,8 @@
-//! Rows folded into groups.
+//! Grouping of rows.
 //!
-//! What comes out does not depend on the order in which rows come nor on how they were spread over several of these
-//! that are merged: aggregates are exact, and of keys that are equal but differ in kind, such as 1 and 1.0, those of
-//! the first row by origin are kept.
+//! The result depends neither on the order of rows nor on how they were distributed over merged instances: aggregates
+//! are exact, and of keys that are equal but differ in kind, such as 1 and 1.0, those of the first row by origin are
+//! kept.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -14,10 +14,10 @@ use super::rows::MatchedRow;
 use crate::budget::{Holding, allocated, table_bytes, weigh_inside};
 use crate::{Accumulator, Computed, Context, EvalFault, GroupRow};
 
-/// Which groups are wanted: the first by hash, behind one that was given before.
+/// Which groups are kept: the first by hash after a given one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptGroups {
-    /// Groups up to this one are not wanted.
+    /// Groups up to this hash are dropped.
     pub after: Option<KeyHash>,
     /// Most groups.
     pub count: usize,
@@ -28,10 +28,10 @@ pub struct KeptGroups {
 pub struct Groups {
     holding: Holding,
     groups: HashMap<Vec<u8>, Group>,
-    /// Bytes of the two collections that are counted.
+    /// Counted bytes of the two collections.
     room: usize,
     kept: Option<KeptGroups>,
-    /// The hashes of the groups, the largest on top; only where not all groups are kept.
+    /// The hashes of the groups in a max-heap; only used if not all groups are kept.
     largest: BinaryHeap<(KeyHash, Vec<u8>)>,
     has_left_out: bool,
     code: Vec<u8>,
@@ -41,14 +41,14 @@ pub struct Groups {
 struct Group {
     keys: Vec<Option<Value>>,
     accumulators: Vec<Accumulator>,
-    /// Where the first row came from.
+    /// Origin of the first row.
     origin: Vec<u8>,
-    /// What it takes of the budget.
+    /// Bytes charged to the budget.
     weight: usize,
 }
 
 impl Groups {
-    /// No groups yet. Without `kept` all that come are kept.
+    /// Creates an empty set of groups. Without `kept` all groups are kept.
     pub fn new(grouping: &Grouping, context: &Context<'_>, kept: Option<KeptGroups>) -> Groups {
         let mut groups = Groups {
             holding: context.budget.holding(),
@@ -60,7 +60,7 @@ impl Groups {
             code: Vec::new(),
         };
         if grouping.keys.is_empty() {
-            // Aggregates over everything have a result also when there is nothing.
+            // Aggregates without keys have a result even without rows.
             let accumulators = fresh(grouping);
             let group = Group { keys: Vec::new(), accumulators, origin: Vec::new(), weight: 0 };
             groups.groups.insert(Vec::new(), group);
@@ -68,12 +68,12 @@ impl Groups {
         groups
     }
 
-    /// Folds a row into its group. `origin` says where the row stands among all rows.
+    /// Adds a row to its group. `origin` is the position of the row among all rows.
     pub fn add(&mut self, grouping: &Grouping, row: MatchedRow<'_>, origin: &[u8]) -> Result<(), EvalFault> {
         self.fold(grouping, row, origin, Accumulator::add)
     }
 
-    /// Folds so many rows into their group that are as an index knows them, see [`Accumulator::add_times`].
+    /// Adds `times` equal rows as stored in an index, see [`Accumulator::add_times`].
     pub fn add_times(
         &mut self,
         grouping: &Grouping,
@@ -119,12 +119,12 @@ impl Groups {
         self.groups.get_mut(&[][..])?.accumulators.get_mut(position)
     }
 
-    /// Whether some aggregate depends on kinds of numbers that an index does not know.
+    /// Whether some aggregate depends on number kinds that an index does not store.
     pub fn is_in_doubt(&self) -> bool {
         self.groups.values().flat_map(|group| &group.accumulators).any(Accumulator::is_in_doubt)
     }
 
-    /// Origins of groups with numbers in their keys, whose kinds an index does not know.
+    /// Origins of groups with numbers in their keys, whose kinds an index does not store.
     pub fn number_origins(&self) -> Vec<&[u8]> {
         let may_hold = |kind: Kind| kind.is_number() || kind == Kind::Array || kind == Kind::Object;
         let groups =
@@ -132,7 +132,7 @@ impl Groups {
         groups.map(|group| &group.origin[..]).collect()
     }
 
-    /// Takes the keys of a group from its first row.
+    /// Replaces the keys of a group by those of its first row.
     pub fn show_as(
         &mut self,
         grouping: &Grouping,
@@ -146,7 +146,7 @@ impl Groups {
         Ok(())
     }
 
-    /// The keys of a row; their code is then at hand.
+    /// Evaluates the keys of a row and writes their key code to `self.code`.
     fn evaluate_keys<'a>(
         &mut self,
         grouping: &'a Grouping,
@@ -165,7 +165,7 @@ impl Groups {
         Ok(keys)
     }
 
-    /// Makes the group of the code at hand, if it is wanted.
+    /// Creates the group of the current key code, if it is kept.
     fn begin(
         &mut self,
         grouping: &Grouping,
@@ -194,9 +194,9 @@ impl Groups {
         Ok(true)
     }
 
-    /// Whether the group of the code at hand is among those kept; if so, one beyond the count leaves for it.
+    /// Whether the group of the current key code is kept; if so, one above the count is dropped.
     ///
-    /// A group that leaves is never missed: so many smaller hashes are there already, and they stay wanted.
+    /// A dropped group is never needed again: enough smaller hashes exist, and they stay.
     fn makes_room(&mut self) -> bool {
         let Some(kept) = self.kept else {
             return true;
@@ -220,7 +220,7 @@ impl Groups {
         true
     }
 
-    /// Adds all that another one of the same query and the same wish has seen.
+    /// Merges the groups of another instance of the same query and limits.
     pub fn merge(&mut self, other: Groups) {
         let Groups { holding, groups, has_left_out, .. } = other;
         self.has_left_out |= has_left_out;
@@ -228,7 +228,7 @@ impl Groups {
         for (code, group) in groups {
             self.code = code;
             if let Some(known) = self.groups.get_mut(&self.code[..]) {
-                // That of aggregates over everything is empty on both sides, and there are no keys to choose.
+                // The origin is empty on both sides for aggregates without keys, and there are no keys to choose.
                 if group.origin < known.origin {
                     known.keys = group.keys;
                     known.origin = group.origin;
@@ -249,12 +249,12 @@ impl Groups {
         }
     }
 
-    /// Whether groups behind those kept were left out.
+    /// Whether groups after the kept ones were dropped.
     pub fn has_left_out(&self) -> bool {
         self.has_left_out
     }
 
-    /// What the groups came to, in the order of their hashes.
+    /// The results of the groups, in the order of their hashes.
     pub fn finish_by_hash(self) -> Vec<(KeyHash, GroupRow)> {
         let hashed = self.groups.into_iter().map(|(code, group)| (hash_of(&code), group.finish()));
         let mut rows: Vec<_> = hashed.collect();
@@ -262,7 +262,7 @@ impl Groups {
         rows
     }
 
-    /// What the groups came to, in the order of their first rows.
+    /// The results of the groups, in the order of their first rows.
     pub(super) fn finish_as_seen(self) -> Vec<GroupRow> {
         let mut groups: Vec<Group> = self.groups.into_values().collect();
         groups.sort_by(|left, right| left.origin.cmp(&right.origin));

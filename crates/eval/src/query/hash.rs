@@ -1,11 +1,11 @@
-//! The hash of a key code: groups and distinct results of whole queries come in the order of these.
+//! The hash of a key code, which defines the order of groups and distinct results.
 //!
-//! An order that no access path and no number of partitions can change, and that has no favourites: a page of groups
-//! is the first so many hashes behind the last one given.
+//! No access path and no number of partitions changes this order, and it is uniform: a page of groups is the first N
+//! hashes after the last one returned.
 
 use sha2::{Digest, Sha256};
 
-/// The first half of the SHA-256 of a key code. Two codes with one hash are not to be found.
+/// The first half of the SHA-256 of a key code. Collisions are practically impossible.
 pub type KeyHash = [u8; 16];
 
 /// The hash of a key code.

@@ -1,11 +1,11 @@
-//! A whole query over documents in memory: the obvious way, without an index.
+//! Naive execution of a whole query over documents in memory, without an index.
 //!
-//! Used for subqueries inside expressions and as the measure that cleverer ways are compared with. All rows of the
-//! result are held in memory, within the budget of the context. [`for_each_match`] and [`Groups`] are the parts that
-//! those cleverer ways share.
+//! Used for subqueries inside expressions and as the reference for other execution paths. All rows of the result are
+//! held in memory, within the budget of the context. [`for_each_match`] and [`Groups`] are shared with the other
+//! execution paths.
 //!
-//! Groups and distinct results of a whole query come in the order of their key hashes, whatever way they were found.
-//! A subquery inside an expression is never paged nor spread, so its groups come in the order of their first rows.
+//! Groups and distinct results of a whole query are in the order of their key hashes, whatever the access path. A
+//! subquery inside an expression is never paged or distributed, so its groups are in the order of their first rows.
 
 mod grouping;
 mod hash;
@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 use plan::query::{Grouping, Order, Query, SubqueryKind};
 use value::{Value, ValueRef, encode_key};
 
-use crate::budget::{Holding, Scale, allocated, table_bytes, weigh_inside};
+use crate::budget::{Holding, WeightSum, allocated, table_bytes, weigh_inside};
 use crate::expression::Frame;
 use crate::{Computed, Context, EvalFault, GroupRow, Row};
 use order::Ordered;
@@ -33,13 +33,13 @@ use sources::Origin;
 /// A document and its number.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentRow<'a> {
-    /// Ties of any order are broken by it.
+    /// Tie breaker of every order.
     pub number: u64,
     /// The document.
     pub root: ValueRef<'a>,
 }
 
-/// The results of a query over documents, which may come in any order.
+/// The results of a query over documents, which may be given in any order.
 pub fn run<'a>(
     context: &'a Context<'_>,
     query: &'a Query,
@@ -52,7 +52,7 @@ pub fn run<'a>(
     results(frame, query, Some(&documents), None)
 }
 
-/// What a subquery makes of its rows. The documents of the container are out of its sight.
+/// The value of a subquery. It cannot read the documents of the container.
 pub(crate) fn subquery(
     frame: Frame<'_>,
     kind: SubqueryKind,
@@ -69,7 +69,7 @@ pub(crate) fn subquery(
         SubqueryKind::Exists => Ok(Some(Value::Bool(!results(frame, query, None, Some(1))?.is_empty()))),
         SubqueryKind::Array => {
             let results = results(frame, query, None, None)?;
-            let mut scale = Scale::default();
+            let mut scale = WeightSum::default();
             results.iter().try_for_each(|result| scale.add_value(result.as_ref()))?;
             Ok(Some(Value::Array(results)))
         }
@@ -92,8 +92,8 @@ fn all_pass(frame: Frame<'_>, query: &Query) -> Result<bool, EvalFault> {
     Ok(all)
 }
 
-/// The results of a query on top of an outer row; no more than `wanted`, if that is given. Only a whole query, or the
-/// one in its first source, sees documents.
+/// The results of a query with an outer row; at most `wanted`, if given. Only a whole query, or the one in its first
+/// source, can read documents.
 fn results<'a>(
     frame: Frame<'a>,
     query: &'a Query,
@@ -142,18 +142,18 @@ fn groups<'a>(
     })
 }
 
-/// Projected rows on their way out: ordered, each once if that is asked for, cut at both ends.
+/// Projected rows before output: sorted, distinct if requested, with offset and limit.
 struct Results<'a> {
     query: &'a Query,
     holding: Holding,
     rows: Vec<Ordered>,
-    /// Bytes of it that are counted.
+    /// Counted bytes of it.
     rows_room: usize,
     seen: HashSet<Vec<u8>>,
     seen_room: usize,
     /// Whether results are ordered by their hashes.
     by_hash: bool,
-    /// How many rows are enough; nothing where all must be seen to know the first.
+    /// Number of rows that suffice; `None` if all rows are needed to know the first.
     enough: Option<usize>,
     wanted: Option<u64>,
 }
@@ -225,7 +225,7 @@ impl<'a> Results<'a> {
         }
         order::sort(&mut rows, &self.query.order);
         if self.query.distinct && !matches!(self.query.order, Order::None) {
-            // Of equal results the first in the order counts.
+            // Of equal results the first in the order is kept.
             rows.retain(|row| {
                 let mut code = Vec::new();
                 encode_key(row.result.as_ref(), &mut code);

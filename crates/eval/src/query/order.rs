@@ -9,7 +9,7 @@ use super::hash::KeyHash;
 use crate::expression::Frame;
 use crate::{Computed, EvalFault};
 
-/// A result and what decides its place.
+/// A result and its sort keys.
 pub(super) struct Ordered {
     pub(super) result: Value,
     pub(super) keys: Vec<Option<Value>>,
@@ -17,7 +17,7 @@ pub(super) struct Ordered {
     pub(super) hash: Option<KeyHash>,
 }
 
-/// The values of a row that it is ordered by.
+/// The sort keys of a row.
 pub(super) fn keys(frame: Frame<'_>, order: &Order) -> Result<Vec<Option<Value>>, EvalFault> {
     match order {
         Order::None => Ok(Vec::new()),
@@ -28,8 +28,8 @@ pub(super) fn keys(frame: Frame<'_>, order: &Order) -> Result<Vec<Option<Value>>
     }
 }
 
-/// Sorts by the keys, then by document number, backwards if the first key is descending. Rows of one document keep
-/// the order of their sources.
+/// Sorts by the keys, then by document number, backwards if the first key is descending. Rows of one document keep the
+/// order of their sources.
 pub(super) fn sort(rows: &mut [Ordered], order: &Order) {
     match order {
         Order::Keys(keys) => {

@@ -1,6 +1,6 @@
-//! Rows of a query: those that its sources make and its filter lets pass.
+//! Rows of a query: the rows of its sources that pass its filter.
 //!
-//! The way in for whoever has documents and does its own ordering, grouping and paging.
+//! The entry point for callers that do their own ordering, grouping and paging.
 
 use std::ops::ControlFlow;
 
@@ -15,12 +15,12 @@ use crate::{Computed, Context, EvalFault, GroupRow, Row};
 #[derive(Clone, Copy)]
 pub struct MatchedRow<'a> {
     pub(super) frame: Frame<'a>,
-    /// Which of the rows of its document it is, those included that did not pass.
+    /// Index among the rows of its document, including those that did not pass.
     pub index: u32,
 }
 
 impl<'a> MatchedRow<'a> {
-    /// The row that stands for a group.
+    /// The row of a group.
     pub fn of_group(context: &'a Context<'_>, group: &'a GroupRow) -> MatchedRow<'a> {
         let row = Row { group: Some(group), ..Row::default() };
         MatchedRow { frame: Frame::new(context, row), index: 0 }
@@ -31,7 +31,7 @@ impl<'a> MatchedRow<'a> {
         self.frame.evaluate(expression)
     }
 
-    /// What a projection makes of the row; `None` where the row vanishes.
+    /// The projection of the row; `None` if the row is omitted.
     pub fn project(&self, projection: &'a Projection) -> Outcome<'a> {
         match projection {
             Projection::Row(slot) => {
@@ -44,9 +44,9 @@ impl<'a> MatchedRow<'a> {
     }
 }
 
-/// Calls `visit` for every row that a query makes of one document and that its filter lets pass.
+/// Calls `visit` for every row of one document that passes the filter.
 ///
-/// Without a document the sources must not be of the container; a query without sources has one row.
+/// Without a document the sources must not refer to the container; a query without sources has one row.
 pub fn for_each_match<'a>(
     context: &'a Context<'_>,
     query: &'a Query,
@@ -77,7 +77,7 @@ pub fn for_each_row<'a>(
     sources::for_each_row(Frame::new(context, Row::default()), &query.sources, Some(origin.as_slice()), all)
 }
 
-/// The same on top of an outer row, over any number of documents.
+/// The same with an outer row, over any number of documents.
 pub(super) fn matches<'a>(
     frame: Frame<'a>,
     query: &'a Query,

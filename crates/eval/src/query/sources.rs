@@ -1,4 +1,4 @@
-//! Rows of the sources: the cross product, left to right, each source in sight of those before it.
+//! Rows of the sources: the cross product, left to right; each source can refer to those before it.
 
 use std::ops::ControlFlow;
 
@@ -9,17 +9,17 @@ use super::results;
 use crate::expression::Frame;
 use crate::{EvalFault, Row};
 
-/// A document, or what stands for one.
+/// A document, or a value in its place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin<'a> {
     pub(super) number: Option<u64>,
     pub(super) root: ValueRef<'a>,
 }
 
-/// What is done with a row, and whether more are wanted.
+/// Handles a row and returns whether more are wanted.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(Frame<'_>) -> Result<ControlFlow<()>, EvalFault>;
 
-/// Calls `visit` for every row that the sources make on top of the row of the frame. The first source alone sees the
+/// Calls `visit` for every row of the sources, combined with the row of the frame. Only the first source reads the
 /// documents.
 pub(super) fn for_each_row<'a>(
     frame: Frame<'a>,
@@ -31,12 +31,12 @@ pub(super) fn for_each_row<'a>(
         return visit(frame);
     };
     let frame = frame.deeper()?;
-    // Fills the next slot with one value after the other.
+    // Binds the next slot to one value after the other.
     let mut bind = |value: ValueRef<'_>, number: Option<u64>| {
         frame.context.count_row()?;
         let document_number = number.or(frame.row.document_number);
         if frame.row.slots.is_empty() {
-            // The document itself, once for every document of a scan: without an allocation.
+            // The document itself, once per document of a scan: without an allocation.
             let row = Row { slots: &[value], document_number, ..frame.row };
             return for_each_row(frame.with_row(row), rest, None, visit);
         }

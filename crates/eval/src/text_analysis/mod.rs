@@ -1,7 +1,7 @@
-//! The words of a text as the full-text functions see them, with and without an index.
+//! The words of a text for the full-text functions, with and without an index.
 //!
-//! Words by the rules of Unicode (so `1,977` and `don't` are one each), lower case, stop words left out (English only,
-//! as in the service), Snowball stems. Knows nothing of policies: the caller names the language.
+//! Words by the rules of Unicode (so `1,977` and `don't` are one each), lower case, without stop words (English only,
+//! as in the service), Snowball stems. Knows nothing of policies: the caller passes the language.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,10 +9,10 @@ use std::sync::LazyLock;
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Changes with every change of what a text is cut into: an index made by another version must be made anew.
+/// Incremented with every change of the analysis: an index built by another version must be rebuilt.
 pub const ANALYSIS_VERSION: u32 = 1;
 
-/// The list that the service documents.
+/// The list documented by the service.
 static STOP_WORDS_ENGLISH: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("stop_words_english.txt").split_whitespace().collect());
 
@@ -30,11 +30,11 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language of a tag such as `de-DE`; regions do not matter.
+    /// The language of a tag such as `de-DE`; regions are ignored.
     pub fn find(tag: &str) -> Option<Language> {
         let language = tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
         match language.as_str() {
-            // The number is how some SDKs name en-US.
+            // Some SDKs use this number for en-US.
             "en" | "1033" => Some(Language::English),
             "de" => Some(Language::German),
             "es" => Some(Language::Spanish),
@@ -80,7 +80,7 @@ impl Terms {
         &self.words
     }
 
-    /// How often the words of a phrase stand one behind the other. A phrase without words stands nowhere.
+    /// How often the words of a phrase occur consecutively. A phrase without words never occurs.
     pub fn count_phrase(&self, phrase: &Terms) -> usize {
         if phrase.words.is_empty() {
             return 0;
@@ -89,7 +89,7 @@ impl Terms {
     }
 }
 
-/// Cuts a text into its words. Stop words leave no gap: what stands around them counts as adjacent.
+/// Splits a text into its words. Stop words leave no gap: the words around them count as adjacent.
 pub fn analyse(text: &str, language: Language) -> Terms {
     let stemmer = language.stemmer();
     let words = text

@@ -1,4 +1,4 @@
-//! Time and chance of the cases: the time stands still, chance counts up.
+//! Time and randomness of the cases: the time is constant, the random numbers count up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

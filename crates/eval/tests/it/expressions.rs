@@ -1,7 +1,7 @@
-//! `tests-data/eval/expressions/*.txt`: one case a line, `expression => value`.
+//! `tests-data/eval/expressions/*.txt`: one case per line, `expression => value`.
 //!
-//! `document {…}` sets what `c` is for the lines behind it; `undefined` and `fault: text` stand for themselves; a
-//! number that ends in `~` is met to twelve digits.
+//! `document {…}` sets `c` for the following lines; `undefined` and `fault: text` are literal; a number that ends in
+//! `~` is compared to twelve digits.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use value::{Document, Value};
 use crate::ambient::Still;
 use crate::text;
 
-/// Functions of the user's that cases may call.
+/// User-defined functions that cases may call.
 #[derive(Debug)]
-pub(crate) struct Few;
+pub(crate) struct TestFunctions;
 
-impl UserFunctions for Few {
+impl UserFunctions for TestFunctions {
     fn call(&self, name: &str, arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault> {
         match name {
             "first" => Ok(arguments.into_iter().next().flatten()),
@@ -27,7 +27,7 @@ impl UserFunctions for Few {
     }
 }
 
-/// Fewest cases that all files hold together; a file that is not found would go unnoticed otherwise.
+/// Fewest cases of all files together; a missing file would otherwise go unnoticed.
 const CASES_MIN: usize = 900;
 
 #[test]
@@ -63,7 +63,7 @@ fn every_case_of_every_file() {
 
 fn compute(expression: &str, document: &Document) -> String {
     let ambient = Still::default();
-    let context = Context::new(&ambient, Budget::new(1 << 20, 1_000)).with_user_functions(&Few);
+    let context = Context::new(&ambient, Budget::new(1 << 20, 1_000)).with_user_functions(&TestFunctions);
     let expression = text::expression(expression);
     let slots = [document.root()];
     match evaluate(&context, &expression, Row::of_document(&slots, 77)) {
@@ -81,7 +81,7 @@ fn is_met(expected: &str, found: &str) -> bool {
     found.parse().is_ok_and(|found: f64| (found - expected).abs() <= expected.abs() * 1e-12)
 }
 
-/// The parser refuses these before they get here.
+/// The parser refuses these earlier.
 #[test]
 fn scores_exist_only_in_ranks() {
     let ambient = Still::default();

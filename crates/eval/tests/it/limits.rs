@@ -1,4 +1,4 @@
-//! Every bound from both sides, on a stack no larger than that of a worker thread.
+//! Every limit from both sides, on a stack no larger than that of a worker thread.
 
 use eval::{
     Budget, Context, DocumentRow, EXPRESSION_DEPTH_MAX, EvalFault, Meter, Row, VALUE_WEIGHT_MAX, evaluate,
@@ -34,7 +34,7 @@ fn depth_is_bounded_for_every_form() {
         ..text::query("SELECT VALUE 1")
     };
     type Form<'f> = &'f dyn Fn(Expression) -> Expression;
-    // What one nesting counts for, and how it is built.
+    // Levels of one nesting, and how it is built.
     let forms: [(usize, Form<'_>); 6] = [
         (1, &|inner| Expression::Unary(UnaryOperator::Minus, Box::new(inner))),
         (1, &|inner| Expression::Array(vec![inner])),
@@ -60,7 +60,7 @@ fn values_are_bounded() {
     assert_eq!(compute(&Expression::Array(copies(32)), roomy()), fault);
     assert!(compute(&Expression::Concatenation(copies(32)), roomy()).is_ok());
     assert_eq!(compute(&Expression::Concatenation(copies(33)), roomy()), fault);
-    // Each level doubles what the one below made.
+    // Each level doubles the result of the one below.
     let doubled = nested(24, |inner| {
         let mut query = text::query("SELECT VALUE 1");
         query.sources = vec![plan::query::Source::Value(inner)];
@@ -126,7 +126,7 @@ fn deep_values_are_walked_safely() {
     }
 }
 
-/// Work that a few letters of a query can ask for; each must be counted by its size, or nobody can stop it.
+/// Work that a few letters of a query can request; each must be charged by its size, or it cannot be stopped.
 #[test]
 fn work_is_counted_by_its_size() {
     let line = |west: usize| {
@@ -171,7 +171,7 @@ fn work_is_counted_by_its_size() {
         let slots = [document.root()];
         let outcome = evaluate(&context, &expression, Row::of_document(&slots, 1));
         assert_eq!(outcome.err(), Some(EvalFault::StepsExceeded { steps_max }), "{sql}");
-        // And whoever has stopped it gets no result of it.
+        // A stopped query yields no result.
         let context = Context::new(&ambient, roomy());
         context.meter.stop();
         let outcome = evaluate(&context, &expression, Row::of_document(&slots, 1));

@@ -1,6 +1,6 @@
-//! Cases as text: expressions and whole queries with what they yield.
+//! Cases as text: expressions and whole queries with their results.
 //!
-//! The texts are read by the SQL parser, which the crate itself does not see.
+//! The SQL parser reads the texts; the crate itself does not depend on it.
 
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 

@@ -55,7 +55,7 @@ proptest! {
             prop_assert_eq!(compute("c.b > c.a", &a, &b), found[0].clone());
             prop_assert_eq!(compute("NOT (c.a <= c.b)", &a, &b), found[2].clone());
         } else {
-            // Between kinds there is no order, and nothing is equal.
+            // There is no order between kinds, and nothing is equal.
             prop_assert_eq!(&found, &vec![None, Some(Value::Bool(false)), None]);
         }
     }
@@ -71,7 +71,7 @@ proptest! {
         prop_assert_eq!(compute("SetEqual([c.a, c.b], [c.b])", &a, &b), equal);
     }
 
-    /// Long lists and chains are sorted by their constants; short ones are looked at one by one.
+    /// Long lists and chains are sorted by their constants; short ones are checked one by one.
     #[test]
     fn long_lists_and_chains_say_what_their_members_say(
         a in prop::option::weighted(0.9, any_value()),
@@ -110,7 +110,7 @@ proptest! {
         prop_assert_eq!(truth(&listed), any(&equals));
         prop_assert_eq!(truth(&Expression::Or(equals.clone().into())), any(&equals));
         prop_assert_eq!(truth(&Expression::Or(pairs.clone().into())), any(&pairs));
-        // One that is no equality is no reason to be wrong.
+        // One operand that is not an equality must not change the result.
         let mixed: Vec<Expression> = pairs.into_iter().chain([compared(BinaryOperator::Less, "a", &b)]).collect();
         prop_assert_eq!(truth(&Expression::Or(mixed.clone().into())), any(&mixed));
     }
@@ -133,7 +133,7 @@ proptest! {
         prop_assert_eq!(compute("('x' || c.a || 'y') LIKE ('%' || c.b || '_') ESCAPE '!'", &text, &pattern), TRUE);
     }
 
-    /// Whatever is handed to a function, it yields a value, undefined or a fault.
+    /// For any arguments, a function yields a value, undefined or a fault.
     #[test]
     fn no_function_panics(
         function in prop::sample::select(Function::ALL),

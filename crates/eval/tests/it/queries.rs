@@ -1,14 +1,14 @@
 //! `tests-data/eval/queries/*.txt`: documents, a query, its rows.
 //!
 //! ```text
-//! documents          the lines behind it are documents, numbered from 1, up to an empty line
+//! documents          the following lines are documents, numbered from 1, up to an empty line
 //! {"a":1}
 //!
 //! query SELECT VALUE c.a FROM c
 //! 1                  rows up to an empty line, or one line `fault: text`
 //! ```
 //!
-//! `UPDATE_EXPECTED=1` writes the rows that come into the files, for a look at the difference.
+//! `UPDATE_EXPECTED=1` writes the actual rows into the files, to review the difference.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use plan::query::{Expression, Order, Query, SlotId, SortKey};
 use value::Document;
 
 use crate::ambient::Still;
-use crate::expressions::Few;
+use crate::expressions::TestFunctions;
 use crate::text;
 
-/// Fewest cases that all files hold together.
+/// Fewest cases of all files together.
 const CASES_MIN: usize = 90;
 
 #[test]
@@ -68,12 +68,12 @@ fn every_case_of_every_file() {
 
 fn rows_of(query: &Query, documents: &[Document]) -> Vec<String> {
     let ambient = Still::default();
-    let context = Context::new(&ambient, Budget::new(1 << 20, 10_000)).with_user_functions(&Few);
+    let context = Context::new(&ambient, Budget::new(1 << 20, 10_000)).with_user_functions(&TestFunctions);
     let rows = documents
         .iter()
         .enumerate()
         .map(|(index, document)| DocumentRow { number: index as u64 + 1, root: document.root() });
-    // The order in which documents are handed in does not matter.
+    // The order of the documents does not matter.
     let result = run(&context, query, rows.rev());
     assert_eq!(context.budget.bytes_held(), 0, "memory is given back");
     match result {
@@ -82,7 +82,7 @@ fn rows_of(query: &Query, documents: &[Document]) -> Vec<String> {
     }
 }
 
-/// The service orders by paths of the document alone; what is joined can be ordered all the same.
+/// The service orders by paths of the document only; here joined values can be ordered too.
 #[test]
 fn joined_rows_are_ordered_by_what_is_joined() {
     let documents = [r#"{"id":"1","a":[2,1]}"#, r#"{"id":"2","a":[1,3]}"#];

@@ -1,8 +1,8 @@
-//! Expressions and queries of the cases, read from the text that users write.
+//! Parses expressions and queries of the cases.
 
 use plan::query::{Expression, Projection, Query};
 
-/// What the text of a query wants.
+/// Parses and lowers a query.
 pub(crate) fn query(text: &str) -> Query {
     let tree = sql::parse(text).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
     sql::lower(&tree, &sql::Parameters::none()).unwrap_or_else(|faults| panic!("{text}: {faults:?}"))

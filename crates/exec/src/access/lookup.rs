@@ -3,7 +3,7 @@
 //!
 //! The filter is read in its normal form, [`Predicate`].
 
-use eval::{EXPRESSION_DEPTH_MAX, LikeRest, Meter, like_beginning};
+use eval::{EXPRESSION_DEPTH_MAX, LikeRest, Meter, like_prefix};
 use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep, ValueRange};
 use plan::query::{
     Comparison, Constants, ElementMatch, Expression, Predicate, Query, Requirement, SortKey, TextPattern,
@@ -225,7 +225,7 @@ impl Reading<'_> {
             TextPattern::Like(text, escape) => (text, escape),
             TextPattern::Search => return None,
         };
-        let (letters, rest) = like_beginning(text, escape)?;
+        let (letters, rest) = like_prefix(text, escape)?;
         let place = self.place(operand)?;
         match rest {
             LikeRest::Nothing => Some(equal(&place, &Value::String(letters))),

@@ -15,8 +15,8 @@ use model::{
 use partition::index::{Fingerprint, IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PartitionView, PhysicalPartition,
-    RecordCache, RecordScan, Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PartitionView,
+    PhysicalPartition, RecordCache, RecordScan, new_partition_rows,
 };
 use plan::query::Query;
 use plan::{
@@ -67,7 +67,7 @@ pub(crate) struct House {
     /// Bytes after which a page ends.
     pub(crate) bytes_max: usize,
     definition: ContainerDefinition,
-    surroundings: Surroundings,
+    environment: PartitionEnvironment,
     shape: Arc<CurrentShape>,
 }
 
@@ -105,7 +105,7 @@ impl House {
         let definition = definition(further);
         let clock = Arc::new(Clock(AtomicU64::new(1_700_000_000_000)));
         let store = Store::memory(&SPACES, CommitMode::Thread);
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: clock.clone(),
@@ -123,7 +123,7 @@ impl House {
             let keys = keyspace::effective_range(SYSTEM.container, &range);
             let spec = PartitionSpec { id, range };
             let opened =
-                PhysicalPartition::open(surroundings.clone(), spec, Arc::clone(&shape)).await.unwrap();
+                PhysicalPartition::open(environment.clone(), spec, Arc::clone(&shape)).await.unwrap();
             let opened = Arc::new(opened);
             opened_all.push(Arc::clone(&opened));
             parts.push(Part {
@@ -145,7 +145,7 @@ impl House {
             memory: Arc::new(QueryMemory::new(1 << 30)),
             bytes_max: 1 << 20,
             definition,
-            surroundings,
+            environment,
             shape,
         }
     }
@@ -195,10 +195,10 @@ impl House {
     /// Closes all partitions and opens them again, and waits for their indexes.
     pub(crate) async fn reopen(&mut self) {
         for (at, part) in self.parts.iter_mut().enumerate() {
-            let (surroundings, shape) = (self.surroundings.clone(), Arc::clone(&self.shape));
+            let (environment, shape) = (self.environment.clone(), Arc::clone(&self.shape));
             let spec = self.partitions[at].spec().clone();
             self.partitions[at].close().await.unwrap();
-            let opened = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await.unwrap());
+            let opened = Arc::new(PhysicalPartition::open(environment, spec, shape).await.unwrap());
             let mut waited = 0;
             while opened.view().await.unwrap().index().is_none() {
                 waited += 1;

@@ -1,15 +1,15 @@
-//! Commits one group of batches, with an answer for each, and looks after the store when a commit fails.
+//! Commits one group of batches, answers each of them, and reopens the store after a failed commit.
 //!
-//! Knows nothing of queues and threads: whoever calls it is the only one who commits.
+//! Knows nothing of queues and threads. Its caller is the only committer.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::judge::Judge;
+use super::validator::BatchValidator;
 use super::{CommitMode, block_on};
-use crate::backend::Room;
+use crate::backend::DiskSpace;
 use crate::batch::{Durability, Operation};
 use crate::fault::{Cause, CommitFault, Health};
 use crate::ingest;
@@ -18,21 +18,21 @@ use crate::metrics::StoreMetrics;
 use crate::rows::{AnyRows, RowStore};
 use crate::view::View;
 
-/// How long buffered commits may wait for a sync when no later commit asks for one.
+/// Longest time buffered commits wait for a sync when no later commit requests one.
 const BUFFERED_SYNC_DELAY: Duration = Duration::from_secs(1);
 
-/// Waiting times between attempts to reopen a poisoned store: the first, and the longest, reached by doubling.
+/// Delay before the first attempt to reopen a poisoned store, and the longest delay, reached by doubling.
 const REOPEN_DELAY_FIRST: Duration = Duration::from_millis(20);
 const REOPEN_DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// How long a look at the free space of the disk is good for while there is plenty.
-const ROOM_LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a measured amount of free disk space is reused while it is ample.
+const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Free space is plenty as long as it is this many bytes more than the reserve: more than can be written, to journal,
-/// tables and merged tables, between two looks.
-const ROOM_PLENTY_BYTES: u64 = 1 << 30;
+/// Free space is ample if it exceeds the reserve by this many bytes: more than can be written to journals, tables and
+/// merged tables between two checks.
+const SPACE_AMPLE_BYTES: u64 = 1 << 30;
 
-/// How the store is, as others may ask for it.
+/// Health of the store, shared with readers.
 pub(super) struct Status(Mutex<Health>);
 
 impl Status {
@@ -53,7 +53,7 @@ impl Status {
     }
 }
 
-/// The one who commits.
+/// The only writer of a store: validates groups, commits them and handles failures.
 pub(super) struct Committer {
     rows: Arc<AnyRows>,
     status: Arc<Status>,
@@ -61,16 +61,16 @@ pub(super) struct Committer {
     mode: CommitMode,
     poison: Option<Poison>,
     closed: bool,
-    /// When the oldest buffered commit that waits for a sync was made.
+    /// Time of the oldest buffered commit that waits for a sync.
     unsynced_since: Option<Instant>,
     /// Lanes with acknowledged batches that wait for a sync, by their identity.
     unsynced_lanes: HashMap<usize, Lane>,
-    /// The last look at the free space, if there is a disk.
-    room: Option<(Instant, Room)>,
+    /// The last measured free space, if there is a disk.
+    room: Option<(Instant, DiskSpace)>,
     metrics: StoreMetrics,
 }
 
-/// Why nothing can be committed, and when reopening is tried next.
+/// Why nothing can be committed, and when the next reopen is due.
 struct Poison {
     cause: Cause,
     retry_at: Instant,
@@ -99,9 +99,9 @@ impl Committer {
         }
     }
 
-    /// Commits what applies of a group, and returns the answer to every batch of it.
+    /// Commits the admissible batches of a group and returns the answer to every batch.
     ///
-    /// Also refusals are answered only after the commit: they may rest on batches of the same group.
+    /// Refusals are answered only after the commit too: they may depend on batches of the same group.
     pub(super) fn commit(&mut self, mut group: Vec<Candidate>) -> Vec<Answer> {
         if let Some(fault) = self.refusal() {
             return group.iter().map(|_| Err(fault.clone())).collect();
@@ -113,13 +113,13 @@ impl Committer {
                 return group.iter().map(|_| Err(CommitFault::Poisoned { cause: cause.clone() })).collect();
             }
         };
-        let mut judge = Judge::new(&self.rows, self.space_count, shortage, &group);
+        let mut validator = BatchValidator::new(&self.rows, self.space_count, shortage, &group);
         let mut batches = Vec::with_capacity(group.len());
         let mut verdicts = Vec::with_capacity(group.len());
         for candidate in &mut group {
-            let verdict = judge.admit(candidate).map(|operations| batches.push(operations));
+            let verdict = validator.admit(candidate).map(|operations| batches.push(operations));
             if verdict.is_err() {
-                // At once, for the sake of later batches of this group in the same lanes.
+                // Immediately, because later batches of this group may be in the same lanes.
                 candidate.lanes.break_chains();
             }
             verdicts.push(verdict);
@@ -136,8 +136,8 @@ impl Committer {
         self.answers(verdicts, outcome)
     }
 
-    /// Under a steady stream of buffered commits there is never the time to tend to them. A simulation must not
-    /// depend on how fast the machine is, and nobody tends to its commits either.
+    /// Under a steady stream of buffered commits, maintenance never runs. A simulation must not depend on the speed of
+    /// the machine, so this applies to the commit thread only.
     fn is_sync_overdue(&self) -> bool {
         let is_old = |since: Instant| since.elapsed() >= BUFFERED_SYNC_DELAY;
         match self.mode {
@@ -146,7 +146,7 @@ impl Committer {
         }
     }
 
-    /// Why no batch is taken at all, if so.
+    /// The fault with which every batch is refused at present, if any.
     fn refusal(&self) -> Option<CommitFault> {
         if self.closed {
             return Some(CommitFault::Closed);
@@ -154,17 +154,18 @@ impl Committer {
         self.poison.as_ref().map(|poison| CommitFault::Poisoned { cause: poison.cause.clone() })
     }
 
-    /// The next time [`Committer::tend`] has something to do.
-    pub(super) fn tend_at(&self) -> Option<Instant> {
+    /// When [`Committer::maintain`] is next due.
+    pub(super) fn maintenance_due_at(&self) -> Option<Instant> {
         if let Some(poison) = &self.poison {
             return Some(poison.retry_at);
         }
         let sync_at = self.unsynced_since.map(|since| since + BUFFERED_SYNC_DELAY);
-        sync_at.into_iter().chain(self.rows.tend_at()).min()
+        sync_at.into_iter().chain(self.rows.maintenance_due_at()).min()
     }
 
-    /// Does what is due: syncs buffered commits, lets the backend do its own, or tries to reopen a poisoned store.
-    pub(super) fn tend(&mut self) {
+    /// Does the work that is due: syncs buffered commits, runs the backend's maintenance, or tries to reopen a poisoned
+    /// store.
+    pub(super) fn maintain(&mut self) {
         let now = Instant::now();
         if let Some(poison) = &self.poison {
             if poison.retry_at <= now {
@@ -172,8 +173,8 @@ impl Committer {
             }
         } else if self.unsynced_since.is_some_and(|since| since + BUFFERED_SYNC_DELAY <= now) {
             self.write(Vec::new(), Durability::Sync).ok();
-        } else if self.rows.tend_at().is_some_and(|at| at <= now) {
-            self.rows.tend();
+        } else if self.rows.maintenance_due_at().is_some_and(|at| at <= now) {
+            self.rows.maintain();
         }
     }
 
@@ -183,13 +184,13 @@ impl Committer {
             return Err(CommitFault::Closed);
         }
         if self.poison.is_none() {
-            // A store that is well loses nothing. If that fails it is as doubtful as any.
+            // A healthy store must lose nothing. If this sync fails, the store is treated as poisoned.
             self.write(Vec::new(), Durability::Sync).ok();
         }
         let rows = &self.rows;
-        // Before the reopened engine can be read: who finds its lane as it was has lost nothing.
+        // Before the reopened engine can be read: a reader whose lane is not rewound has lost nothing.
         self.unsynced_lanes.drain().for_each(|(_, lane)| lane.rewind());
-        let reopened = guarded(|| {
+        let reopened = catch_panic(|| {
             block_on(rows.reopen())?;
             block_on(ingest::remove_unnamed(rows))
         });
@@ -212,13 +213,13 @@ impl Committer {
         }
     }
 
-    /// Makes everything durable and lets go of the engine.
+    /// Makes everything durable and closes the engine.
     pub(super) fn close(&mut self) -> Result<(), CommitFault> {
         if std::mem::replace(&mut self.closed, true) {
             return Err(CommitFault::Closed);
         }
         let poison = self.poison.take();
-        let closed = guarded(|| block_on(self.rows.close()));
+        let closed = catch_panic(|| block_on(self.rows.close()));
         self.status.set(Health::Closed);
         match (poison, closed) {
             (Some(Poison { cause, .. }), _) => Err(CommitFault::Poisoned { cause }),
@@ -235,11 +236,11 @@ impl Committer {
             _ if !batches.is_empty() => {
                 let (count, row_count) = (batches.len(), batches.iter().map(Vec::len).sum());
                 let begun = Instant::now();
-                let outcome = guarded(|| block_on(rows.commit(batches, durability)));
+                let outcome = catch_panic(|| block_on(rows.commit(batches, durability)));
                 self.metrics.committed(count, row_count, durability, begun.elapsed());
                 outcome
             }
-            Durability::Sync if self.unsynced_since.is_some() => guarded(|| block_on(rows.sync())),
+            Durability::Sync if self.unsynced_since.is_some() => catch_panic(|| block_on(rows.sync())),
             Durability::Sync | Durability::Buffered => return Ok(()),
         };
         match (&outcome, durability) {
@@ -259,7 +260,7 @@ impl Committer {
     }
 
     fn answers(&self, verdicts: Vec<Result<(), CommitFault>>, outcome: Result<(), Cause>) -> Vec<Answer> {
-        // The snapshot belongs to this commit: taken before the next one can be made.
+        // The snapshot belongs to this commit, so it is taken before the next one.
         let view = outcome.map_err(|cause| CommitFault::Uncertain { cause }).and_then(|()| {
             let point = block_on(self.rows.point())
                 .map_err(|fault| CommitFault::Poisoned { cause: Cause::new(fault) })?;
@@ -268,7 +269,7 @@ impl Committer {
         let answer = |verdict: Result<(), CommitFault>| match (&view, verdict) {
             (Ok(view), Ok(())) => Ok(view.clone()),
             (Err(fault), Ok(())) => Err(fault.clone()),
-            // What this refusal rests on may not be there: it is as void as the commit.
+            // The refusal may depend on batches that were lost, so it is void too.
             (Err(CommitFault::Uncertain { cause }), Err(CommitFault::PreconditionFailed { .. })) => {
                 Err(CommitFault::Poisoned { cause: cause.clone() })
             }
@@ -277,13 +278,14 @@ impl Committer {
         verdicts.into_iter().map(answer).collect()
     }
 
-    /// Whether nothing is committed until the engine was reopened.
+    /// Whether commits are refused until the engine is reopened.
     pub(super) fn is_poisoned(&self) -> bool {
         self.poison.is_some()
     }
 
-    /// Others were told that the outcome of a call is unknown, which has ended since.
-    pub(super) fn doubt(&mut self, cause: Cause) {
+    /// Poisons the store after a call that ended past its deadline: its callers were already answered "outcome
+    /// unknown".
+    pub(super) fn mark_uncertain(&mut self, cause: Cause) {
         self.poison(cause, REOPEN_DELAY_FIRST);
     }
 
@@ -293,18 +295,18 @@ impl Committer {
         self.poison = Some(Poison { cause, retry_at: Instant::now() + delay, delay });
     }
 
-    /// The room on the disk, if it is below the reserve. Fails if the store was removed. Looks again at every group when it is getting short, at a
-    /// bounded rate otherwise.
-    fn shortage(&mut self) -> Result<Option<Room>, Cause> {
+    /// The free space, if it is below the reserve. Fails if the store was removed. Measured for every group when space
+    /// is short, at a bounded rate otherwise.
+    fn shortage(&mut self) -> Result<Option<DiskSpace>, Cause> {
         let room = match self.room {
-            Some((seen_at, room)) if is_plenty(room) && seen_at.elapsed() < ROOM_LOOK_INTERVAL => room,
+            Some((seen_at, room)) if is_ample(room) && seen_at.elapsed() < SPACE_CHECK_INTERVAL => room,
             Some(_) | None => {
-                let Some(room) = self.rows.room()? else { return Ok(None) };
+                let Some(room) = self.rows.disk_space()? else { return Ok(None) };
                 self.room = Some((Instant::now(), room));
                 room
             }
         };
-        let Room { free_bytes, reserve_bytes } = room;
+        let DiskSpace { free_bytes, reserve_bytes } = room;
         let is_short = free_bytes < reserve_bytes;
         let was_short = matches!(self.status.health(), Health::Full { .. });
         if is_short {
@@ -330,12 +332,12 @@ impl Committer {
     }
 }
 
-fn is_plenty(room: Room) -> bool {
-    room.free_bytes.saturating_sub(room.reserve_bytes) >= ROOM_PLENTY_BYTES
+fn is_ample(room: DiskSpace) -> bool {
+    room.free_bytes.saturating_sub(room.reserve_bytes) >= SPACE_AMPLE_BYTES
 }
 
-/// Turns a panic of the engine into a failure of the call: the store must outlive it, and reopening heals both.
-fn guarded(call: impl FnOnce() -> Result<(), Cause>) -> Result<(), Cause> {
+/// Turns a panic of the engine into an error of the call: the store must survive it, and a reopen recovers from both.
+fn catch_panic(call: impl FnOnce() -> Result<(), Cause>) -> Result<(), Cause> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");

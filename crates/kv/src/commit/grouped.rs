@@ -1,6 +1,6 @@
-//! The backend itself: hands batches to the one who commits, and reads from the rows.
+//! The backend: passes batches to the committer and reads from the row store.
 //!
-//! Knows who commits, but neither how (`group`) nor where the rows lie (`rows`).
+//! Knows who commits, but neither how (`group`) nor where the rows are stored (`rows`).
 
 use std::io;
 use std::sync::mpsc;
@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use super::CommitMode;
 use super::group::{Committer, Status};
 use super::queue::{self, Queue, Steps};
-use super::watch::{Watch, Work};
-use crate::backend::{Backend, Room, StoreMemory};
+use super::watchdog::{Watchdog, Work};
+use crate::backend::{Backend, DiskSpace, StoreMemory};
 use crate::batch::{Batch, Durability, Space};
 use crate::fault::{Cause, CommitFault, Health, ReadFault};
 use crate::lane::{Answer, Lane, Lanes, Submission};
@@ -23,7 +23,7 @@ use crate::metrics::StoreMetrics;
 use crate::rows::{AnyRows, RowStore};
 use crate::view::View;
 
-/// Rows with one who commits to them.
+/// A row store with its committer.
 pub(crate) struct Grouped {
     rows: Arc<AnyRows>,
     status: Arc<Status>,
@@ -31,23 +31,23 @@ pub(crate) struct Grouped {
     metrics: StoreMetrics,
 }
 
-/// Who commits.
+/// Who runs the committer.
 enum Driver {
     Thread(CommitThread),
     Inline(Mutex<Committer>),
     Stepped { steps: Steps, committer: Mutex<Committer> },
 }
 
-/// A thread that commits, and one that looks after it.
+/// The commit thread and its watchdog thread.
 struct CommitThread {
     queue: Arc<Queue>,
-    watch: Arc<Watch>,
-    /// Disconnected when the thread has let go of the engine.
+    watchdog: Arc<Watchdog>,
+    /// Disconnected when the thread has closed the engine.
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
 impl Grouped {
-    /// A backend of rows. `work_timeout` bounds what a commit thread may have in hand.
+    /// Creates a backend over rows. `work_timeout` bounds one piece of work of the commit thread.
     pub(crate) fn new(
         rows: AnyRows,
         space_count: usize,
@@ -73,7 +73,7 @@ impl Grouped {
         &self.metrics
     }
 
-    /// Batches that wait to be committed.
+    /// Number of batches waiting to be committed.
     pub(crate) fn queue_depth(&self) -> usize {
         match &self.driver {
             Driver::Thread(thread) => thread.queue.depth(),
@@ -93,14 +93,14 @@ impl Grouped {
         }
     }
 
-    /// Commits the batches that wait, as one group, if a director has to say when.
+    /// Commits the waiting batches as one group in [`CommitMode::Stepped`]; does nothing in other modes.
     pub(crate) fn step(&self) {
         if let Driver::Stepped { steps, committer } = &self.driver {
             steps.step(&mut lock(committer));
         }
     }
 
-    /// Waits until a batch waits for a step. Never ends if nobody has to say when.
+    /// Waits until a batch waits for a step. Never completes in other modes.
     pub(crate) async fn step_is_due(&self) {
         match &self.driver {
             Driver::Stepped { steps, .. } => steps.arrival().await,
@@ -127,9 +127,9 @@ impl Backend for Grouped {
         }
     }
 
-    async fn settle(&self, lane: &Lane) -> Result<(), CommitFault> {
+    async fn resolve_lane(&self, lane: &Lane) -> Result<(), CommitFault> {
         if lane.is_busy() {
-            // All batches are committed in one order, so this one comes after those of the lane.
+            // All batches are committed in one order, so this one follows those of the lane.
             let verdict = self.submit(Lanes::of(&[]), Batch::default(), Durability::Buffered);
             verdict.await.unwrap_or(Err(CommitFault::Closed))?;
         }
@@ -141,30 +141,30 @@ impl Backend for Grouped {
     }
 
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        let Driver::Thread(CommitThread { watch, .. }) = &self.driver else {
+        let Driver::Thread(CommitThread { watchdog, .. }) = &self.driver else {
             return self.rows.ingest(space, rows).await;
         };
         let (overdue, is_overdue) = oneshot::channel();
-        let number = watch.begin(Work::Ingest(overdue));
+        let number = watchdog.begin(Work::Ingest(overdue));
         let outcome = tokio::select! {
             biased;
             outcome = self.rows.ingest(space, rows) => outcome,
-            outcome = is_overdue => outcome.unwrap_or_else(|_| Err(watch.cause())),
+            outcome = is_overdue => outcome.unwrap_or_else(|_| Err(watchdog.cause())),
         };
-        watch.finish(number);
+        watchdog.finish(number);
         outcome
     }
 
-    fn room(&self) -> Result<Option<Room>, Cause> {
-        self.rows.room()
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause> {
+        self.rows.disk_space()
     }
 
     fn health(&self) -> Health {
         let health = self.status.health();
-        // The word of the last commit. Without another one nobody may have noticed that there is room again.
-        match (&health, self.rows.room()) {
+        // This is the state of the last commit. Without another commit, freed space may have gone unnoticed.
+        match (&health, self.rows.disk_space()) {
             (Health::Full { .. }, Ok(Some(room))) if room.free_bytes >= room.reserve_bytes => Health::Serving,
-            (Health::Full { .. }, Ok(Some(Room { free_bytes, reserve_bytes }))) => {
+            (Health::Full { .. }, Ok(Some(DiskSpace { free_bytes, reserve_bytes }))) => {
                 Health::Full { free_bytes, reserve_bytes }
             }
             (Health::Full { .. } | Health::Serving, Err(cause)) => Health::Poisoned { cause },
@@ -172,13 +172,13 @@ impl Backend for Grouped {
         }
     }
 
-    fn shortage(&self) -> Option<Room> {
-        // Nearly always there is room, and then the disk is not looked at.
+    fn shortage(&self) -> Option<DiskSpace> {
+        // Usually there is enough space, and then the disk is not queried.
         if !matches!(self.status.health(), Health::Full { .. }) {
             return None;
         }
         match self.health() {
-            Health::Full { free_bytes, reserve_bytes } => Some(Room { free_bytes, reserve_bytes }),
+            Health::Full { free_bytes, reserve_bytes } => Some(DiskSpace { free_bytes, reserve_bytes }),
             Health::Serving | Health::Poisoned { .. } | Health::Closed => None,
         }
     }
@@ -218,19 +218,19 @@ impl Backend for Grouped {
 
 impl CommitThread {
     fn start(committer: Committer, status: &Arc<Status>, timeout: Duration) -> io::Result<CommitThread> {
-        let (queue, watch) = (Arc::new(Queue::new()), Arc::new(Watch::new(timeout)));
+        let (queue, watchdog) = (Arc::new(Queue::new()), Arc::new(Watchdog::new(timeout)));
         let (alive, ended) = mpsc::channel();
-        let (queue_there, watch_there) = (Arc::clone(&queue), Arc::clone(&watch));
-        let thread = thread::Builder::new().name("kv-commit".to_owned());
-        thread.spawn(move || {
-            queue::run(&queue_there, &watch_there, committer);
+        let (queue_there, watchdog_there) = (Arc::clone(&queue), Arc::clone(&watchdog));
+        let committing = thread::Builder::new().name("kv-commit".to_owned());
+        committing.spawn(move || {
+            queue::run(&queue_there, &watchdog_there, committer);
             drop(alive);
         })?;
-        let thread = CommitThread { queue, watch, ended: Mutex::new(ended) };
-        let (queue, watch, status) =
-            (Arc::clone(&thread.queue), Arc::clone(&thread.watch), Arc::clone(status));
-        let watcher = thread::Builder::new().name("kv-watch".to_owned());
-        watcher.spawn(move || watch.run(&queue, &status))?;
+        let thread = CommitThread { queue, watchdog, ended: Mutex::new(ended) };
+        let (queue, watchdog, status) =
+            (Arc::clone(&thread.queue), Arc::clone(&thread.watchdog), Arc::clone(status));
+        let watching = thread::Builder::new().name("kv-watchdog".to_owned());
+        watching.spawn(move || watchdog.run(&queue, &status))?;
         Ok(thread)
     }
 }
@@ -238,10 +238,10 @@ impl CommitThread {
 impl Drop for CommitThread {
     fn drop(&mut self) {
         self.queue.abandon();
-        // Waited for, so that whoever dropped the store finds its folder unlocked; but not for a call that hangs.
+        // Waited for, so that the folder is unlocked after the drop; but not for a call that hangs.
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.recv_timeout(self.watch.timeout()).ok();
-        self.watch.end();
+        ended.recv_timeout(self.watchdog.timeout()).ok();
+        self.watchdog.end();
     }
 }
 

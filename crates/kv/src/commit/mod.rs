@@ -1,18 +1,18 @@
-//! The backend that commits in groups: many batches of all lanes, one engine commit, one sync.
+//! Group commit: many batches of all lanes, one engine commit, one sync.
 //!
-//! One thread per store takes the waiting batches of all lanes, judges each by its requirements, and makes one engine
-//! commit of those that apply. The engine holds its journal lock through a sync, so committers that sync for themselves
-//! would queue up behind each other; one thread turns that queue into larger groups instead. One journal also means one
-//! doubt: a sync that failed poisons the whole engine until it was reopened.
+//! One thread per store takes the waiting batches of all lanes, validates the requirements of each, and commits those
+//! that apply in one engine commit. The engine holds its journal lock during a sync, so concurrent committers would
+//! wait for each other; one thread turns that queue into larger groups instead. All lanes share one journal: a failed
+//! sync poisons the whole engine until it is reopened.
 //!
-//! Reading order: [`Grouped`] is the backend, `queue` brings batches to the one who commits, `group` commits them,
-//! `judge` decides which apply, `watch` answers for work that does not end. Knows nothing of engines.
+//! Reading order: [`Grouped`] is the backend, `queue` passes batches to the committer, `group` commits them, `validator`
+//! decides which apply, `watchdog` answers callers when work exceeds its deadline. Knows nothing of engines.
 
 mod group;
 mod grouped;
-mod judge;
 mod queue;
-mod watch;
+mod validator;
+mod watchdog;
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -20,19 +20,19 @@ use std::thread::{self, Thread};
 
 pub(crate) use grouped::Grouped;
 #[cfg(feature = "round-trip")]
-pub(crate) use judge::Judge;
-pub(crate) use watch::WORK_TIMEOUT;
+pub(crate) use validator::BatchValidator;
+pub(crate) use watchdog::WORK_TIMEOUT;
 
-/// Who makes the commits of a store.
+/// Who runs the commits of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommitMode {
-    /// A thread of the store's own.
+    /// A dedicated thread of the store.
     Thread,
     /// The submitter, inside the call: every batch is a group of its own, and the future is ready at once. For
-    /// deterministic simulations over memory.
+    /// deterministic simulations in memory.
     Inline,
-    /// Whoever directs the simulation, by [`crate::Store::step`]: batches wait until then and are committed as one
-    /// group, so that submitters have several under way and a failure meets them in the middle.
+    /// The simulation, by [`crate::Store::step`]: batches wait until then and are committed as one group. A submitter
+    /// can so have several batches in flight when a failure occurs.
     Stepped,
 }
 

@@ -1,11 +1,11 @@
-//! The queue of waiting batches, and who empties it: a thread, the submitter, or the director of a simulation.
+//! The queue of waiting batches, and what drains it: a thread, the submitter, or a simulation.
 //!
-//! Knows nothing of how batches are judged and written (`group`), nor of engines.
+//! Knows nothing of how batches are validated and written (`group`), nor of engines.
 //!
-//! [`Queue::submit`] must not block, as it runs on async workers, and must not wait either, as the place of a batch
-//! is fixed by the call. So the queue itself has no bound of its own; each lane has: [`LANE_BATCHES_MAX`] batches
-//! under way, the next is refused. A submitter that waits for its answers never gets near it, and the queue is
-//! bounded by the number of lanes, that is of partitions.
+//! [`Queue::submit`] must not block because it runs on async workers, and must not await because the call fixes the
+//! position of a batch. So the queue has no bound of its own. Each lane has one: with [`LANE_BATCHES_MAX`] batches in
+//! flight the next is refused. A submitter that waits for its answers never reaches it, and the queue is bounded by the
+//! number of lanes, that is of partitions.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
 use super::group::Committer;
-use super::watch::{Watch, Work};
+use super::watchdog::{Watchdog, Work};
 use crate::batch::{Batch, Durability};
 use crate::fault::{Cause, CommitFault};
 use crate::lane::{Answer, LANE_BATCHES_MAX, Lanes, Submission};
@@ -26,11 +26,11 @@ const GROUP_BATCHES_MAX: usize = 1024;
 /// Bytes of keys and values after which no further batch joins an engine commit.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
-/// Rows of waiting batches that are enough for a commit of their own, about those of twenty documents. With fewer, others
-/// on the same core are given a turn to add to them: every commit costs a sync, whatever its size.
+/// Rows of waiting batches that are worth a commit of their own, about twenty documents. With fewer, the thread yields
+/// once so that others on the same core can add batches: every commit costs a sync, whatever its size.
 const GROUP_ROWS_ENOUGH: usize = 64;
 
-/// The waiting batches of all lanes, and the errands for the one who commits them.
+/// The waiting batches of all lanes, and control requests for the committer.
 pub(super) struct Queue {
     state: Mutex<QueueState>,
     arrived: Condvar,
@@ -39,23 +39,23 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct QueueState {
     batches: VecDeque<Submission>,
-    reopenings: Vec<oneshot::Sender<Result<(), CommitFault>>>,
+    reopens: Vec<oneshot::Sender<Result<(), CommitFault>>>,
     closing: Option<oneshot::Sender<Result<(), CommitFault>>>,
-    /// Nothing is taken any more: the store was closed, or nobody holds it.
+    /// The queue accepts nothing: the store was closed or dropped.
     ended: bool,
-    /// Why nothing is taken for the moment: what is in hand is overdue.
-    stuck: Option<Cause>,
-    /// Whether the thread that commits sleeps. Only then it is notified, since that takes a system call.
+    /// Why the queue refuses batches for now: the current work is past its deadline.
+    stalled: Option<Cause>,
+    /// Whether the commit thread sleeps. It is notified only then, because that takes a system call.
     committer_sleeps: bool,
 }
 
-/// What there is to do next.
-enum Errand {
+/// The next task of the commit thread.
+enum Task {
     Commit(Vec<Submission>),
     Reopen(Vec<oneshot::Sender<Result<(), CommitFault>>>),
     Close(Option<oneshot::Sender<Result<(), CommitFault>>>),
-    /// Nothing came within the time that was given.
-    Tend,
+    /// The deadline passed without a request.
+    Maintain,
 }
 
 impl Queue {
@@ -63,7 +63,7 @@ impl Queue {
         Queue { state: Mutex::default(), arrived: Condvar::new() }
     }
 
-    /// Puts a batch behind those that wait. The returned receiver gets its verdict.
+    /// Appends a batch. The returned receiver gets its answer.
     pub(super) fn submit(
         &self,
         lanes: Lanes,
@@ -73,7 +73,7 @@ impl Queue {
         let (submission, verdict) = Submission::new(lanes, batch, durability);
         let is_crowded = submission.is_crowded();
         let mut state = self.lock();
-        let refusal = match &state.stuck {
+        let refusal = match &state.stalled {
             _ if state.ended => CommitFault::Closed,
             Some(cause) => CommitFault::Poisoned { cause: cause.clone() },
             None if is_crowded => CommitFault::LaneCrowded { limit: LANE_BATCHES_MAX },
@@ -88,31 +88,31 @@ impl Queue {
             }
         };
         drop(state);
-        submission.owed.answer(Err(refusal));
+        submission.pending.answer(Err(refusal));
         verdict
     }
 
-    /// Asks for the engine to be reopened. The sender is dropped if the queue has ended.
+    /// Requests a reopen of the engine. The sender is dropped if the queue has ended.
     pub(super) fn reopen(&self) -> oneshot::Receiver<Result<(), CommitFault>> {
         let (reply, done) = oneshot::channel();
         let mut state = self.lock();
-        if let Some(cause) = state.stuck.clone() {
+        if let Some(cause) = state.stalled.clone() {
             drop(reply.send(Err(CommitFault::Poisoned { cause })));
         } else if !state.ended {
-            state.reopenings.push(reply);
+            state.reopens.push(reply);
         }
         drop(state);
         self.arrived.notify_one();
         done
     }
 
-    /// Asks for the store to be closed once the batches that wait are committed.
+    /// Requests a close after the waiting batches are committed.
     pub(super) fn close(&self) -> oneshot::Receiver<Result<(), CommitFault>> {
         let (reply, done) = oneshot::channel();
         let mut state = self.lock();
         if !state.ended {
             state.ended = true;
-            match state.stuck.clone() {
+            match state.stalled.clone() {
                 Some(cause) => drop(reply.send(Err(CommitFault::Poisoned { cause }))),
                 None => state.closing = Some(reply),
             }
@@ -122,65 +122,65 @@ impl Queue {
         done
     }
 
-    /// Ends the queue because nobody holds the store any more.
+    /// Ends the queue because the last handle of the store was dropped.
     pub(super) fn abandon(&self) {
         self.lock().ended = true;
         self.arrived.notify_one();
     }
 
-    /// The one who commits does not come back from a call: refuses everything that waits and that comes, until it
-    /// does and the engine was reopened. Nothing of these batches was applied.
-    pub(super) fn stick(&self, cause: &Cause) {
+    /// Called when the committer does not return from a call: refuses all waiting and new batches until it returns and
+    /// the engine is reopened. Nothing of these batches was applied.
+    pub(super) fn stall(&self, cause: &Cause) {
         let mut state = self.lock();
-        state.stuck = Some(cause.clone());
+        state.stalled = Some(cause.clone());
         let batches = std::mem::take(&mut state.batches);
-        let errands: Vec<_> = state.reopenings.drain(..).collect();
+        let requests: Vec<_> = state.reopens.drain(..).collect();
         let closing = state.closing.take();
         drop(state);
         let fault = CommitFault::Poisoned { cause: cause.clone() };
-        batches.into_iter().for_each(|submission| submission.owed.answer(Err(fault.clone())));
-        errands.into_iter().chain(closing).for_each(|reply| drop(reply.send(Err(fault.clone()))));
+        batches.into_iter().for_each(|submission| submission.pending.answer(Err(fault.clone())));
+        requests.into_iter().chain(closing).for_each(|reply| drop(reply.send(Err(fault.clone()))));
     }
 
-    /// Batches that wait.
+    /// Number of waiting batches.
     pub(super) fn depth(&self) -> usize {
         self.lock().batches.len()
     }
 
-    fn unstick(&self) {
-        self.lock().stuck = None;
+    fn resume(&self) {
+        self.lock().stalled = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for something to do, until `deadline` if there is one.
-    fn next(&self, deadline: Option<Instant>) -> Errand {
+    /// Waits for a task, until `deadline` if there is one.
+    fn next(&self, deadline: Option<Instant>) -> Task {
         let mut state = self.lock();
-        let mut has_given_way = false;
+        let mut has_yielded = false;
         loop {
-            if !state.reopenings.is_empty() {
-                return Errand::Reopen(std::mem::take(&mut state.reopenings));
+            if !state.reopens.is_empty() {
+                return Task::Reopen(std::mem::take(&mut state.reopens));
             }
-            if !state.batches.is_empty() && !has_given_way && !is_enough(&state.batches) {
-                // Returns at once where nobody else wants the core.
+            if !state.batches.is_empty() && !has_yielded && !is_enough(&state.batches) {
+                // Returns at once if no other thread wants the core.
                 drop(state);
                 thread::yield_now();
-                has_given_way = true;
+                has_yielded = true;
                 state = self.lock();
                 continue;
             }
             if !state.batches.is_empty() {
-                return Errand::Commit(take_group(&mut state.batches));
+                return Task::Commit(take_group(&mut state.batches));
             }
             if state.ended {
-                return Errand::Close(state.closing.take());
+                return Task::Close(state.closing.take());
             }
             state.committer_sleeps = true;
             state = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => return Errand::Tend,
+                Some(Duration::ZERO) => return Task::Maintain,
                 Some(left) => {
                     self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
                 }
@@ -210,56 +210,56 @@ fn take_group(batches: &mut VecDeque<Submission>) -> Vec<Submission> {
     batches.drain(..count.max(1)).collect()
 }
 
-/// The life of a commit thread: commits what waits until the queue ends.
-pub(super) fn run(queue: &Queue, watch: &Watch, mut committer: Committer) {
-    let mut is_stuck = false;
+/// Main loop of the commit thread: commits waiting batches until the queue ends.
+pub(super) fn run(queue: &Queue, watchdog: &Watchdog, mut committer: Committer) {
+    let mut is_stalled = false;
     loop {
-        let was_in_time = match queue.next(committer.tend_at()) {
-            Errand::Commit(group) => commit_group(watch, &mut committer, group),
-            Errand::Reopen(replies) => {
-                let number = watch.begin(Work::Errand(replies));
+        let was_in_time = match queue.next(committer.maintenance_due_at()) {
+            Task::Commit(group) => commit_group(watchdog, &mut committer, group),
+            Task::Reopen(replies) => {
+                let number = watchdog.begin(Work::Control(replies));
                 let outcome = committer.reopen();
-                finish_errand(watch, number, &outcome)
+                finish_control(watchdog, number, &outcome)
             }
-            Errand::Tend => {
-                let number = watch.begin(Work::Errand(Vec::new()));
-                committer.tend();
-                finish_errand(watch, number, &Ok(()))
+            Task::Maintain => {
+                let number = watchdog.begin(Work::Control(Vec::new()));
+                committer.maintain();
+                finish_control(watchdog, number, &Ok(()))
             }
-            Errand::Close(None) => return,
-            Errand::Close(Some(reply)) => {
-                let number = watch.begin(Work::Errand(vec![reply]));
+            Task::Close(None) => return,
+            Task::Close(Some(reply)) => {
+                let number = watchdog.begin(Work::Control(vec![reply]));
                 let outcome = committer.close();
-                // The committer's hold on the engine goes first: whoever hears of the end may open it again.
+                // Closes the engine first: a caller that learns of the end may open the store again.
                 drop(committer);
-                finish_errand(watch, number, &outcome);
+                finish_control(watchdog, number, &outcome);
                 return;
             }
         };
         if !was_in_time {
-            committer.doubt(watch.cause());
-            is_stuck = true;
+            committer.mark_uncertain(watchdog.cause());
+            is_stalled = true;
         }
-        if is_stuck && !committer.is_poisoned() {
-            queue.unstick();
-            is_stuck = false;
+        if is_stalled && !committer.is_poisoned() {
+            queue.resume();
+            is_stalled = false;
         }
     }
 }
 
-/// Commits a group and answers its submitters; returns whether they still waited for it.
-fn commit_group(watch: &Watch, committer: &mut Committer, group: Vec<Submission>) -> bool {
-    let (candidates, owed) = group.into_iter().map(Submission::split).unzip();
-    let number = watch.begin(Work::Group(owed));
+/// Commits a group and answers its submitters. Returns false if the watchdog has already answered them.
+fn commit_group(watchdog: &Watchdog, committer: &mut Committer, group: Vec<Submission>) -> bool {
+    let (candidates, pending) = group.into_iter().map(Submission::split).unzip();
+    let number = watchdog.begin(Work::Group(pending));
     let answers = committer.commit(candidates);
-    let Some(Work::Group(owed)) = watch.finish(number) else { return false };
-    owed.into_iter().zip(answers).for_each(|(owed, answer)| owed.answer(answer));
+    let Some(Work::Group(pending)) = watchdog.finish(number) else { return false };
+    pending.into_iter().zip(answers).for_each(|(pending, answer)| pending.answer(answer));
     true
 }
 
-/// Answers those who asked for an errand; returns whether they still waited for it.
-fn finish_errand(watch: &Watch, number: u64, outcome: &Result<(), CommitFault>) -> bool {
-    let Some(Work::Errand(replies)) = watch.finish(number) else { return false };
+/// Answers the callers of a control request. Returns false if the watchdog has already answered them.
+fn finish_control(watchdog: &Watchdog, number: u64, outcome: &Result<(), CommitFault>) -> bool {
+    let Some(Work::Control(replies)) = watchdog.finish(number) else { return false };
     replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
     true
 }
@@ -284,7 +284,7 @@ impl Steps {
         verdict
     }
 
-    /// Commits what waits, as one group.
+    /// Commits the waiting batches as one group.
     pub(super) fn step(&self, committer: &mut Committer) {
         let group: Vec<Submission> = self.lock().drain(..).collect();
         if !group.is_empty() {
@@ -304,9 +304,10 @@ impl Steps {
     }
 }
 
-/// Commits a group where it is submitted, without a deadline: a simulation must not depend on how fast a machine is.
+/// Commits a group in the submitting call, without a deadline: a simulation must not depend on the speed of the
+/// machine.
 pub(super) fn commit_at_once(committer: &mut Committer, group: Vec<Submission>) {
-    let (candidates, owed): (_, Vec<_>) = group.into_iter().map(Submission::split).unzip();
+    let (candidates, pending): (_, Vec<_>) = group.into_iter().map(Submission::split).unzip();
     let answers = committer.commit(candidates);
-    owed.into_iter().zip(answers).for_each(|(owed, answer)| owed.answer(answer));
+    pending.into_iter().zip(answers).for_each(|(pending, answer)| pending.answer(answer));
 }

@@ -1,8 +1,7 @@
-//! A private copy of a store, for whoever wants to look at it without changing it.
+//! A temporary copy of a store, for inspection without changes to the original.
 //!
-//! Opening a store changes files: journals are replayed and shortened, tables merged, left-overs removed. A copy takes
-//! that instead. Tables never change once they are written, so they are linked, not copied; everything else is small.
-//! Knows nothing of what is looked for.
+//! Opening a store changes files: journals are replayed and truncated, tables merged, incomplete files removed. That
+//! happens in the copy instead. Tables are immutable, so they are hard-linked, not copied; everything else is small.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -13,14 +12,14 @@ use super::journal::{self, Survey};
 use super::{inspect, table};
 use crate::fault::OpenFault;
 
-/// Added to the name of the store's folder, for the name of the copy beside it.
+/// Suffix of the store's folder name that makes the name of the copy next to it.
 const COPY_SUFFIX: &str = ".copy";
 
-/// Bytes that must be free besides those of the copy: room for what the engine writes when it opens it.
+/// Free bytes required in addition to the copy, for what the engine writes when it opens it.
 const COPY_SLACK_BYTES: u64 = 64 << 20;
 
-/// A copy of a store that nobody has open, beside it on the same disk. Removed when it is dropped; the store is locked
-/// until then.
+/// A copy of a store that nobody has open, next to it on the same disk. Deleted on drop; the store is locked until
+/// then.
 pub struct StoreCopy {
     path: PathBuf,
     _original: Folder,
@@ -33,8 +32,7 @@ impl std::fmt::Debug for StoreCopy {
 }
 
 impl StoreCopy {
-    /// Checks every file of a store against its checksum, as far as it has one, and copies the store. Changes nothing
-    /// in its folder.
+    /// Checks every file of a store that has a checksum, then copies the store. Changes nothing in its folder.
     pub fn of(path: &Path) -> Result<StoreCopy, OpenFault> {
         let original = Folder::open_existing(path)?;
         let synced = original.synced()?;
@@ -44,7 +42,7 @@ impl StoreCopy {
         let engine = original.engine();
         let survey = journal::survey(&engine, &original.format(), &synced);
         let Survey { breakage, .. } = survey.map_err(|source| OpenFault::Io { path: engine, source })?;
-        // A torn end is cut off the copy.
+        // A torn tail is truncated in the copy.
         if let Some(breakage) = breakage.filter(|breakage| !breakage.is_torn) {
             return Err(breakage.fault());
         }
@@ -52,20 +50,20 @@ impl StoreCopy {
         name.push(COPY_SUFFIX);
         let copy = StoreCopy { path: path.with_file_name(name), _original: original };
         let fault = |source| OpenFault::Io { path: copy.path.clone(), source };
-        // Left by a process that was killed; the lock says that nobody uses it.
+        // Left by a killed process; the lock guarantees that nobody uses it.
         remove(&copy.path).map_err(fault)?;
         let files = list(path).map_err(|source| OpenFault::Io { path: path.to_path_buf(), source })?;
-        copy.check_room(path, &files)?;
+        copy.check_space(path, &files)?;
         copy.fill(path, &files).map_err(fault)?;
         Ok(copy)
     }
 
-    /// Folder of the copy, to be opened as a store.
+    /// Folder of the copy, which can be opened as a store.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn check_room(&self, original: &Path, files: &[PathBuf]) -> Result<(), OpenFault> {
+    fn check_space(&self, original: &Path, files: &[PathBuf]) -> Result<(), OpenFault> {
         let needed_bytes = || -> io::Result<u64> {
             let mut sum = 2 * journal::live_bytes(&self._original.engine())?;
             for file in files.iter().filter(|file| !inspect::is_immutable(file) && !is_journal(file)) {
@@ -77,7 +75,7 @@ impl StoreCopy {
         let (needed_bytes, free_bytes) =
             (needed_bytes().map_err(fault)?, fs4::available_space(original).map_err(fault)?);
         if free_bytes < needed_bytes {
-            return Err(OpenFault::NoRoom { path: self.path.clone(), free_bytes, needed_bytes });
+            return Err(OpenFault::NoSpace { path: self.path.clone(), free_bytes, needed_bytes });
         }
         Ok(())
     }
@@ -119,7 +117,7 @@ fn is_journal(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jnl")
 }
 
-/// Copies a file that ends in zeros which take no room, and keeps that so.
+/// Copies a file with a sparse tail of zeros and keeps it sparse.
 fn copy_sparse(from: &Path, to: &Path) -> io::Result<()> {
     let mut bytes = Vec::new();
     File::open(from)?.read_to_end(&mut bytes)?;
@@ -128,12 +126,12 @@ fn copy_sparse(from: &Path, to: &Path) -> io::Result<()> {
     copy.set_len(bytes.len() as u64)
 }
 
-/// All files of a store, by their paths in it.
+/// All files of a store, as relative paths.
 fn list(store: &Path) -> io::Result<Vec<PathBuf>> {
     walk(store, |kind| kind.is_file())
 }
 
-/// All folders of a store, by their paths in it, outer ones first.
+/// All folders of a store, as relative paths, outer ones first.
 fn folders(store: &Path) -> io::Result<Vec<PathBuf>> {
     walk(store, |kind| kind.is_dir())
 }
@@ -144,7 +142,7 @@ fn walk(store: &Path, is_wanted: impl Fn(fs::FileType) -> bool) -> io::Result<Ve
     while let Some(folder) = waiting.pop() {
         for entry in fs::read_dir(store.join(&folder))? {
             let entry = entry?;
-            // What a link leads to belongs to the store like everything else.
+            // Symbolic links are followed: their targets belong to the store.
             let (path, kind) = (folder.join(entry.file_name()), fs::metadata(entry.path())?.file_type());
             if is_wanted(kind) {
                 found.push(path.clone());
@@ -162,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_and_folders_behind_links_belong_to_the_store() {
+    fn linked_files_and_folders_belong_to_the_store() {
         let folder = tempfile::tempdir().unwrap();
         let (store, elsewhere) = (folder.path().join("store"), folder.path().join("elsewhere"));
         fs::create_dir_all(elsewhere.join("tables")).unwrap();

@@ -1,6 +1,6 @@
-//! The fjall database: its settings, its commits, and what it must be spared.
+//! The fjall database: its settings, its commits, and workarounds for its limits.
 //!
-//! Knows nothing of who reads or commits, nor of the folder around the engine's own.
+//! Knows nothing of who reads or commits, nor of the store's folder outside the engine's.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,48 +22,48 @@ use crate::backend::StoreMemory;
 use crate::batch::{Durability, OWN_SPACE, Operation, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
 
-/// Bytes of journal after which all memtables are flushed and the journal is replaced. The engine replaces a
-/// journal only above 64,000,000 bytes, and only while it flushes.
+/// Journal bytes after which all memtables are flushed and the journal is rotated. The engine rotates a journal only
+/// above 64,000,000 bytes, and only during a flush.
 pub(super) const JOURNAL_FLUSH_BYTES: u64 = 65_000_000;
 
-/// Bound of all journals together. As a rule there are two: a full one that is being flushed, and its successor
-/// filling up. But the engine turns to the successor only when a worker gets to the flush, so on a busy machine
-/// either may grow to twice its size.
+/// Bound of all journals together. Usually there are two: a full one that is being flushed and its successor. The
+/// engine switches to the successor only when a worker reaches the flush, so on a busy machine either may grow to twice
+/// its size.
 pub(super) const JOURNAL_BYTES_MAX: u64 = 4 * JOURNAL_FLUSH_BYTES;
 
-/// Bytes that the largest ordinary merge of tables writes before it frees what it read.
+/// Bytes that the largest ordinary merge of tables writes before it frees its inputs.
 const MERGE_BYTES_MAX: u64 = 256 << 20;
 
-/// The engine's own bound of all journals; it takes no smaller one.
+/// The engine's own limit of all journals; it accepts no smaller one.
 const ENGINE_JOURNAL_BYTES: u64 = 64 << 20;
 
-/// Size at which the engine flushes a memtable by itself. Full journals flush them earlier, unless rows are so
-/// small that the memtable takes twice the room of the journal.
+/// Size at which the engine flushes a memtable by itself. Full journals cause earlier flushes, unless rows are so small
+/// that the memtable takes twice the space of the journal.
 const MEMTABLE_BYTES: u64 = 128_000_000;
 
-/// Threads that flush and merge. The engine keeps the first one for flushes: while all others merge, it takes every
-/// request to merge from the queue and puts it back at once, without a pause. With two threads that happened during
-/// every merge, and a fifth of all samples of a profile were in the queue; with three it is 3 %, since one of the two that
-/// merge is nearly always free to take the request.
+/// Threads that flush and merge. The engine reserves the first one for flushes: while all others merge, it takes every
+/// merge request from the queue and puts it back at once, in a busy loop. With two threads that happened during every
+/// merge and took a fifth of all profile samples; with three it takes 3 %, because one of the two merging threads is
+/// nearly always free.
 const WORKER_THREADS: usize = 3;
 
-/// Merges that run at once: one thread does not merge.
+/// Concurrent merges: the flush thread does not merge.
 const MERGES_MAX: u64 = WORKER_THREADS as u64 - 1;
 
-/// How long a flush of all memtables may take before it counts as failed.
+/// Longest time a flush of all memtables may take before it counts as failed.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long commits wait for workers that get nothing done. The engine's queue of flushes can stall after a crash;
-/// reopening fills it anew.
+/// Longest time commits wait for workers that make no progress. The engine's flush queue can stall after a crash; a
+/// reopen fills it again.
 const WORKERS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Workers of the engine, and how long they are waited for.
+/// Worker threads of the engine and their timeouts.
 #[derive(Clone, Copy)]
 pub(super) struct Workers {
     count: usize,
-    /// How long they may get nothing done.
+    /// Longest time without progress.
     pub(super) timeout: Duration,
-    /// How long a flush of all memtables may take.
+    /// Longest time a flush of all memtables may take.
     pub(super) flush_timeout: Duration,
 }
 
@@ -72,10 +72,10 @@ impl Workers {
         Workers { count: WORKER_THREADS, timeout: WORKERS_TIMEOUT, flush_timeout: FLUSH_TIMEOUT };
 }
 
-/// What a row takes in a memtable beside its bytes: the node that links it, and the allocator's rounding.
+/// Memory overhead of a row in a memtable: the node that links it, and the allocator's rounding.
 const MEMTABLE_OVERHEAD_PERCENT: u64 = 30;
 
-/// What a cached block takes beside its bytes: blocks are a little larger than a power of two, and rounded up.
+/// Memory overhead of a cached block: blocks are a little larger than a power of two, and rounded up.
 const BLOCK_OVERHEAD_PERCENT: u64 = 20;
 
 /// An open database.
@@ -84,28 +84,28 @@ pub(super) struct Engine {
     own: EngineSpace,
     /// Bytes written to the journal since all memtables were flushed.
     pub(super) journal_bytes: AtomicU64,
-    /// Bytes written to the memtables since they were last given to be flushed.
+    /// Bytes written to the memtables since they were last sealed.
     pub(super) written_bytes: AtomicU64,
     pub(super) memtable_bytes_max: u64,
-    /// Bytes of the memtables that were last given to be flushed.
+    /// Bytes of the memtables that were last sealed.
     pub(super) sealed_bytes: AtomicU64,
     /// Bytes written to the journal since the last sync.
     unsynced_bytes: AtomicU64,
     recorder: Mutex<SyncRecorder>,
     /// Number of journals when the newest was last recorded.
     pub(super) journal_count: AtomicUsize,
-    /// Whether the newest journal is to be recorded at the next sync.
+    /// Whether the newest journal is recorded at the next sync.
     pub(super) journal_is_due: AtomicBool,
-    /// Lowest number that the newest journal has once the engine has turned the last full one.
+    /// Lowest number of the newest journal once the engine has rotated the last full one.
     pub(super) journal_awaited: AtomicU64,
     pub(super) workers: Workers,
     pub(super) folder: Arc<Folder>,
-    /// Behind the keyspaces, so that it is dropped last.
+    /// Declared after the keyspaces, so that it is dropped last.
     pub(super) database: Database,
 }
 
-/// One space and its keyspace, once that exists. Making a keyspace takes several syncs; a new store would be
-/// slow to start if it waited for all of them, so each is made by whoever needs it first.
+/// One space and its keyspace, once that exists. Creating a keyspace takes several syncs. To keep the start of a new
+/// store fast, each is created on first use.
 pub(super) struct EngineSpace {
     pub(super) name: String,
     compressed: bool,
@@ -126,7 +126,7 @@ impl Engine {
         let fault = |source| OpenFault::Io { path: path.clone(), source };
         let format = folder.format();
         if !format.has_data() {
-            journal::remove_stillborn(&path).map_err(fault)?;
+            journal::remove_incomplete(&path).map_err(fault)?;
         }
         let synced = folder.synced()?;
         inspect::check(folder, &synced)?;
@@ -140,10 +140,10 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Opens the database after a failed sync. Whatever the journal still yields is moved into new tables, then
-    /// the journal is replaced by a new one: nothing rests on pages whose writing failed once, since the system
-    /// may have dropped them while it still shows them to readers.
-    pub(super) fn reopen_past_doubt(
+    /// Opens the database after a failed sync. The readable rows of the journal are moved into new tables, then the
+    /// journal is replaced by a new one. Nothing may depend on pages whose write failed once: the system may have
+    /// dropped them while it still shows them to readers.
+    pub(super) fn reopen_after_failed_sync(
         folder: &Arc<Folder>,
         options: &EmbeddedOptions,
     ) -> Result<Engine, OpenFault> {
@@ -169,7 +169,7 @@ impl Engine {
             .worker_threads_unchecked(workers.count)
             .journal_compression(CompressionType::None)
             .open()?;
-        // Names of spaces stand behind a letter, so that none can clash with the store's own.
+        // Space names get a prefix, so that none can clash with the internal one.
         let space = |space: &SpaceOptions| EngineSpace::new(format!("s-{}", space.name), space.compressed);
         let engine = Engine {
             spaces: options.spaces.iter().map(space).collect(),
@@ -201,7 +201,7 @@ impl Engine {
         self.all_spaces().all(|space| space.keyspace.get().is_some())
     }
 
-    /// Makes the keyspaces that do not exist yet, so that no commit has to.
+    /// Creates the missing keyspaces, so that no commit has to.
     pub(super) fn make_all(&self) -> Result<(), Cause> {
         self.all_spaces().try_for_each(|space| self.make(space).map(drop)).map_err(Cause::new)
     }
@@ -211,7 +211,7 @@ impl Engine {
         Ok(self.space(space)?.keyspace.get())
     }
 
-    /// The keyspace of a space, made if need be.
+    /// The keyspace of a space, created if necessary.
     pub(super) fn keyspace_to_write(&self, space: Space) -> Result<&Keyspace, Cause> {
         let space = self.space(space).map_err(Cause::new)?;
         self.make(space).map_err(Cause::new)
@@ -221,17 +221,17 @@ impl Engine {
         self.database.snapshot()
     }
 
-    /// One engine commit. The engine writes the journal, syncs it, and only then shows the rows. Of two operations
-    /// on one key the later wins: both carry the number of the commit, and the memtable keeps the last.
+    /// One engine commit. The engine writes the journal, syncs it, and only then shows the rows. Of two operations on
+    /// one key the later wins: both carry the number of the commit, and the memtable keeps the last.
     pub(super) fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
-        // All before anything is written: if they fail, nothing of the commit can be seen.
+        // All waits come before the first write: if one fails, nothing of the commit is visible.
         self.wait_for_workers()?;
-        self.turn_full_journal()?;
+        self.rotate_full_journal()?;
         self.flush_full_memtables()?;
         let mark = self.mark_unsynced(durability)?;
         let count = batches.iter().map(Vec::len).sum::<usize>() + usize::from(mark.is_some());
-        // The size of the file is covered by either kind of sync, as it is needed to find the data; what fsync
-        // adds, times and such, nobody reads.
+        // Both kinds of sync cover the file size, which is needed to find the data. fsync adds only timestamps, which
+        // nobody reads.
         let persist = match durability {
             Durability::Sync => PersistMode::SyncData,
             Durability::Buffered => PersistMode::Buffer,
@@ -267,20 +267,21 @@ impl Engine {
         Ok(())
     }
 
-    /// Notes what the store's own files say of the journals. Called when everything in them is synced.
+    /// Records the journals in the store's own files. Called when everything in them is synced.
     fn record_synced(&self) {
         self.record_journal();
         self.recorder().record_if_due(&self.folder.engine());
     }
 
-    /// When [`Engine::tend`] has something to do, if nothing is committed before.
-    pub(super) fn tend_at(&self) -> Option<Instant> {
+    /// When [`Engine::maintain`] is due if nothing is committed before.
+    pub(super) fn maintenance_due_at(&self) -> Option<Instant> {
         let is_synced = self.unsynced_bytes.load(Ordering::Relaxed) == 0;
         self.recorder().due_at().filter(|_| is_synced)
     }
 
-    /// Notes how far the journal is synced, once nobody commits for a while. Nothing may be written meanwhile.
-    pub(super) fn tend(&self) {
+    /// Records the synced length of the journal when no commit has come for a while. Nothing may be written
+    /// concurrently.
+    pub(super) fn maintain(&self) {
         if self.unsynced_bytes.load(Ordering::Relaxed) == 0 {
             self.recorder().record_if_due(&self.folder.engine());
         }
@@ -290,9 +291,9 @@ impl Engine {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After a loss of power the journal must show whether a broken commit was torn or damaged. A commit that is to be
-    /// synced makes everything before it durable first, so that no page of it can outlive one of theirs. One that is
-    /// not says how many bytes before it are unsynced.
+    /// After a power failure the journal must show whether a broken commit was torn or damaged. A commit with sync
+    /// first makes everything before it durable, so that no page of it can survive without theirs. A commit without
+    /// sync stores how many bytes before it are unsynced.
     fn mark_unsynced(&self, durability: Durability) -> Result<Option<Operation>, Cause> {
         let unsynced_bytes = self.unsynced_bytes.load(Ordering::Relaxed);
         match durability {
@@ -306,14 +307,14 @@ impl Engine {
         }
     }
 
-    /// Flushes every memtable into tables and waits for it. Afterwards the journals hold nothing that matters.
+    /// Flushes every memtable into tables and waits for it. Afterwards the journals are no longer needed.
     pub(super) fn flush_all(&self) -> Result<(), Cause> {
         self.sync()?;
         self.rotate_memtables()?;
         self.wait_for_flush()
     }
 
-    /// Bytes of tables and of what the journal holds; the engine's own figure counts what journals may hold.
+    /// Bytes of tables and of used journal space; the engine's own figure counts the allocated journal space.
     pub(super) fn disk_bytes(&self) -> u64 {
         let tables: u64 = self.keyspaces().map(|keyspace| keyspace.disk_space()).sum();
         tables + self.journal_bytes.load(Ordering::Relaxed)
@@ -329,15 +330,15 @@ impl Engine {
         }
     }
 
-    /// Bytes that the engine has yet to write on behalf of what is committed: memtables into tables, and tables, as
-    /// far as the merges that run at once go, into new tables beside the old.
+    /// Bytes that the engine has yet to write for committed data: memtables into tables, and the outputs of concurrent
+    /// merges before their inputs are freed.
     pub(super) fn bytes_to_write(&self) -> u64 {
         let memtables = self.bytes_in_memtables();
         let tables: u64 = self.keyspaces().map(|keyspace| keyspace.disk_space()).sum();
         memtables + (tables + memtables).min(MERGES_MAX * MERGE_BYTES_MAX)
     }
 
-    /// Bytes of filters and indexes that tables keep in memory beside the cache.
+    /// Bytes of filters and indexes that tables keep in memory outside the cache.
     fn pinned_bytes(&self) -> u64 {
         let pinned = |keyspace: &Keyspace| {
             keyspace.tree.pinned_filter_size() + keyspace.tree.pinned_block_index_size()
@@ -345,7 +346,7 @@ impl Engine {
         self.keyspaces().map(|keyspace| pinned(keyspace) as u64).sum()
     }
 
-    /// Bytes of all memtables, those included that wait to be flushed.
+    /// Bytes of all memtables, including those waiting for a flush.
     pub(super) fn bytes_in_memtables(&self) -> u64 {
         let sealed = if self.is_flushing() { self.sealed_bytes.load(Ordering::Relaxed) } else { 0 };
         self.memtable_bytes() + sealed
@@ -355,8 +356,8 @@ impl Engine {
         self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0)
     }
 
-    /// Bytes of the memtables that are written to. The engine's own count is not used: it also keeps counting
-    /// memtables that an ingest has flushed.
+    /// Bytes of the active memtables. The engine's own count is not used: it keeps counting memtables that an ingest
+    /// has flushed.
     pub(super) fn memtable_bytes(&self) -> u64 {
         self.keyspaces().map(|keyspace| keyspace.tree.active_memtable().size()).sum()
     }
@@ -376,13 +377,13 @@ impl Engine {
         }
     }
 
-    /// Makes or opens the keyspace of a space. Two who do so at once get the same one from the engine.
+    /// Creates or opens the keyspace of a space. Concurrent callers get the same one from the engine.
     fn make<'a>(&self, space: &'a EngineSpace) -> Result<&'a Keyspace, fjall::Error> {
         match space.keyspace.get() {
             Some(keyspace) => Ok(keyspace),
             None => {
                 let keyspace = self.database.keyspace(&space.name, || settings(space.compressed))?;
-                // Before anything is committed to it: from then on it must be there at every start.
+                // Recorded before anything is committed to it: from then on it must exist at every start.
                 let number = keyspace.id();
                 let index = self.all_spaces().position(|other| std::ptr::eq(other, space));
                 self.folder.record(|format| match index.and_then(|index| format.spaces.get_mut(index)) {
@@ -395,7 +396,7 @@ impl Engine {
     }
 }
 
-/// Bytes that the engine counts, with what it does not count.
+/// Adds the overhead that the engine does not count.
 fn with_overhead(bytes: u64, percent: u64) -> u64 {
     bytes + bytes * percent / 100
 }
@@ -406,14 +407,14 @@ impl EngineSpace {
     }
 }
 
-/// Settings of a space. They are fixed when it is created.
+/// Settings of a space, fixed when it is created.
 ///
-/// The engine's own choice of filters (on every level, so that an absent row costs a fifth of a present one), of
-/// pinned blocks (the first levels) and of block size stand: with all filters and indexes pinned, unpartitioned,
-/// or with hash tables in the blocks, point reads were faster by no more than two measurements of the same differ,
-/// and pinned blocks are not counted against the cache.
+/// The engine's defaults are kept for filters (on every level, so that an absent row costs a fifth of a present one),
+/// pinned blocks (the first levels) and block size. Pinning all filters and indexes, unpartitioned indexes, and hash
+/// tables in blocks made point reads faster by no more than the measurement noise, and pinned blocks are not counted
+/// against the cache.
 fn settings(compressed: bool) -> KeyspaceCreateOptions {
-    // The first two levels are rewritten soon, and hold what is read most.
+    // The first two levels are rewritten soon and hold the most frequently read rows.
     let compression = if compressed {
         CompressionPolicy::new([CompressionType::None, CompressionType::None, CompressionType::Lz4])
     } else {
@@ -424,7 +425,7 @@ fn settings(compressed: bool) -> KeyspaceCreateOptions {
         .data_block_compression_policy(compression)
 }
 
-/// Sorts an engine's error by what a reader can do about it.
+/// Classifies an engine error by what a reader can do about it.
 pub(super) fn read_fault(space: Space, error: fjall::Error) -> ReadFault {
     if let fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) = &error {
         return ReadFault::Io { space, kind: error.kind(), cause: Cause::new(error) };
@@ -441,7 +442,7 @@ mod tests {
     const SPACES: [SpaceOptions; 1] = [SpaceOptions { name: "records", compressed: false }];
     const RECORDS: Space = Space(0);
 
-    /// Workers that never come to a flush.
+    /// Workers that never run a flush.
     const IDLE_WORKERS: Workers =
         Workers { count: 0, timeout: Duration::from_millis(20), flush_timeout: Duration::from_millis(20) };
 
@@ -456,7 +457,7 @@ mod tests {
         Engine::open_with(&folder, &options, workers).unwrap()
     }
 
-    /// Workers that never come to a flush, as after the engine has lost the message that asks for it.
+    /// Workers that never run a flush, as after the engine has lost the message that requests it.
     #[test]
     fn commits_fail_when_the_workers_do_nothing_and_reopening_heals() {
         let folder = tempfile::tempdir().unwrap();
@@ -475,7 +476,7 @@ mod tests {
         assert_eq!(keyspace.len().unwrap(), SEALED_MEMTABLES_MAX + 1);
     }
 
-    /// Memtables are given to be flushed at three quarters of their memory, and commits go on until the rest is used.
+    /// Memtables are sealed at three quarters of their memory, and commits continue until the rest is used.
     #[test]
     fn memtables_never_take_more_than_their_memory() {
         const ROW_BYTES: usize = 100_000;
@@ -490,11 +491,11 @@ mod tests {
             }
             failed
         });
-        // 30 rows are three quarters; the 31st commit seals them, and 10 fit beside them.
+        // 30 rows are three quarters; the 31st commit seals them, and 10 more fit.
         assert_eq!((sealed_at, failed_at), (Some(30), Some(40)));
         let bytes = engine.bytes_in_memtables();
         assert!((4_000_000..4_200_000).contains(&bytes), "{bytes}");
-        // A flush that ends makes room for as much again.
+        // A finished flush frees the same amount again.
         drop(engine);
         let mut engine = open(folder.path(), Workers::DEFAULT);
         engine.memtable_bytes_max = 4_000_000;
@@ -519,7 +520,7 @@ mod tests {
         assert!((BYTES..2 * BYTES).contains(&after), "{after}");
     }
 
-    /// What a commit says of the bytes before it is exact, so that a torn one is found where it starts.
+    /// The recorded number of unsynced bytes is exact, so that the start of a torn commit is found.
     #[test]
     fn unsynced_bytes_are_those_of_the_journal() {
         let folder = tempfile::tempdir().unwrap();

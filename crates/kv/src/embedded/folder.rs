@@ -1,6 +1,6 @@
 //! The folder of a store: its lock and its small files.
 //!
-//! Knows nothing of the engine but the name of its folder; what the format file says stands in `format`.
+//! Knows nothing of the engine except the name of its folder. `format` defines the content of the format file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -17,21 +17,20 @@ pub(super) const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT_FILE: &str = "FORMAT.new";
 pub(super) const ENGINE_FOLDER: &str = "engine";
 
-/// A data folder that is ours alone.
+/// A locked data folder.
 pub(super) struct Folder {
     path: PathBuf,
     format: Mutex<Format>,
-    /// Unlocked when it is dropped, and by the system when the process dies. `None` where there is no lock file, and
-    /// so no server.
+    /// Unlocked on drop, and by the system when the process ends. `None` if there is no lock file, and so no server.
     _lock: Option<File>,
 }
 
 impl Folder {
-    /// Locks the folder, makes it a store if it is empty, and checks that it holds the wanted spaces.
+    /// Locks the folder, initialises a store if it is empty, and checks that it has the wanted spaces.
     pub(super) fn open(path: &Path, spaces: &[SpaceOptions]) -> Result<Folder, OpenFault> {
         let fault = |source| OpenFault::Io { path: path.to_path_buf(), source };
         fs::create_dir_all(path).map_err(fault)?;
-        // Looked at before the lock file is made: a folder of somebody else is left as it is.
+        // Checked before the lock file is created: a folder with other content is not changed.
         let is_store = path.join(FORMAT_FILE).try_exists().map_err(fault)?;
         if !is_store && holds_other_things(path).map_err(fault)? {
             return Err(OpenFault::NotAStore { path: path.to_path_buf() });
@@ -55,7 +54,7 @@ impl Folder {
         Ok(Folder { path: path.to_path_buf(), format: Mutex::new(format), _lock: lock })
     }
 
-    /// Locks a folder that holds a store, and changes nothing in it.
+    /// Locks a folder that holds a store, without changes.
     pub(super) fn open_existing(path: &Path) -> Result<Folder, OpenFault> {
         let format_path = path.join(FORMAT_FILE);
         let lock = match lock(path, OpenOptions::new().write(true)) {
@@ -85,12 +84,12 @@ impl Folder {
         self.lock().clone()
     }
 
-    /// How far the journals were synced. A store in which nothing was ever committed need not know.
+    /// Synced lengths of the journals. A store without any commit has none.
     pub(super) fn synced(&self) -> Result<Synced, OpenFault> {
         if self.lock().has_data() { Synced::read(&self.path) } else { Ok(Synced::default()) }
     }
 
-    /// Changes the format file, durably, if the change makes a difference.
+    /// Durably changes the format file, if the change makes a difference.
     pub(super) fn record(&self, change: impl FnOnce(&mut Format)) -> io::Result<()> {
         let mut format = self.lock();
         let mut changed = format.clone();
@@ -102,13 +101,13 @@ impl Folder {
         Ok(())
     }
 
-    /// Notes which journal is the newest.
+    /// Records the newest journal.
     pub(super) fn record_journal(&self, journal: JournalEntry) -> io::Result<()> {
         self.record(|format| format.journal = Some(journal))
     }
 
-    /// Fails if the files of the store were removed from the outside. The engine itself would go on with the files
-    /// that it has open, and everything written to them would be gone with the process.
+    /// Fails if the files of the store were removed externally. The engine itself would continue with its open files,
+    /// and everything written to them would be lost at exit.
     pub(super) fn check_presence(&self) -> Result<(), Cause> {
         let gone = |path: &Path| path.try_exists().is_ok_and(|exists| !exists);
         let format = self.path.join(FORMAT_FILE);
@@ -126,7 +125,7 @@ impl Folder {
     }
 }
 
-/// Makes a folder beside the store that only its owner can look into, as it holds documents.
+/// Creates a folder that only its owner can read, as it holds documents.
 pub(super) fn make_private(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -156,7 +155,7 @@ fn lock(path: &Path, options: &OpenOptions) -> Result<File, OpenFault> {
     }
 }
 
-/// Whether a folder without a format file holds anything that an interrupted first opening would not have left.
+/// Whether a folder without a format file holds anything that an interrupted first open would not have left.
 fn holds_other_things(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
@@ -169,7 +168,7 @@ fn holds_other_things(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Replaces the format file as a whole: it is never seen half written.
+/// Replaces the format file atomically.
 fn write_format(path: &Path, format: &Format) -> io::Result<()> {
     let draft_path = path.join(FORMAT_DRAFT_FILE);
     let mut draft = File::create(&draft_path)?;

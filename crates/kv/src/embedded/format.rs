@@ -1,4 +1,4 @@
-//! The text of the file `FORMAT`: version, engine, spaces, and which files of the engine must exist.
+//! The text of the file `FORMAT`: version, engine, spaces, and which engine files must exist.
 //!
 //! Pure: reads and writes text, no files.
 //!
@@ -29,7 +29,7 @@ const NONE: &str = "-";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Format {
     pub(super) spaces: Vec<SpaceEntry>,
-    /// Keyspace of the store's own rows, once it exists.
+    /// Keyspace of the internal rows, once it exists.
     pub(super) own: Option<u64>,
     pub(super) journal: Option<JournalEntry>,
 }
@@ -43,30 +43,24 @@ pub(super) struct SpaceEntry {
     pub(super) keyspace: Option<u64>,
 }
 
-/// The newest journal that is known.
+/// The newest known journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct JournalEntry {
     pub(super) number: u64,
-    /// Number of its first commit, once that is synced. It is not under the checksum of the commit.
+    /// Number of its first commit, once that is synced. The checksum of the commit does not cover it.
     pub(super) first_commit: Option<u64>,
 }
 
-/// Why a text is not a format of ours.
+/// Why a text is not a valid format file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FormatFault {
-    /// It does not start as a format file does.
+    /// It does not start like a format file.
     NotAStore,
     /// A later version wrote it.
-    Newer {
-        /// Its format.
-        found: u32,
-    },
+    Newer { found: u32 },
     /// An earlier version wrote it.
-    Older {
-        /// Its format.
-        found: u32,
-    },
-    /// It starts well and makes no sense behind.
+    Older { found: u32 },
+    /// The start is valid, the rest is not.
     Damaged(&'static str),
 }
 
@@ -77,17 +71,17 @@ impl Format {
         Format { spaces, own: None, journal: None }
     }
 
-    /// Whether something may have been committed. Before that, an opening may have been interrupted anywhere.
+    /// Whether something may have been committed. Before that, an open may have been interrupted at any point.
     pub(super) fn has_data(&self) -> bool {
         self.keyspaces().next().is_some()
     }
 
-    /// Numbers of all keyspaces that are known to exist.
+    /// Numbers of all keyspaces known to exist.
     pub(super) fn keyspaces(&self) -> impl Iterator<Item = u64> {
         self.spaces.iter().map(|space| space.keyspace).chain([self.own]).flatten()
     }
 
-    /// Whether the lines of the spaces are the first ones of `wanted`.
+    /// Whether the spaces are a prefix of `wanted`.
     pub(super) fn fits(&self, wanted: &[SpaceOptions]) -> bool {
         let is_same = |(found, wanted): (&SpaceEntry, &SpaceOptions)| {
             found.name == wanted.name && found.compressed == wanted.compressed
@@ -95,7 +89,7 @@ impl Format {
         self.spaces.len() <= wanted.len() && self.spaces.iter().zip(wanted).all(is_same)
     }
 
-    /// Adds the spaces of `wanted` that are new.
+    /// Adds the new spaces of `wanted`.
     pub(super) fn extend(&mut self, wanted: &[SpaceOptions]) {
         self.spaces.extend(wanted.iter().skip(self.spaces.len()).map(SpaceEntry::new));
     }
@@ -136,7 +130,7 @@ impl SpaceEntry {
         if self.compressed { "compressed" } else { "plain" }
     }
 
-    /// Name and nature, for messages.
+    /// Name and properties, for messages.
     pub(super) fn describe(&self) -> String {
         format!("{} {}", self.name, self.nature())
     }

@@ -1,6 +1,6 @@
-//! The batches in a journal's bytes: where they start and end, whether they are whole, and where the first is not.
+//! The batches in the bytes of a journal: their bounds, whether they are complete, and the first that is not.
 //!
-//! Pure: knows bytes, no files.
+//! Pure: works on bytes, no files.
 //!
 //! ```text
 //! batch   start  1, number of items (4), number of the commit (8)
@@ -8,7 +8,7 @@
 //!                stored value length (4), key, stored value
 //!         end    3, checksum of all items (8), "FJL" 3
 //! ```
-//! All numbers are little-endian. Behind the last batch come zeros, as the file is sized ahead.
+//! All numbers are little-endian. The last batch is followed by zeros, as the file is preallocated.
 
 use bytes::Buf;
 use xxhash_rust::xxh3::xxh3_64;
@@ -18,35 +18,35 @@ const ITEM_TAG: u8 = 2;
 const END_TAG: u8 = 3;
 const BATCH_TRAILER: [u8; 4] = *b"FJL\x03";
 
-/// Bytes in front of the items of a batch.
+/// Bytes before the items of a batch.
 pub(super) const START_BYTES: usize = 13;
 
-/// Bytes that a batch takes in the journal besides its items.
+/// Overhead of a batch in the journal, without its items.
 pub(super) const BATCH_OVERHEAD_BYTES: usize = 26;
 
-/// Bytes that an item takes besides its key and value.
+/// Overhead of an item, without its key and value.
 pub(super) const ITEM_OVERHEAD_BYTES: usize = 21;
 
-/// Key of the row in the store's own space by which a commit says how many bytes of commits directly before it were
-/// not synced when it was written: 8 bytes, little-endian. A commit without it found everything synced.
+/// Key of the row in the internal space in which a commit stores how many bytes of commits directly before it were
+/// unsynced when it was written: 8 bytes, little-endian. If the row is absent, everything before was synced.
 pub(super) const UNSYNCED_KEY: &[u8] = b"unsynced";
 
-/// A journal as it was read.
+/// Result of reading a journal.
 pub(super) struct Scan {
-    /// Where its last valid batch ends.
+    /// End of its last valid batch.
     pub(super) end: usize,
-    /// Where the first batch that is not valid starts, if there is anything but zeros from there on.
+    /// Start of the first invalid batch, if anything but zeros follows.
     pub(super) broken_at: Option<usize>,
     /// Number of the last valid commit before that.
     pub(super) last_commit: Option<u64>,
 }
 
-/// Reads the batches of a journal up to the first that is not valid. `after` is the last commit of the journal before.
+/// Reads the batches of a journal up to the first invalid one. `after` is the last commit of the previous journal.
 pub(super) fn scan(journal: &[u8], after: Option<u64>) -> Scan {
     let mut position = 0;
     let mut last_commit = after;
     while let Some(frame) = read_frame(&journal[position..], None) {
-        // The number of a commit is not under its checksum, but it grows from each to the next.
+        // The checksum does not cover the commit number, but the numbers are strictly ascending.
         if !frame.is_valid || last_commit.is_some_and(|last| frame.commit <= last) {
             break;
         }
@@ -60,19 +60,18 @@ pub(super) fn scan(journal: &[u8], after: Option<u64>) -> Scan {
     }
 }
 
-/// The valid batches behind a broken one.
+/// The valid batches after a broken one.
 #[derive(Default, Debug, PartialEq, Eq)]
-pub(super) struct Behind {
-    /// Their number.
+pub(super) struct ValidBatches {
     pub(super) count: usize,
-    /// Whether one of them was written when the broken one was synced already: then it was damaged, not torn.
+    /// Whether one of them was written when the broken one was already synced: then it was damaged, not torn.
     pub(super) proves_damage: bool,
 }
 
-/// Looks for valid batches behind the broken one at `broken_at`. `own` is the keyspace of the store's own rows.
-pub(super) fn behind(journal: &[u8], broken_at: usize, own: Option<u64>) -> Behind {
+/// Finds valid batches after the broken one at `broken_at`. `own` is the keyspace of the internal rows.
+pub(super) fn valid_after(journal: &[u8], broken_at: usize, own: Option<u64>) -> ValidBatches {
     let journal = &journal[..content_length(journal)];
-    let mut found = Behind::default();
+    let mut found = ValidBatches::default();
     let mut position = broken_at + 1;
     while position < journal.len() {
         let rest = &journal[position..];
@@ -92,7 +91,7 @@ pub(super) fn behind(journal: &[u8], broken_at: usize, own: Option<u64>) -> Behi
     found
 }
 
-/// Number of the commit that starts a journal; `None` if none does.
+/// Number of the first commit of a journal; `None` if it does not start with one.
 pub(super) fn first_commit(mut journal: &[u8]) -> Option<u64> {
     (journal.try_get_u8().ok()? == START_TAG).then_some(())?;
     journal.try_get_u32_le().ok()?;
@@ -102,10 +101,10 @@ pub(super) fn first_commit(mut journal: &[u8]) -> Option<u64> {
 /// Number of valid batches in a journal.
 pub(super) fn count_valid(journal: &[u8]) -> usize {
     let first = usize::from(read_frame(journal, None).is_some_and(|frame| frame.is_valid));
-    first + behind(journal, 0, None).count
+    first + valid_after(journal, 0, None).count
 }
 
-/// Length of a journal without the zeros at its end; page by page, since a new journal has 16,384 pages of zeros.
+/// Length of a journal without its zero tail; checked page by page, since a new journal has 16,384 pages of zeros.
 pub(super) fn content_length(journal: &[u8]) -> usize {
     const ZEROS: [u8; 4096] = [0; 4096];
     let is_written = |page: &[u8]| *page != ZEROS[..page.len()];
@@ -114,16 +113,16 @@ pub(super) fn content_length(journal: &[u8]) -> usize {
     last * ZEROS.len() + page.iter().take(ZEROS.len()).rposition(|byte| *byte != 0).map_or(0, |byte| byte + 1)
 }
 
-/// A batch whose frame is complete.
+/// A complete batch frame.
 struct Frame {
     length: usize,
     is_valid: bool,
     commit: u64,
-    /// What it says of the bytes before it, if it was asked for.
+    /// The unsynced bytes before it, if requested.
     unsynced_bytes: Option<u64>,
 }
 
-/// Reads the frame of the batch at the start of `bytes`; `None` if there is no complete one.
+/// Reads the batch frame at the start of `bytes`; `None` if it is incomplete.
 fn read_frame(bytes: &[u8], own: Option<u64>) -> Option<Frame> {
     let mut rest = bytes;
     (rest.try_get_u8().ok()? == START_TAG).then_some(())?;

@@ -1,8 +1,8 @@
-//! Looks at the engine's small files before the engine does: are all there, and do they match their checksums?
+//! Checks the engine's small files before the engine opens them: presence and checksums.
 //!
-//! The engine takes a missing file for one that was never made: it deletes a keyspace without its `current`, starts an
-//! empty database where its version file is missing, and does not miss a keyspace whose folder is gone. So what must
-//! exist is known from the format file, and nothing is opened unless it does.
+//! The engine treats a missing file as one that was never created: it deletes a keyspace without its `current`, starts
+//! an empty database if its version file is missing, and ignores a keyspace whose folder is gone. So the format file
+//! records which files must exist, and nothing is opened unless they do.
 //!
 //! Knows the layout of the engine's folder; never changes a file.
 //!
@@ -46,15 +46,15 @@ const CONTENTS_HEAD: [u8; 4] = *b"TOC!";
 const TABLES_SECTION: &[u8] = b"tables";
 const CHECKSUM_KIND: u8 = 0;
 
-/// The engine's list of keyspaces.
+/// The keyspace in which the engine lists all keyspaces.
 const LIST_KEYSPACE: u64 = 0;
 
-/// Checks that everything is there that the format file and the engine's manifests name, and that it makes sense as
-/// far as that can be told without reading tables. Returns the tables.
+/// Checks that everything named by the format file and the engine's manifests exists and is plausible without reading
+/// tables. Returns the tables.
 pub(super) fn check(folder: &Folder, synced: &Synced) -> Result<Vec<TableEntry>, OpenFault> {
     let (format, engine) = (folder.format(), folder.engine());
     if !format.has_data() {
-        // Nothing was ever committed: the first opening may have been interrupted anywhere.
+        // Nothing was ever committed: the first open may have been interrupted at any point.
         return Ok(Vec::new());
     }
     let mut missing = Vec::new();
@@ -83,7 +83,7 @@ fn check_version(engine: &Path, missing: &mut Vec<PathBuf>) -> Result<(), OpenFa
     Ok(())
 }
 
-/// Journals are removed in their order, the oldest first, and never the newest.
+/// Journals are removed in order, the oldest first, and never the newest.
 fn check_journals(
     engine: &Path,
     format: &Format,
@@ -114,7 +114,7 @@ fn check_keyspaces(
     let folder = engine.join(KEYSPACES_FOLDER);
     let mut known: Vec<u64> = format.keyspaces().chain([LIST_KEYSPACE]).collect();
     let found = numbered_folders(&folder)?;
-    // What is there and not known was being made when the process ended. Without its `current` it is no keyspace yet.
+    // An unknown folder was being created when the process ended. Without its `current` it is no keyspace yet.
     let is_complete = |number: &&u64| folder.join(number.to_string()).join(CURRENT_FILE).exists();
     known.extend(found.iter().filter(is_complete));
     known.sort_unstable();
@@ -126,7 +126,7 @@ fn check_keyspaces(
     Ok(tables)
 }
 
-/// The numbers that are names of folders in `path`. Any other folder is none of the engine's.
+/// Folders of `path` whose names are numbers. The engine does not create others.
 fn numbered_folders(path: &Path) -> Result<Vec<u64>, OpenFault> {
     let fault = |source| OpenFault::Io { path: path.to_path_buf(), source };
     let entries = match fs::read_dir(path) {
@@ -159,7 +159,7 @@ fn check_keyspace(
         parse_current(&current).ok_or_else(|| damaged(&current_path, "it does not name a manifest"))?;
     let manifest_path = keyspace.join(format!("v{number}"));
     let Some(manifest) = read(&manifest_path)? else {
-        // Either it is gone or its name is wrong.
+        // Either the file is missing or `current` names a wrong one.
         missing.push(manifest_path);
         return Ok(());
     };
@@ -184,7 +184,7 @@ fn check_keyspace(
     Ok(())
 }
 
-/// The engine panics at a folder among the tables.
+/// The engine panics if it finds a folder among the tables.
 fn check_table_names(folder: &Path) -> Result<(), OpenFault> {
     match numbered_folders(folder)?.first() {
         Some(number) => Err(damaged(&folder.join(number.to_string()), "it is a folder, not a table")),
@@ -246,7 +246,7 @@ pub(super) fn damaged(path: &Path, cause: &str) -> OpenFault {
     OpenFault::DamagedFile { path: path.to_path_buf(), cause: Cause::new(cause) }
 }
 
-/// Whether a path lies in the engine's folder and names a file that the engine never changes once it is complete.
+/// Whether a path is in the engine's folder and names a file that the engine never changes once it is complete.
 pub(super) fn is_immutable(relative: &Path) -> bool {
     let mut parts = relative.iter();
     parts.next().is_some_and(|part| part == ENGINE_FOLDER)

@@ -1,6 +1,6 @@
-//! Keeps the format file's list of keyspaces and journals in step with the engine.
+//! Keeps the list of keyspaces and journals in the format file in sync with the engine.
 //!
-//! Knows nothing of what is committed. What the list is good for stands in `inspect`.
+//! Knows nothing of what is committed. `inspect` explains the purpose of the list.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use super::journal;
 use crate::fault::{Cause, OpenFault};
 
 impl Engine {
-    /// Fails if a keyspace that is known to exist is not among those of the engine.
+    /// Fails if a keyspace that must exist is not among those of the engine.
     pub(super) fn check_inventory(&self) -> Result<(), OpenFault> {
         let format = self.folder.format();
         let known = format.spaces.iter().map(|space| space.keyspace).chain([format.own]);
@@ -30,7 +30,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Notes which keyspaces exist and which journal is the newest.
+    /// Records which keyspaces exist and which journal is the newest.
     pub(super) fn record_inventory(&self) -> io::Result<()> {
         let newest = journal::newest(&self.folder.engine())?;
         let numbers: Vec<_> = self.all_spaces().map(|space| space.keyspace.get().map(Keyspace::id)).collect();
@@ -43,8 +43,8 @@ impl Engine {
         })
     }
 
-    /// Notes the newest journal once there is another, or once it holds its first commit. Called when everything in
-    /// the journals is synced. A failure is no reason to stop: it is tried again at the next sync.
+    /// Records the newest journal after a rotation, or when it holds its first commit. Called when everything in the
+    /// journals is synced. A failure is not fatal: the next sync tries again.
     pub(super) fn record_journal(&self) {
         let count = self.database.journal_count();
         let is_due = self.journal_is_due.load(Ordering::Relaxed);

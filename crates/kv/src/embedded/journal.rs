@@ -1,6 +1,6 @@
-//! The engine's journal files, seen from outside while it is closed.
+//! The engine's journal files, accessed while the engine is closed.
 //!
-//! Knows their names and which of their bytes count; how batches lie in them stands in `frames`.
+//! Knows their names and which of their bytes are used; `frames` knows the layout of batches.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -12,13 +12,13 @@ use super::inspect::{KEYSPACES_FOLDER, VERSION_FILE};
 use super::synced::Synced;
 use crate::fault::OpenFault;
 
-/// Length of a journal that the engine has just made: it is sized ahead, without taking room on the disk.
+/// Length of a new journal: it is preallocated as a sparse file.
 const NEW_JOURNAL_BYTES: u64 = 64 << 20;
 
-/// Removes what an interrupted first opening left, which the engine refuses to open. Only for a store that has no
-/// keyspace by the word of its format file. The engine's version file comes before the first keyspace, so without
-/// either no commit can have been made.
-pub(super) fn remove_stillborn(engine: &Path) -> io::Result<()> {
+/// Removes the files of an interrupted first open, which the engine refuses to open. Only for a store whose format file
+/// names no keyspace. The engine writes its version file before the first keyspace, so without either no commit can
+/// have been made.
+pub(super) fn remove_incomplete(engine: &Path) -> io::Result<()> {
     let has_keyspace = || match fs::read_dir(engine.join(KEYSPACES_FOLDER)) {
         Ok(mut keyspaces) => Ok(keyspaces.next().is_some()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -30,9 +30,10 @@ pub(super) fn remove_stillborn(engine: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts one empty journal in the place of all others, and returns its number. Everything in them must be in tables.
+/// Replaces all journals by one empty journal and returns its number. All their rows must be in tables.
 ///
-/// The engine needs a journal to find its place in the count of commits, so the new one comes before the old go.
+/// The engine needs a journal to continue its commit numbers, so the new one is created before the old ones are
+/// removed.
 pub(super) fn replace_all(engine: &Path) -> io::Result<u64> {
     let journals = list(engine)?;
     let next = journals.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
@@ -45,7 +46,7 @@ pub(super) fn replace_all(engine: &Path) -> io::Result<u64> {
     Ok(next)
 }
 
-/// Bytes of all journals that hold something. One that was just made has the length that it may get to.
+/// Bytes of all non-empty journals. A new journal has its preallocated length.
 pub(super) fn live_bytes(engine: &Path) -> io::Result<u64> {
     let mut sum = 0;
     for (_, path) in list(engine)? {
@@ -56,7 +57,7 @@ pub(super) fn live_bytes(engine: &Path) -> io::Result<u64> {
     Ok(sum)
 }
 
-/// Number of the first commit in a journal, as it stands there.
+/// Number of the first commit stored in a journal.
 pub(super) fn first_commit(path: &Path) -> io::Result<Option<u64>> {
     let mut head = Vec::with_capacity(frames::START_BYTES);
     File::open(path)?.take(frames::START_BYTES as u64).read_to_end(&mut head)?;
@@ -69,26 +70,26 @@ pub(super) fn newest(engine: &Path) -> io::Result<Option<JournalEntry>> {
     Ok(Some(JournalEntry { number, first_commit: first_commit(&path)? }))
 }
 
-/// A place from which on the journals cannot be used.
+/// The position from which on the journals cannot be used.
 pub(super) struct Breakage {
-    /// The journal.
+    /// The broken journal.
     pub(super) path: PathBuf,
-    /// Where its first broken batch starts.
+    /// Start of its first broken batch.
     pub(super) position: usize,
-    /// Valid batches behind that place, in this journal and in those after it.
-    pub(super) batches_behind: usize,
-    /// Whether no commit was lost that was ever synced: a loss of power tore what was being written.
+    /// Valid batches after that position, in this journal and in later ones.
+    pub(super) batches_after: usize,
+    /// Whether only unsynced commits were lost: a power failure tore the last write.
     pub(super) is_torn: bool,
-    /// Bytes of the journal that are known to have been synced.
+    /// Bytes of the journal known to have been synced.
     synced_bytes: u64,
     /// Whether nothing readable follows in this journal.
     is_at_end: bool,
-    /// Journals after it, in their order.
+    /// Later journals, in order.
     pub(super) later: Vec<PathBuf>,
 }
 
 impl Breakage {
-    /// Why the store is not opened.
+    /// The fault with which the store is refused.
     pub(super) fn fault(self) -> OpenFault {
         let (shortened_from, Breakage { path, position, .. }) = (self.shortened_from(), self);
         match shortened_from {
@@ -97,28 +98,28 @@ impl Breakage {
         }
     }
 
-    /// Up to where the journal had been synced, if it ends before that.
+    /// The synced length of the journal, if it ends before that.
     pub(super) fn shortened_from(&self) -> Option<u64> {
         let is_short = self.is_at_end && (self.position as u64) < self.synced_bytes;
         is_short.then_some(self.synced_bytes)
     }
 }
 
-/// What was found in the journals.
+/// Result of reading all journals.
 pub(super) struct Survey {
-    /// Where the last valid batch of each journal ends, up to the broken one.
+    /// End of the last valid batch of each journal, up to the broken one.
     pub(super) ends: Synced,
     pub(super) breakage: Option<Breakage>,
 }
 
 /// Reads all journals and finds the first broken batch.
 ///
-/// A loss of power may keep any pages of the unsynced batches and lose others; nobody was told that they are durable.
-/// Left to itself the engine would refuse to open if the frame of a batch is whole, and where the frame is broken it
-/// would drop everything behind, be it the torn end or, after damage in the middle, commits that were acknowledged.
-/// The two are told apart by what comes after: a batch is written when those before it are synced, or says how many
-/// bytes before it are not. So a valid one that found the broken one synced means damage. Older journals are synced
-/// when the engine turns to the next. Where nothing comes after, `synced` says what must be there.
+/// A power failure may keep any pages of the unsynced batches and lose others; these were never acknowledged as
+/// durable. The engine itself would refuse to open if the frame of a batch is complete. If the frame is broken, it
+/// would drop everything after it: the torn tail or, after damage in the middle, acknowledged commits. The batches that
+/// follow distinguish the two cases: a batch is written when those before it are synced, or stores how many bytes
+/// before it are not. So a valid batch that was written when the broken one was synced proves damage. Older journals
+/// are synced before the engine rotates. If nothing follows, `synced` says what must be there.
 pub(super) fn survey(engine: &Path, format: &Format, synced: &Synced) -> io::Result<Survey> {
     let mut journals = list_if_exists(engine)?;
     journals.sort();
@@ -130,7 +131,7 @@ pub(super) fn survey(engine: &Path, format: &Format, synced: &Synced) -> io::Res
         last_commit = last;
         let synced_bytes = synced.bytes_of(*number);
         let is_short = (end as u64) < synced_bytes;
-        // A first commit that was synced and is not there, or has another number.
+        // The first commit was synced and is missing or has another number.
         let has_lost_first = format.journal.is_some_and(|journal| {
             journal.number == *number
                 && journal.first_commit.is_some()
@@ -146,46 +147,46 @@ pub(super) fn survey(engine: &Path, format: &Format, synced: &Synced) -> io::Res
             }
         };
         ends.push((*number, position as u64));
-        let behind = frames::behind(&bytes, position, format.own);
+        let after = frames::valid_after(&bytes, position, format.own);
         let later: Vec<PathBuf> = journals.iter().skip(index + 1).map(|(_, path)| path.clone()).collect();
-        let mut batches_behind = behind.count;
+        let mut batches_after = after.count;
         for path in &later {
             let bytes = fs::read(path)?;
-            batches_behind += frames::count_valid(&bytes);
+            batches_after += frames::count_valid(&bytes);
         }
-        let is_torn = later.is_empty() && !behind.proves_damage && !has_lost_first && !is_short;
-        let (path, is_at_end) = (path.clone(), behind.count == 0);
-        let breakage = Breakage { path, position, batches_behind, is_torn, synced_bytes, is_at_end, later };
+        let is_torn = later.is_empty() && !after.proves_damage && !has_lost_first && !is_short;
+        let (path, is_at_end) = (path.clone(), after.count == 0);
+        let breakage = Breakage { path, position, batches_after, is_torn, synced_bytes, is_at_end, later };
         return Ok(Survey { ends: Synced::new(ends), breakage: Some(breakage) });
     }
     Ok(Survey { ends: Synced::new(ends), breakage: None })
 }
 
-/// Checks all journals before the engine reads them, and cuts torn batches off the end of the newest. Returns where
-/// each of them ends.
+/// Checks all journals before the engine reads them, and truncates torn batches at the end of the newest. Returns the
+/// end of each.
 pub(super) fn check_all(engine: &Path, format: &Format, synced: &Synced) -> Result<Synced, OpenFault> {
     let fault = |source| OpenFault::Io { path: engine.to_path_buf(), source };
     let Survey { ends, breakage } = survey(engine, format, synced).map_err(fault)?;
     match breakage {
         None => Ok(ends),
         Some(breakage) if !breakage.is_torn => Err(breakage.fault()),
-        Some(Breakage { path, position, batches_behind, .. }) => {
+        Some(Breakage { path, position, batches_after, .. }) => {
             cut_off(&path, position).map_err(fault)?;
             let path = path.display();
-            tracing::warn!(event = "journal_cut", %path, position, batches_behind, "unfinished commits were cut off the journal");
+            tracing::warn!(event = "journal_cut", %path, position, batches_after, "unfinished commits were cut off the journal");
             Ok(ends)
         }
     }
 }
 
-/// Shortens a journal, durably.
+/// Durably truncates a journal.
 pub(super) fn cut_off(path: &Path, position: usize) -> io::Result<()> {
     let journal = OpenOptions::new().write(true).open(path)?;
     journal.set_len(position as u64)?;
     journal.sync_all()
 }
 
-/// Journals of an engine's folder, with their numbers, in no order; none if the folder does not exist.
+/// Journals of an engine's folder with their numbers, unordered; none if the folder does not exist.
 pub(super) fn list_if_exists(engine: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     if engine.try_exists()? { list(engine) } else { Ok(Vec::new()) }
 }
@@ -222,7 +223,7 @@ mod tests {
         make("4.jnl", 1, NEW_JOURNAL_BYTES);
         make("5.jnl", 1, 1_000);
         assert_eq!(live_bytes(folder.path()).unwrap(), 2 * NEW_JOURNAL_BYTES + 1_001_000);
-        // Sized ahead, and nothing in it yet.
+        // Preallocated, and still empty.
         make("6.jnl", 0, NEW_JOURNAL_BYTES);
         assert_eq!(live_bytes(folder.path()).unwrap(), 2 * NEW_JOURNAL_BYTES + 1_001_000);
     }

@@ -1,6 +1,7 @@
 //! When memtables are flushed, and how long commits wait for it.
 //!
-//! The engine flushes a memtable only when that one is full; journal and memory are bounded for all of them together.
+//! The engine flushes a memtable only when that one is full. This file bounds the journal and the memory of all
+//! memtables together.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,22 +11,22 @@ use fjall::{Keyspace, PersistMode};
 use super::engine::{Engine, JOURNAL_FLUSH_BYTES};
 use crate::fault::Cause;
 
-/// Memtables waiting to be flushed, and tables of the first level waiting to be merged, at which commits wait.
-/// Both stay below the figures (4 and 30) at which the engine waits itself: it would wait for ever if its workers
-/// have died, we notice.
+/// Sealed memtables waiting for a flush, and first-level tables waiting for a merge, at which commits wait. Both are
+/// below the limits (4 and 30) at which the engine itself waits: it would wait for ever if its workers have died, while
+/// this code detects that.
 pub(super) const SEALED_MEMTABLES_MAX: usize = 3;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
-const STALL_LOOK_INTERVAL: Duration = Duration::from_millis(2);
+const STALL_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Engine {
-    /// Has all memtables flushed if the journal is full. The engine would only flush a memtable that is full by
-    /// itself: a space with few writes would keep every journal since its first write, and many spaces with some
-    /// writes each would let one journal grow without a bound.
-    pub(super) fn turn_full_journal(&self) -> Result<(), Cause> {
+    /// Seals all memtables if the journal is full. The engine would only flush a memtable that is full by itself: a
+    /// space with few writes would keep every journal since its first write, and many spaces with few writes each would
+    /// let one journal grow without bound.
+    pub(super) fn rotate_full_journal(&self) -> Result<(), Cause> {
         if self.journal_bytes.load(Ordering::Relaxed) < JOURNAL_FLUSH_BYTES {
             return Ok(());
         }
-        // The journal before this one goes when its memtables are flushed; a third would break the bound.
+        // The previous journal is removed when its memtables are flushed; a third journal would break the bound.
         self.wait_for_flush()?;
         let number = self.folder.format().journal.map_or(0, |journal| journal.number);
         self.journal_awaited.store(number + 1, Ordering::Relaxed);
@@ -33,16 +34,16 @@ impl Engine {
         self.rotate_memtables()
     }
 
-    /// Has all memtables flushed if they use three quarters of their memory, and waits if they use all of it. The
-    /// journal stays as it is: the engine replaces only a full one.
+    /// Seals all memtables when they use three quarters of their memory, and waits when they use all of it. The journal
+    /// is not rotated: the engine rotates only a full one.
     ///
-    /// At three quarters a flush writes half as much again as at a half, so rows that are overwritten meet more of
-    /// their older versions in it, and fewer tables have to be merged. The last quarter is for what is committed while
-    /// a flush runs, which is several times faster than commits are.
+    /// A flush at three quarters writes half as much again as one at a half. It drops more overwritten versions, and
+    /// fewer tables have to be merged. The last quarter is for commits during a flush, which is several times faster
+    /// than commits.
     pub(super) fn flush_full_memtables(&self) -> Result<(), Cause> {
         let written_bytes = self.written_bytes.load(Ordering::Relaxed);
         let is_full = written_bytes >= self.memtable_bytes_max / 4 * 3;
-        // Of a flush that has ended, too, until somebody has looked.
+        // Includes a flush that has ended since the last check.
         let sealed_bytes = self.sealed_bytes.load(Ordering::Relaxed);
         if !is_full && written_bytes + sealed_bytes < self.memtable_bytes_max {
             return Ok(());
@@ -71,7 +72,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until no memtable waits to be flushed.
+    /// Waits until no memtable is waiting for a flush.
     pub(super) fn wait_for_flush(&self) -> Result<(), Cause> {
         let deadline = Instant::now() + self.workers.flush_timeout;
         while self.is_flushing() {
@@ -79,13 +80,13 @@ impl Engine {
             if Instant::now() > deadline {
                 return Err(Cause::new("the engine did not flush its memtables in time"));
             }
-            std::thread::sleep(STALL_LOOK_INTERVAL);
+            std::thread::sleep(STALL_CHECK_INTERVAL);
         }
         Ok(())
     }
 
-    /// Waits until the engine's workers have caught up. Fails if they get nothing done for too long: whoever commits
-    /// then has the engine reopened.
+    /// Waits until the engine's workers have caught up. Fails if they make no progress for too long; the committer then
+    /// reopens the engine.
     pub(super) fn wait_for_workers(&self) -> Result<(), Cause> {
         let is_behind = |keyspace: &Keyspace| {
             keyspace.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
@@ -104,19 +105,19 @@ impl Engine {
             if now > deadline {
                 return Err(Cause::new("the engine's workers did not catch up in time"));
             }
-            std::thread::sleep(STALL_LOOK_INTERVAL);
+            std::thread::sleep(STALL_CHECK_INTERVAL);
         }
         Ok(())
     }
 
-    /// What changes whenever a worker has done something: memtables that wait, tables of the first level, merges.
+    /// Changes whenever a worker has made progress: sealed memtables, first-level tables, merges.
     fn progress(&self) -> (usize, usize, usize) {
         let memtables = self.keyspaces().map(|keyspace| keyspace.sealed_memtable_count()).sum();
         let tables = self.keyspaces().map(|keyspace| keyspace.l0_table_count()).sum();
         (memtables, tables, self.database.compactions_completed())
     }
 
-    /// Fails if a worker of the engine has died, for then it takes no commit any more.
+    /// Fails if a worker of the engine has died, because the engine then accepts no commit.
     fn check_workers(&self) -> Result<(), Cause> {
         self.database.persist(PersistMode::Buffer).map_err(Cause::new)
     }

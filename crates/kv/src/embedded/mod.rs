@@ -1,6 +1,6 @@
-//! The backend on disk: one fjall database, one of its keyspaces per space.
+//! The backend on disk: one fjall database with one keyspace per space.
 //!
-//! Knows the engine's habits, but nothing of lanes, requirements or ingests that wait to be named.
+//! Knows the engine's behaviour, but nothing of lanes, requirements or pending ingests.
 //!
 //! ```text
 //! data folder   LOCK     held while a process has the store open
@@ -35,7 +35,7 @@ use bytes::Bytes;
 use fjall::Readable;
 use tokio::sync::Semaphore;
 
-use crate::backend::{Room, StoreMemory};
+use crate::backend::{DiskSpace, StoreMemory};
 use crate::batch::{Durability, Operation, SPACES_MAX, Space, SpaceOptions};
 use crate::commit::WORK_TIMEOUT;
 use crate::fault::{Cause, OpenFault, ReadFault};
@@ -50,56 +50,56 @@ use folder::Folder;
 use format::JournalEntry;
 use synced::Synced;
 
-/// Bytes for cached blocks, if not set otherwise.
-pub const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
+/// Default size of the block cache, in bytes.
+const CACHE_BYTES_DEFAULT: u64 = 128 << 20;
 
-/// Bytes of rows that are in memory only, if not set otherwise: as many as the journals hold.
-pub const MEMTABLE_BYTES_DEFAULT: u64 = 256 << 20;
+/// Default limit of memtable bytes: as many as the journals hold.
+const MEMTABLE_BYTES_DEFAULT: u64 = 256 << 20;
 
-/// Bytes of the disk that growing commits must leave free, if not set otherwise: twice the bound of the journals. What
-/// memtables and merges have yet to write is counted besides.
-pub const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX;
+/// Default free-space reserve that growing commits must leave: twice the bound of the journals. Bytes that memtables
+/// and merges have yet to write are counted in addition.
+const FREE_SPACE_RESERVE_BYTES_DEFAULT: u64 = 2 * engine::JOURNAL_BYTES_MAX;
 
-/// Tables whose files are kept open, if not set otherwise: fits the limit of open files that most systems start with.
-pub const OPEN_TABLES_DEFAULT: usize = 900;
+/// Default number of tables whose files are kept open: within the usual system limit of open files.
+const OPEN_TABLES_DEFAULT: usize = 900;
 
-/// How long after a sync it is recorded how far the journal reaches, if not set otherwise.
-pub const SYNC_RECORD_INTERVAL_DEFAULT: Duration = Duration::from_millis(100);
+/// Default delay after a sync until the synced length of the journal is recorded.
+const SYNC_RECORD_INTERVAL_DEFAULT: Duration = Duration::from_millis(100);
 
-/// Fewest tables whose files the engine keeps open.
+/// Lowest accepted number of open tables.
 const OPEN_TABLES_MIN: usize = 10;
 
-/// A scan that wants no more than this runs on its caller: it costs less than the visit to another thread, and
-/// no more than the point reads which run there anyway.
+/// A scan up to this limit runs on its caller: it costs less than a switch to another thread, and no more than the
+/// point reads that run there anyway.
 const INLINE_SCAN: ScanLimit = ScanLimit { rows: 128, bytes: 64 << 10 };
 
-/// Scans that run on other threads at the same time; more wait.
+/// Concurrent scans on other threads; further ones wait.
 const SCANS_AT_ONCE: usize = 8;
 
-/// How long a look at the files of the store is good for.
-const PRESENCE_LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a check of the store's files is reused.
+const PRESENCE_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long reopening waits for reads under way.
-const READERS_LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time a reopen waits for running reads.
+const READERS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where and how to open a store on disk.
 #[derive(Clone, Debug)]
 pub struct EmbeddedOptions {
-    /// Folder of the store; made if absent.
+    /// Folder of the store; created if absent.
     pub path: PathBuf,
     /// The spaces, in their fixed order.
     pub spaces: Vec<SpaceOptions>,
-    /// Bytes for cached blocks.
+    /// Size of the block cache, in bytes.
     pub cache_bytes: u64,
-    /// Bytes of rows that are in memory only. When three quarters of them are used, they are flushed into tables; commits wait
-    /// for that when all are used.
+    /// Bytes of rows in memtables. At three quarters they are flushed into tables; at the limit commits wait for the
+    /// flush.
     pub memtable_bytes: u64,
-    /// Bytes of the disk that growing commits must leave free.
+    /// Free bytes of the disk that growing commits must leave.
     pub free_space_reserve_bytes: u64,
     /// Tables whose files are kept open; others are opened for each read.
     pub open_tables_max: usize,
-    /// How long after a sync it is recorded in a file of its own how far the journal reaches. A journal that is
-    /// shortened after that is not taken for one whose last write was torn.
+    /// Delay after a sync until the synced length of the journal is recorded in a separate file. A journal that is
+    /// truncated after that is not mistaken for one with a torn last write.
     pub sync_record_interval: Duration,
 }
 
@@ -121,30 +121,30 @@ impl EmbeddedOptions {
 /// A store on disk.
 pub(crate) struct Embedded {
     options: EmbeddedOptions,
-    /// The engine as it was opened last; reopening replaces it.
+    /// The open engine; a reopen replaces it.
     opened: ArcSwap<Opened>,
-    /// Held by whoever moves rows into the engine's tables or journal, so that the bytes an ingest flushes are
-    /// never ahead of the journal. Not held while the engine is retired: that waits for ingests.
+    /// Held by writers to the engine's tables or journal, so that the bytes an ingest flushes are never ahead of the
+    /// journal. Not held while the engine is retired, which waits for ingests.
     writing: Arc<Mutex<()>>,
     scans: Arc<Semaphore>,
-    /// The thread that makes the keyspaces of a new store, once it was started and until somebody has waited for it.
+    /// The thread that creates the keyspaces of a new store, from its start until it is joined.
     preparation: Mutex<Option<JoinHandle<()>>>,
     /// Whether that thread was started or is not needed.
     is_prepared: AtomicBool,
-    /// When the files of the store were last seen to be there.
+    /// When the store's files were last checked.
     presence_seen_at: Mutex<Option<Instant>>,
     folder: Arc<Folder>,
 }
 
-/// One opening of the engine. Points keep it, not the engine itself: the engine lets go of its files only when
-/// its last handle is gone, and reopening cannot wait for readers that think.
+/// One open engine. Points hold this, not the engine itself: the engine closes its files only when its last handle is
+/// dropped, and a reopen cannot wait for idle readers.
 struct Opened {
     engine: ArcSwapOption<Engine>,
-    /// Whether the engine went because the store was closed, rather than reopened.
+    /// Whether the engine was closed for good rather than reopened.
     closed: AtomicBool,
 }
 
-/// A state of the engine.
+/// A snapshot of the engine.
 #[derive(Clone)]
 pub(crate) struct EmbeddedPoint {
     held: Arc<HeldPoint>,
@@ -175,10 +175,10 @@ impl Embedded {
         })
     }
 
-    /// Fails if the files of the store were removed. Looks at them at a bounded rate.
+    /// Fails if the store's files were removed. Checked at a bounded rate.
     fn check_presence(&self) -> Result<(), Cause> {
         let mut seen_at = self.presence_seen_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen_at.is_none_or(|seen_at| seen_at.elapsed() >= PRESENCE_LOOK_INTERVAL) {
+        if seen_at.is_none_or(|seen_at| seen_at.elapsed() >= PRESENCE_CHECK_INTERVAL) {
             self.folder.check_presence()?;
             *seen_at = Some(Instant::now());
         }
@@ -193,9 +193,9 @@ impl Embedded {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the keyspaces of a new store made on a thread of their own, beside the first commits; if that fails, later
-    /// commits make them. Not before the first commit, which would wait for all of them: the engine makes one at a
-    /// time, and a server that starts waits for that commit.
+    /// Creates the keyspaces of a new store on a separate thread, concurrently with the first commits; if that fails,
+    /// later commits create them. Started after the first commit, which would otherwise wait for all of them: the
+    /// engine creates one at a time, and the start of a server waits for that commit.
     fn prepare(&self, engine: &Arc<Engine>) {
         if self.is_prepared.swap(true, Ordering::Relaxed) {
             return;
@@ -215,13 +215,13 @@ impl Embedded {
         preparation.map(JoinHandle::join);
     }
 
-    /// Takes the engine from the readers and waits for those under way.
+    /// Takes the engine from the readers and waits for running reads.
     fn retire_engine(&self) -> Result<(), Cause> {
         self.finish_preparation();
         let Some(mut engine) = self.opened.load().engine.swap(None) else {
             return Ok(());
         };
-        let deadline = Instant::now() + READERS_LEAVE_TIMEOUT;
+        let deadline = Instant::now() + READERS_TIMEOUT;
         loop {
             match Arc::try_unwrap(engine) {
                 Ok(engine) => {
@@ -229,8 +229,8 @@ impl Embedded {
                     return Ok(());
                 }
                 Err(_) if Instant::now() > deadline => {
-                    // Its files are freed with the last reader; until then the engine's own lock refuses us.
-                    return Err(Cause::new("reads under way did not end in time"));
+                    // Its files are closed by the last reader; until then the engine's lock blocks a new open.
+                    return Err(Cause::new("running reads did not end in time"));
                 }
                 Err(shared) => {
                     engine = shared;
@@ -242,13 +242,13 @@ impl Embedded {
 
     fn reopen_now(&self) -> Result<(), Cause> {
         self.retire_engine()?;
-        let engine = Engine::reopen_past_doubt(&self.folder, &self.options).map_err(Cause::new)?;
+        let engine = Engine::reopen_after_failed_sync(&self.folder, &self.options).map_err(Cause::new)?;
         self.opened.store(Arc::new(Opened::new(Arc::new(engine))));
         Ok(())
     }
 }
 
-/// Writes rows straight into tables.
+/// Writes rows directly into tables.
 fn ingest_now(
     engine: &Engine,
     writing: &Mutex<()>,
@@ -260,9 +260,8 @@ fn ingest_now(
     for (key, value) in rows {
         ingestion.write(key, value).map_err(Cause::new)?;
     }
-    // Finishing flushes the space's memtable. A batch of which one part is in a table and the other only in an
-    // unsynced journal would be torn by a loss of power, so the journal goes first, and nobody may write
-    // in between.
+    // Finishing flushes the space's memtable. If a part of a batch is in a table and the rest only in an unsynced
+    // journal, a power failure would tear the batch. So the journal is synced first, and nobody may write in between.
     let _writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
     engine.sync()?;
     ingestion.finish().map_err(Cause::new)
@@ -289,12 +288,12 @@ impl Opened {
 }
 
 impl EmbeddedPoint {
-    /// Whether the engine it was taken from is still there.
+    /// Whether the engine it was taken from is still open.
     pub(crate) fn is_live(&self) -> bool {
         self.held.opened.engine.load().is_some()
     }
 
-    /// Runs a read on the engine if it is still there. A space without a keyspace holds nothing.
+    /// Runs a read if the engine is still open. A space without a keyspace is empty.
     fn read<T: Default>(
         &self,
         space: Space,
@@ -359,7 +358,7 @@ impl RowStore for Embedded {
         let mut values: Vec<_> = point.read(space, |snapshot, keyspace| {
             keys.iter().map(|key| Ok(snapshot.get(keyspace, key)?.map(Bytes::from))).collect()
         })?;
-        // Nothing was read where nothing was ever written.
+        // Nothing was ever written to this space.
         values.resize(keys.len(), None);
         Ok(values)
     }
@@ -367,7 +366,7 @@ impl RowStore for Embedded {
     async fn scan(&self, point: &EmbeddedPoint, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
         let limit = scan.limit;
         let is_small = limit.rows <= INLINE_SCAN.rows && limit.bytes <= INLINE_SCAN.bytes;
-        // Without a runtime, as on the commit thread, there is nobody to be kept waiting.
+        // Without a runtime, as on the commit thread, blocking is fine.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return point.scan_now(space, scan);
         };
@@ -383,7 +382,7 @@ impl RowStore for Embedded {
             });
             scan.await.unwrap_or(Err(ReadFault::Closed))
         };
-        // A disk that does not answer keeps the thread, and the place among the scans, but not who asked.
+        // A disk that does not answer keeps the thread and its scan permit, but does not block the caller.
         tokio::time::timeout(WORK_TIMEOUT, scanned).await.unwrap_or_else(|_| {
             let cause = Cause::new(format_args!("no answer within {} seconds", WORK_TIMEOUT.as_secs()));
             Err(ReadFault::Io { space, kind: io::ErrorKind::TimedOut, cause })
@@ -403,14 +402,14 @@ impl RowStore for Embedded {
         self.engine()?.sync()
     }
 
-    fn tend_at(&self) -> Option<Instant> {
-        self.engine().ok().and_then(|engine| engine.tend_at())
+    fn maintenance_due_at(&self) -> Option<Instant> {
+        self.engine().ok().and_then(|engine| engine.maintenance_due_at())
     }
 
-    fn tend(&self) {
+    fn maintain(&self) {
         let _writing = self.write();
         if let Ok(engine) = self.engine() {
-            engine.tend();
+            engine.maintain();
         }
     }
 
@@ -420,13 +419,13 @@ impl RowStore for Embedded {
         ingest.await.unwrap_or_else(|error| Err(Cause::new(error)))
     }
 
-    fn room(&self) -> Result<Option<Room>, Cause> {
+    fn disk_space(&self) -> Result<Option<DiskSpace>, Cause> {
         self.check_presence()?;
         let reserve_bytes = self.options.free_space_reserve_bytes;
         match fs4::available_space(&self.options.path) {
             Ok(free_bytes) => {
                 let promised_bytes = self.engine().map_or(0, |engine| engine.bytes_to_write());
-                Ok(Some(Room { free_bytes: free_bytes.saturating_sub(promised_bytes), reserve_bytes }))
+                Ok(Some(DiskSpace { free_bytes: free_bytes.saturating_sub(promised_bytes), reserve_bytes }))
             }
             Err(error) => {
                 tracing::warn!(event = "free_space_unknown", %error, "the free space of the disk cannot be read");
@@ -464,7 +463,7 @@ mod tests {
     use super::*;
     use crate::view::KeyRange;
 
-    /// Scans that hang have taken all places: whoever came behind them waited for ever.
+    /// Hanging scans hold all permits; later scans used to wait for ever.
     #[tokio::test(start_paused = true)]
     #[allow(clippy::unwrap_used)] // a failed expectation ends the test
     async fn a_scan_that_gets_no_answer_ends() {

@@ -1,6 +1,5 @@
-//! Turns a panic of the engine into a failure, without the message and the backtrace of the panic on the screen.
+//! Turns a panic of the engine into an error, without printing its message and backtrace.
 //!
-//! Knows nothing of what is called.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -9,13 +8,13 @@ use std::sync::Once;
 use crate::fault::Cause;
 
 thread_local! {
-    /// Whether a panic of this thread is caught and reported by us.
+    /// Whether a panic of this thread is caught and reported here.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
 static HOOK: Once = Once::new();
 
-/// Calls `call`; a panic in it becomes the cause of a failure.
+/// Runs `call`; a panic in it is returned as an error.
 pub(super) fn catch<T>(call: impl FnOnce() -> Result<T, Cause>) -> Result<T, Cause> {
     HOOK.call_once(|| {
         let before = panic::take_hook();

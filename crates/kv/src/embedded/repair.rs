@@ -1,7 +1,7 @@
-//! Cuts what cannot be read off the journals of a store, on request, and says what was cut.
+//! Truncates unreadable journals of a store, on request, and reports what was cut.
 //!
-//! A store whose journal is damaged in front of acknowledged commits is refused: whether to go on without them is not
-//! ours to decide. The cut bytes are kept beside the store. Knows nothing of what the commits hold.
+//! A store whose journal is damaged before acknowledged commits is refused: the operator must decide to continue
+//! without them. The cut bytes are saved next to the store.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,38 +14,38 @@ use super::synced::Synced;
 use super::{frames, inspect};
 use crate::fault::OpenFault;
 
-/// Added to the name of the store's folder, with a number behind, for the folder of the cut bytes.
+/// Suffix of the store's folder name, followed by a number, that makes the name of the folder with the cut bytes.
 const CUT_SUFFIX: &str = ".cut-";
 
-/// What a repair has done.
+/// Result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Repair {
-    /// The journals that were cut; none if the store was sound.
+    /// The truncated journals; none if the store was intact.
     pub cuts: Vec<JournalCut>,
-    /// Commits behind the broken one that could be read, and are cut off with it.
+    /// Readable commits after the broken one, which were cut off with it.
     pub readable_commits: usize,
-    /// Whether only commits were cut that were never synced, as after a loss of power.
+    /// Whether only unsynced commits were cut, as after a power failure.
     pub is_torn: bool,
-    /// Up to where a journal that was shortened had been synced, if it was.
+    /// The synced length of a truncated journal, if one was found.
     pub shortened_from: Option<u64>,
-    /// Whether the file was missing or damaged that says how far the journals were synced. It was made anew.
+    /// Whether the record of synced journal lengths was missing or damaged. It was rebuilt.
     pub is_synced_lost: bool,
 }
 
-/// What was cut off one journal.
+/// Bytes cut off one journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalCut {
-    /// The journal.
+    /// The truncated journal.
     pub path: PathBuf,
-    /// Where it ends now.
+    /// Its new length.
     pub position: u64,
-    /// Bytes that were cut off, without the zeros at the end.
+    /// Bytes that were cut off, without the zero tail.
     pub cut_bytes: u64,
-    /// File that holds them.
+    /// File with the cut bytes.
     pub saved: PathBuf,
 }
 
-/// Repairs the journals of a store that nobody has open. A sound store is left as it is.
+/// Repairs the journals of a store that nobody has open. An intact store is not changed.
 pub fn repair(path: &Path) -> Result<Repair, OpenFault> {
     let folder = Folder::open_existing(path)?;
     let (synced, is_synced_lost) = match folder.synced() {
@@ -61,15 +61,15 @@ pub fn repair(path: &Path) -> Result<Repair, OpenFault> {
         None => Repair { is_synced_lost, ..Repair::default() },
         Some(breakage) => Repair { is_synced_lost, ..cut(&folder, breakage).map_err(fault)? },
     };
-    // Last: an interrupted repair is begun anew.
+    // Last: an interrupted repair starts again.
     if breakage.is_some() || is_synced_lost {
         ends.replace(folder.path()).map_err(fault)?;
     }
     Ok(repair)
 }
 
-/// Cuts the broken journal at its first broken commit, and all later journals as a whole: what they hold rests on
-/// what is lost.
+/// Truncates the broken journal at its first broken commit, and all later journals completely: their commits depend on
+/// lost ones.
 fn cut(folder: &Folder, breakage: &Breakage) -> io::Result<Repair> {
     let saved_in = make_cut_folder(folder.path())?;
     let first = (&breakage.path, breakage.position);
@@ -88,25 +88,25 @@ fn cut(folder: &Folder, breakage: &Breakage) -> io::Result<Repair> {
         cuts.push(JournalCut { path: path.clone(), position: position as u64, cut_bytes, saved });
     }
     File::open(&saved_in)?.sync_all()?;
-    // Before the cut: the newest journal may be empty then, and must not be missed.
+    // Before the cut: the newest journal may be empty afterwards, and must still be expected.
     if let Some(JournalEntry { number, .. }) = journal::newest(&folder.engine())? {
         folder.record_journal(JournalEntry { number, first_commit: None })?;
     }
-    // The newest first: after an interruption the breakage is still there to be found.
+    // The newest first: after an interruption the breakage can still be found.
     for path in breakage.later.iter().rev() {
         journal::cut_off(path, 0)?;
     }
     journal::cut_off(&breakage.path, breakage.position)?;
     Ok(Repair {
         cuts,
-        readable_commits: breakage.batches_behind,
+        readable_commits: breakage.batches_after,
         is_torn: breakage.is_torn,
         shortened_from: breakage.shortened_from(),
         is_synced_lost: false,
     })
 }
 
-/// Makes a folder with a name that is not taken, beside the store.
+/// Creates a folder with an unused name next to the store.
 fn make_cut_folder(store: &Path) -> io::Result<PathBuf> {
     let name = store.file_name().unwrap_or_default().to_string_lossy();
     for number in 1..=u32::MAX {

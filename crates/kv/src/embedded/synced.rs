@@ -1,12 +1,12 @@
-//! The file `SYNCED`: up to which byte each journal is known to have been synced.
+//! The file `SYNCED`: the length up to which each journal is known to be synced.
 //!
-//! A journal that was shortened, as by an interrupted copy of the folder, ends like one whose last write was torn by a
-//! loss of power. This file tells the two apart: it is written after a sync, so no loss of power can make a journal
-//! end before what it says. It is not synced with every commit, nor written with each: it lags behind the journal by
-//! the interval of [`super::EmbeddedOptions::sync_record_interval`], and after a loss of power by what the system had
-//! not written yet. When the store is closed there is nothing left in the journal that could be cut off.
+//! A truncated journal, as in an interrupted copy of the folder, ends like one whose last write was torn by a power
+//! failure. This file distinguishes the two: it is written after a sync, so no power failure can make a journal end
+//! before the recorded length. It is neither written nor synced with every commit. It lags the journal by
+//! [`super::EmbeddedOptions::sync_record_interval`], and after a power failure by what the system had not written yet.
+//! A closed store has nothing in its journal that could be cut off.
 //!
-//! The file is overwritten in place. It is smaller than a sector of a disk, which is written whole or not at all.
+//! The file is overwritten in place. It is smaller than a disk sector, which is written atomically.
 //!
 //! ```text
 //! SYNCED   "PHSYNC" 0 1, 8 × (number of a journal (8), bytes (8)), XXH3 of all before (8)
@@ -31,14 +31,14 @@ pub(super) const SYNCED_DRAFT_FILE: &str = "SYNCED.new";
 
 const HEAD: [u8; 8] = *b"PHSYNC\0\x01";
 
-/// Most journals in the file. There are four at most as a rule; of more, the newest are recorded.
+/// Most journals in the file. There are usually at most four; of more, the newest are recorded.
 const JOURNALS_MAX: usize = 8;
 
 const UNUSED: u64 = u64::MAX;
 const CHECKSUM_BYTES: usize = 8;
 const FILE_BYTES: usize = HEAD.len() + JOURNALS_MAX * 16 + CHECKSUM_BYTES;
 
-/// Synced bytes of the journals that exist, by their numbers.
+/// Synced bytes of the existing journals, by number.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Synced {
     journals: BTreeMap<u64, u64>,
@@ -49,7 +49,7 @@ impl Synced {
         Synced { journals: journals.into_iter().collect() }
     }
 
-    /// Synced bytes of a journal, as far as is known.
+    /// Synced bytes of a journal, 0 if unknown.
     pub(super) fn bytes_of(&self, number: u64) -> u64 {
         self.journals.get(&number).copied().unwrap_or(0)
     }
@@ -59,7 +59,7 @@ impl Synced {
         self.journals.keys().next_back().copied()
     }
 
-    /// Reads the file of a store that may hold something.
+    /// Reads the file of a store that may have data.
     pub(super) fn read(store: &Path) -> Result<Synced, OpenFault> {
         let path = store.join(SYNCED_FILE);
         match fs::read(&path) {
@@ -73,7 +73,7 @@ impl Synced {
         }
     }
 
-    /// Replaces the file as a whole, durably.
+    /// Replaces the file atomically and durably.
     pub(super) fn replace(&self, store: &Path) -> io::Result<()> {
         let draft_path = store.join(SYNCED_DRAFT_FILE);
         let mut draft = File::create(&draft_path)?;
@@ -110,7 +110,7 @@ impl Synced {
         Some(synced)
     }
 
-    /// Takes note of `new_bytes` that were appended to the journals in `engine` since the last time.
+    /// Adds `new_bytes` that were appended to the journals in `engine` since the last call.
     fn advance(&mut self, engine: &Path, new_bytes: u64) -> io::Result<()> {
         let mut journals = journal::list_if_exists(engine)?;
         journals.sort();
@@ -118,12 +118,12 @@ impl Synced {
         if self.newest() == Some(*newest) {
             *self.journals.entry(*newest).or_default() += new_bytes;
         } else {
-            // The engine has turned to another journal at a moment of its own choice.
+            // The engine has rotated the journal, at an unknown byte.
             let first = self.newest().unwrap_or(0);
             for (number, path) in journals.iter().filter(|(number, _)| *number >= first) {
                 let length = self.bytes_of(*number);
                 let added = match whole_batches(path, length, new_bytes) {
-                    // It was flushed and removed meanwhile.
+                    // It was flushed and removed concurrently.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     added => added?,
                 };
@@ -135,7 +135,7 @@ impl Synced {
     }
 }
 
-/// Bytes of whole batches in a journal, from a position on and of at most `bytes_max`.
+/// Bytes of complete batches in a journal from `position` on, at most `bytes_max`.
 fn whole_batches(path: &Path, position: u64, bytes_max: u64) -> io::Result<u64> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(position))?;
@@ -151,13 +151,12 @@ pub(super) struct SyncRecorder {
     interval: Duration,
     /// Bytes appended to the journals since the file was written.
     new_bytes: u64,
-    /// When the file is to be written, if there is something to say.
+    /// When the file is next written, if anything changed.
     due_at: Option<Instant>,
 }
 
 impl SyncRecorder {
-    /// Takes over the journals in `engine` as they were found, and makes what was found durable: a process that was
-    /// killed may not have synced it.
+    /// Starts with the journals found in `engine` and syncs them: a killed process may not have done so.
     pub(super) fn start(store: &Path, engine: &Path, found: Synced, interval: Duration) -> io::Result<Self> {
         for (_, path) in journal::list_if_exists(engine)? {
             File::open(path)?.sync_data()?;
@@ -173,12 +172,12 @@ impl SyncRecorder {
         self.new_bytes += bytes;
     }
 
-    /// When [`SyncRecorder::record_if_due`] has something to do without another commit.
+    /// When [`SyncRecorder::record_if_due`] is due without another commit.
     pub(super) fn due_at(&self) -> Option<Instant> {
         self.due_at
     }
 
-    /// Called when everything in the journals is synced. A failure is no reason to stop: it is tried again later.
+    /// Called when everything in the journals is synced. A failure is not fatal: it is tried again later.
     pub(super) fn record_if_due(&mut self, engine: &Path) {
         if self.new_bytes == 0 {
             return;

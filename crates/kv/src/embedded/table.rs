@@ -1,4 +1,4 @@
-//! The frame of the engine's tables: enough of it to tell whether a table is whole, without reading its rows.
+//! The frame of the engine's tables: enough to check that a table is complete, without reading its rows.
 //!
 //! ```text
 //! sections, table of contents
@@ -19,13 +19,13 @@ use crate::fault::OpenFault;
 pub(super) const TRAILER_LENGTH: usize = 38;
 const TRAILER_HEAD: [u8; 6] = *b"SFA!\x01\x00";
 
-/// Longest table of contents that is read: it names a handful of sections.
+/// Longest table of contents that is read: it lists a few sections.
 const CONTENTS_BYTES_MAX: u64 = 64 << 10;
 
-/// Bytes of a table that are read at once.
+/// Buffer size for reading a table.
 const READ_BYTES: usize = 1 << 20;
 
-/// A table as its manifest names it.
+/// A table as listed in its manifest.
 pub(super) struct TableEntry {
     pub(super) path: PathBuf,
     pub(super) checksum: u128,
@@ -45,8 +45,8 @@ impl Trailer {
     }
 }
 
-/// Compares the table of contents of a table with its checksum. The engine does so too, but only after it has made
-/// room for as many sections as it finds announced.
+/// Compares the table of contents with its checksum. The engine does so too, but only after it has allocated memory for
+/// the number of sections found in the file.
 pub(super) fn check_tail(path: &Path, length: u64) -> Result<(), OpenFault> {
     let fault = |source| OpenFault::Io { path: path.to_path_buf(), source };
     match has_sound_tail(path, length).map_err(fault)? {

@@ -1,4 +1,4 @@
-//! What every backend must do alike.
+//! Behaviour common to all backends.
 
 use bytes::Bytes;
 use kv::{
@@ -69,14 +69,14 @@ fn a_view_does_not_change() {
 fn a_failed_requirement_stops_its_batch_only() {
     on_every_kind(async |store| {
         commit(&store, put(META, "epoch", "1")).await.unwrap();
-        let guarded = |expected: Option<&str>, key: &str| {
+        let catch_panic = |expected: Option<&str>, key: &str| {
             let mut batch = put(RECORDS, key, "x");
             batch.require(META, "epoch", expected.map(|text| Bytes::from(text.to_owned())));
             batch
         };
-        commit(&store, guarded(Some("1"), "right")).await.unwrap();
+        commit(&store, catch_panic(Some("1"), "right")).await.unwrap();
         for expected in [Some("2"), Some(""), None] {
-            let fault = commit(&store, guarded(expected, "wrong")).await.unwrap_err();
+            let fault = commit(&store, catch_panic(expected, "wrong")).await.unwrap_err();
             assert_eq!(fault, CommitFault::PreconditionFailed { space: META, key: Bytes::from("epoch") });
         }
         let mut absent = put(RECORDS, "absent", "x");
@@ -132,7 +132,7 @@ fn batches_apply_in_the_order_of_their_lane() {
         for number in 0..LANE_BATCHES_MAX / 2 {
             let lane = number % 3;
             let mut batch = put(RECORDS, &format!("lane {lane}"), &number.to_string());
-            // Only behind the batch before.
+            // Requires the batch before it.
             let before = number.checked_sub(3).map(|before| Bytes::from(before.to_string()));
             batch.require(RECORDS, format!("lane {lane}"), before);
             verdicts.push(store.submit(&lanes[lane], batch, Durability::Buffered));
@@ -164,9 +164,9 @@ fn a_batch_of_several_lanes_comes_between_their_others() {
         }
         verdicts.push(store.submit_lanes(&[&left, &right], both, Durability::Sync));
         for (lane, key) in [(&left, "left"), (&right, "right")] {
-            let mut behind = put(RECORDS, key, "3");
-            behind.require(RECORDS, key, Some(Bytes::from("2")));
-            verdicts.push(store.submit_lanes(&[lane], behind, Durability::Sync));
+            let mut later = put(RECORDS, key, "3");
+            later.require(RECORDS, key, Some(Bytes::from("2")));
+            verdicts.push(store.submit_lanes(&[lane], later, Durability::Sync));
         }
         for verdict in verdicts {
             verdict.await.unwrap();
@@ -176,10 +176,10 @@ fn a_batch_of_several_lanes_comes_between_their_others() {
         bad.require(RECORDS, "left", None);
         let bad = store.submit(&left, bad, Durability::Sync);
         let both = store.submit_lanes(&[&left, &right], put(RECORDS, "both", "x"), Durability::Sync);
-        let behind = store.submit(&right, put(RECORDS, "behind", "x"), Durability::Sync);
+        let later = store.submit(&right, put(RECORDS, "later", "x"), Durability::Sync);
         assert!(matches!(bad.await, Err(CommitFault::PreconditionFailed { .. })));
         assert_eq!(both.await.unwrap_err(), CommitFault::ChainBroken);
-        assert_eq!(behind.await.unwrap_err(), CommitFault::ChainBroken);
+        assert_eq!(later.await.unwrap_err(), CommitFault::ChainBroken);
         assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["left", "right"]);
     });
 }
@@ -192,7 +192,7 @@ fn a_lane_that_was_refused_settles_at_once() {
         let mut bad = put(RECORDS, "a", "2");
         bad.require(RECORDS, "a", None);
         store.submit(&lane, bad, Durability::Sync).await.unwrap_err();
-        let next = store.settle(&lane).await.unwrap();
+        let next = store.resolve_lane(&lane).await.unwrap();
         assert!(!lane.is_rewound() && !next.is_rewound());
         let view = store.submit(&next, put(RECORDS, "b", "1"), Durability::Sync).await.unwrap();
         assert_eq!(get(&view, RECORDS, "a").await.as_deref(), Some("1"));
@@ -385,7 +385,7 @@ fn reopening_keeps_what_was_committed() {
     on_every_kind(async |store| {
         let before = commit(&store, put(RECORDS, "a", "1")).await.unwrap();
         store.reopen().await.unwrap();
-        // The old view is as good as before, or says that it is not.
+        // The old view works as before, or reports that it does not.
         match before.get(RECORDS, b"a").await {
             Ok(value) => assert_eq!(value, Some(Bytes::from("1"))),
             Err(fault) => assert_eq!(fault, ReadFault::Poisoned),

@@ -1,7 +1,7 @@
-//! Processes that are killed while they write: what they acknowledged is there, and writing goes on.
+//! Processes that are killed while they write: acknowledged batches are present, and writing continues.
 //!
-//! The engine once stopped taking writes after a kill and a start, so every round kills the store of the round
-//! before and writes on.
+//! The engine once stopped accepting writes after a kill and a start, so every round kills the store of the round
+//! before and continues writing.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -12,14 +12,14 @@ use kv::{Batch, Durability, OpenFault, Store};
 
 use crate::stores::{INDEX, META, RECORDS, commit, get, keys, options, put, run};
 
-/// Set for the child only: the folder it shall write to.
+/// Set for the child only: the folder it writes to.
 const FOLDER_VARIABLE: &str = "KV_CRASH_FOLDER";
 
 const ROUNDS: u64 = 6;
 const ACKNOWLEDGED_PER_ROUND: usize = 400;
 
-/// Not a test by itself: what the child of the next one does. Each batch puts one row into each of two spaces and
-/// moves the counter on; its number is printed once it is acknowledged.
+/// Not a test by itself: the child process of the next one. Each batch puts one row into each of two spaces and
+/// increments the counter; its number is printed once it is acknowledged.
 #[test]
 fn child_that_writes_until_it_is_killed() {
     let Ok(path) = std::env::var(FOLDER_VARIABLE) else {
@@ -32,14 +32,14 @@ fn child_that_writes_until_it_is_killed() {
         let counted = get(&store.view().await.unwrap(), META, "count").await;
         let first = counted.map_or(0, |count| count.parse::<u64>().unwrap() + 1);
         let lane = store.lane();
-        let mut under_way = std::collections::VecDeque::new();
+        let mut in_flight = std::collections::VecDeque::new();
         for number in first.. {
             let mut batch = put(RECORDS, &format!("{number:010}"), &"x".repeat(20_000));
             batch.put(INDEX, format!("{number:010}"), "x");
             batch.put(META, "count", number.to_string());
-            under_way.push_back((number, store.submit(&lane, batch, Durability::Sync)));
-            if under_way.len() == 8 {
-                let (number, verdict) = under_way.pop_front().unwrap();
+            in_flight.push_back((number, store.submit(&lane, batch, Durability::Sync)));
+            if in_flight.len() == 8 {
+                let (number, verdict) = in_flight.pop_front().unwrap();
                 verdict.await.unwrap();
                 println!("acknowledged {number}");
             }
@@ -84,8 +84,8 @@ fn write_until_killed(folder: &Path) -> u64 {
     last
 }
 
-/// A loss of power may leave any part of the last, unsynced commit: here each time a different page of it is
-/// gone, as zeros, or everything from that page on.
+/// A power failure may leave any part of the last, unsynced commit: here each time a different page of it is zero, or
+/// everything from that page on.
 #[test]
 fn a_torn_tail_is_dropped_whole() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +116,7 @@ fn a_torn_tail_is_dropped_whole() {
     });
 }
 
-/// Damage in front of acknowledged commits is no torn tail: whatever byte it hits, it is reported.
+/// Damage before acknowledged commits is no torn tail: whatever byte it hits, it is reported.
 #[test]
 fn damage_before_acknowledged_commits_is_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -136,7 +136,7 @@ fn damage_before_acknowledged_commits_is_reported() {
         match Store::open(options(&folder)) {
             Err(OpenFault::Damaged { position: found, .. }) => assert_eq!(found as u64, start),
             Err(other) => panic!("byte {position}: {other}"),
-            // The number of a commit is not under its checksum.
+            // The checksum does not cover the number of a commit.
             Ok(_) => assert!((5..13).contains(&(position - start)), "byte {position} went unnoticed"),
         }
         let mut journal = journal(folder.path());
@@ -160,7 +160,7 @@ fn journal(folder: &Path) -> std::fs::File {
     OpenOptions::new().read(true).write(true).open(journals.max().unwrap()).unwrap()
 }
 
-/// Where the bytes of a journal end and the zeros begin that it was sized ahead with.
+/// End of the used bytes of a journal, before its preallocated zeros.
 fn journal_end(folder: &Path) -> u64 {
     let mut bytes = Vec::new();
     journal(folder).read_to_end(&mut bytes).unwrap();

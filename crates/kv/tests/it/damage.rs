@@ -1,4 +1,4 @@
-//! Every kind of small damage to every file of a store: it is refused with its cause, or opens with all data right.
+//! Every kind of small damage to every file of a store: it is refused with its cause, or opens with correct data.
 //!
 //! The long variant, `cargo xtask damage`, sets a variable and takes all files instead of the small ones.
 
@@ -17,7 +17,8 @@ const ALL_FILES_VARIABLE: &str = "KV_DAMAGE_ALL_FILES";
 /// Files up to this length have every bit flipped in the short variant.
 const SMALL_FILE_BYTES: usize = 256;
 
-/// The row of the last commit of a store that was not closed. A broken last commit cannot be told from a torn one.
+/// The row of the last commit of a store that was not closed. A broken last commit cannot be distinguished from a torn
+/// one.
 const LAST_KEY: &str = "last";
 
 type Rows = BTreeMap<(u8, Vec<u8>), Vec<u8>>;
@@ -93,7 +94,7 @@ fn read_files(store: &Path) -> Files {
     files
 }
 
-/// A folder for a short life: in memory where that can be had, as thousands of stores are opened.
+/// A temporary folder, in memory if possible, as thousands of stores are opened.
 fn new_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -112,23 +113,23 @@ fn write_files(files: &Files) -> TempDir {
     folder
 }
 
-/// What became of a damaged store.
+/// Result of opening a damaged store.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
 enum Outcome {
     Refused,
     Right,
-    /// The last commit is gone, which the journal cannot tell from one that was never finished.
+    /// The last commit is missing, which looks like one that was never finished.
     RightWithoutLast,
     Unreadable,
 }
 
-/// Opens a store that `files` make, and compares what it shows with `rows`.
+/// Opens a store made of `files` and compares its rows with the expected ones.
 #[track_caller]
 fn check(what: &str, files: &Files, rows_expected: &Rows) -> Outcome {
     check_in(&write_files(files), what, rows_expected)
 }
 
-/// The same for files that are in their place.
+/// The same for files that are already in place.
 #[track_caller]
 fn check_in(folder: &TempDir, what: &str, rows_expected: &Rows) -> Outcome {
     run(async {
@@ -238,12 +239,12 @@ fn every_flipped_bit_of_a_small_file_is_noticed_or_harmless() {
                     let is_allowed = match outcome {
                         Outcome::Refused | Outcome::Right => true,
                         Outcome::RightWithoutLast => is_journal(path),
-                        // Tables are read as they are needed.
+                        // Tables are read on demand.
                         Outcome::Unreadable => !is_small,
                     };
                     assert!(is_allowed, "{what}: {outcome:?}");
                     *counts.entry(outcome).or_insert(0) += 1;
-                    // A store that was refused is left as it was, but for a journal with a torn end.
+                    // A refused store is not changed, except for a journal with a torn tail.
                     if outcome != Outcome::Refused || is_journal(path) {
                         folder = write_files(&files);
                     }
@@ -255,7 +256,7 @@ fn every_flipped_bit_of_a_small_file_is_noticed_or_harmless() {
     }
 }
 
-/// A folder among the files, of which the engine makes a panic.
+/// A folder among the files, at which the engine panics.
 #[test]
 fn a_folder_in_the_wrong_place_is_named() {
     let Specimen { files, .. } = specimen(true);
@@ -269,7 +270,7 @@ fn a_folder_in_the_wrong_place_is_named() {
     }
 }
 
-/// Files that are removed under a running store: commits are refused, and the next start too.
+/// Files removed under a running store: commits are refused, and the next start too.
 #[test]
 fn files_removed_under_a_running_store_are_missed() {
     for name in ["engine/keyspaces", "engine", "FORMAT"] {
@@ -282,9 +283,9 @@ fn files_removed_under_a_running_store_are_missed() {
             store.close().await.unwrap();
             let store = Store::open(options(&folder)).unwrap();
             commit(&store, put(RECORDS, "b", "1")).await.unwrap();
-            // At once, while the engine may be writing there.
+            // Immediately, while the engine may be writing there.
             fs::rename(folder.path().join(name), gone.path().join("gone")).unwrap();
-            // A look at the files counts for a moment, so the first commits may still be taken.
+            // A check of the files is reused for a short time, so the first commits may still be accepted.
             let mut refused = None;
             for _ in 0..10_000 {
                 match store.submit(&store.lane(), Batch::default(), Durability::Sync).await {
@@ -303,7 +304,7 @@ fn files_removed_under_a_running_store_are_missed() {
     }
 }
 
-/// A copy of a store can be opened and changed; the store itself stays as it was, to the time of its files.
+/// A copy of a store can be opened and changed; the store itself is unchanged, including its file times.
 #[test]
 fn a_copy_leaves_the_store_as_it_is() {
     for is_closed in [true, false] {

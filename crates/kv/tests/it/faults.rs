@@ -1,4 +1,4 @@
-//! Failing, tearing and crashing, by script: what is acknowledged stays, what is not is whole or absent.
+//! Scripted failures, torn writes and crashes: acknowledged batches stay, others are complete or absent.
 
 use bytes::Bytes;
 use kv::{
@@ -26,8 +26,24 @@ fn on_faulty(case: impl AsyncFn(Store, FaultScript)) {
     }
 }
 
-/// Heals the store, unless its own thread was faster.
-async fn heal(store: &Store) {
+/// More storage calls than the workload makes.
+const CALLS_MAX: u64 = 1_000;
+
+/// Most reopens that a script makes fail in one test, and one that succeeds.
+const REOPENS_MAX: usize = 3;
+
+/// Reopens the store until the planned faults are used up.
+async fn reopen_past_faults(store: &Store) {
+    for _ in 1..REOPENS_MAX {
+        if store.reopen().await.is_ok() {
+            return;
+        }
+    }
+    store.reopen().await.unwrap();
+}
+
+/// Reopens the store, unless its own thread was faster.
+async fn recover(store: &Store) {
     store.reopen().await.unwrap();
     assert_eq!(store.health(), Health::Serving);
 }
@@ -36,7 +52,7 @@ async fn heal(store: &Store) {
 fn a_failed_commit_poisons_until_reopened() {
     on_faulty(async |store, script| {
         commit(&store, put(RECORDS, "a", "1")).await.unwrap();
-        // Reopening fails too for a while, so that the poison can be looked at.
+        // Reopening fails for a while too, so that the poisoned state can be observed.
         script.fail_next(StorageCall::Commit, FaultKind::Fail);
         script.fail_next(StorageCall::Reopen, FaultKind::Fail);
         script.fail_next(StorageCall::Reopen, FaultKind::Fail);
@@ -47,7 +63,7 @@ fn a_failed_commit_poisons_until_reopened() {
         assert!(matches!(refused, CommitFault::Poisoned { .. }), "{refused}");
         assert!(matches!(store.reopen().await, Err(CommitFault::Poisoned { .. })));
         assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["a"]);
-        while store.reopen().await.is_err() {}
+        reopen_past_faults(&store).await;
         let view = commit(&store, put(RECORDS, "d", "1")).await.unwrap();
         assert_eq!(keys(&view, RECORDS).await, ["a", "d"]);
     });
@@ -62,15 +78,15 @@ fn a_commit_whose_sync_failed_shows_up_after_reopening() {
         assert!(matches!(fault, CommitFault::Uncertain { .. }));
         assert!(
             keys(&store.view().await.unwrap(), RECORDS).await.is_empty(),
-            "not shown while it is in doubt"
+            "not visible while its outcome is unknown"
         );
-        while store.reopen().await.is_err() {}
+        reopen_past_faults(&store).await;
         assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["a"]);
     });
 }
 
 #[test]
-fn a_poisoned_store_heals_by_itself() {
+fn a_poisoned_store_recovers_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let script = FaultScript::seeded(1);
     let store = Store::faulty(open(Kind::Embedded, &folder), script.clone());
@@ -111,7 +127,7 @@ fn a_torn_group_leaves_whole_batches() {
                     Err(other) => panic!("{other}"),
                 }
             }
-            heal(&store).await;
+            recover(&store).await;
             let view = store.view().await.unwrap();
             let found = keys(&view, RECORDS).await;
             assert_eq!(found, keys(&view, INDEX).await, "every batch is whole");
@@ -127,7 +143,7 @@ fn a_broken_lane_stays_broken_over_a_reopening() {
         let lane = store.lane();
         script.fail_next(StorageCall::Commit, FaultKind::Fail);
         store.submit(&lane, put(RECORDS, "a", "1"), Durability::Sync).await.unwrap_err();
-        heal(&store).await;
+        recover(&store).await;
         let later = store.submit(&lane, put(RECORDS, "b", "1"), Durability::Sync).await;
         assert_eq!(later.unwrap_err(), CommitFault::ChainBroken);
         commit(&store, put(RECORDS, "c", "1")).await.unwrap();
@@ -144,7 +160,7 @@ fn failed_reads_say_how() {
         let scan = view.scan(RECORDS, KeyRange::all(), Direction::Forward, ALL_ROWS).await;
         assert!(matches!(scan, Err(ReadFault::Damaged { space: RECORDS, .. })));
         assert_eq!(get(&view, RECORDS, "a").await.as_deref(), Some("1"));
-        // A requirement that cannot be read refuses its batch and harms nobody else.
+        // A requirement that cannot be read refuses its batch and affects no other.
         script.fail_next(StorageCall::Read, FaultKind::Fail);
         let mut batch = put(RECORDS, "b", "1");
         batch.require(RECORDS, "a", Some(Bytes::from("1")));
@@ -220,8 +236,8 @@ fn a_crash_removes_unnamed_ingests() {
     });
 }
 
-/// Every call of a small workload fails once, in every way; then the store crashes. What was acknowledged must be
-/// there, nothing else may be but what was in doubt, and every batch must be whole.
+/// Every call of a small workload fails once, in every way; then the store crashes. Acknowledged batches must be
+/// present, other batches only if their outcome was unknown, and every batch must be complete.
 #[test]
 fn failing_any_call_loses_nothing_acknowledged() {
     let kinds = [
@@ -230,35 +246,36 @@ fn failing_any_call_loses_nothing_acknowledged() {
         FaultKind::Tear { survive: 0 },
         FaultKind::Tear { survive: 1 },
     ];
-    let mut struck = 0;
+    let mut failed = 0;
     for kind in kinds {
         for number in 1.. {
+            assert!(number < CALLS_MAX, "the workload does not end");
             let (store, script) = scripted(number);
             script.fail_call(number, kind);
-            let (acknowledged, doubtful) = run(workload(&store));
-            script.calm();
+            let (acknowledged, uncertain) = run(workload(&store));
+            script.clear_faults();
             let after = script.crash(Survivors::Drawn).unwrap();
             run(async {
                 let view = after.view().await.unwrap();
                 let found = keys(&view, RECORDS).await;
                 assert_eq!(found, keys(&view, META).await, "every batch is whole");
                 assert!(acknowledged.iter().all(|key| found.contains(key)), "call {number}, {kind:?}");
-                let known = |key: &String| acknowledged.contains(key) || doubtful.contains(key);
+                let known = |key: &String| acknowledged.contains(key) || uncertain.contains(key);
                 assert!(found.iter().all(known), "call {number}, {kind:?}: {found:?}");
                 commit(&after, put(RECORDS, "after", "x")).await.unwrap();
             });
-            if script.struck_count() == 0 {
+            if script.fault_count() == 0 {
                 break;
             }
-            struck += 1;
+            failed += 1;
         }
     }
-    assert!(struck > 60, "{struck} calls failed");
+    assert!(failed > 60, "{failed} calls failed");
 }
 
-/// Commits, reads and ingests; returns the keys that were acknowledged and those whose fate is unknown.
+/// Commits, reads and ingests; returns the acknowledged keys and those with unknown outcome.
 async fn workload(store: &Store) -> (Vec<String>, Vec<String>) {
-    let (mut acknowledged, mut doubtful) = (Vec::new(), Vec::new());
+    let (mut acknowledged, mut uncertain) = (Vec::new(), Vec::new());
     for number in 0..8u8 {
         let key = format!("key {number}");
         let mut batch = put(RECORDS, &key, "x");
@@ -274,23 +291,23 @@ async fn workload(store: &Store) -> (Vec<String>, Vec<String>) {
                 view.get(RECORDS, key.as_bytes()).await.ok();
                 acknowledged.push(key);
             }
-            Err(CommitFault::Uncertain { .. }) => doubtful.push(key),
+            Err(CommitFault::Uncertain { .. }) => uncertain.push(key),
             Err(_) => {}
         }
         if store.health() != Health::Serving {
             store.reopen().await.ok();
         }
     }
-    (acknowledged, doubtful)
+    (acknowledged, uncertain)
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let trace = |seed| {
         let (store, script) = scripted(seed);
-        script.fail_by_chance(100);
+        script.fail_randomly(100);
         let outcome = run(workload(&store));
-        script.calm();
+        script.clear_faults();
         let after = script.crash(Survivors::Drawn).unwrap();
         (outcome, script.call_count(), run(async { keys(&after.view().await.unwrap(), RECORDS).await }))
     };
@@ -312,17 +329,17 @@ fn stepped_batches_wait_and_are_torn_as_one_group() {
         store.step();
         first.await.unwrap();
         script.fail_next(StorageCall::Commit, FaultKind::Tear { survive: 1 });
-        let doubtful = [submit("b"), submit("c")];
+        let uncertain = [submit("b"), submit("c")];
         store.step();
-        for answer in doubtful {
+        for answer in uncertain {
             assert!(matches!(answer.await, Err(CommitFault::Uncertain { .. })));
         }
-        heal(&store).await;
+        recover(&store).await;
         assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["a", "b"]);
     });
 }
 
-/// A disk may drop what it could not sync, also of those who had nothing to do with the failure.
+/// A disk may drop what it could not sync, also of submitters that were not part of the failure.
 #[test]
 fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
     run(async {
@@ -340,12 +357,12 @@ fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
             script.fail_next(StorageCall::Reopen, kind);
             submit(3, "failed", Durability::Sync).await.unwrap_err();
             assert!(lanes.iter().all(|lane| !lane.is_rewound()), "not before the store was reopened");
-            while store.reopen().await.is_err() {}
+            reopen_past_faults(&store).await;
             let found = keys(&store.view().await.unwrap(), RECORDS).await;
             let is_dropped = kind == FaultKind::DropUnsynced;
             let kept: &[&str] = if is_dropped { &[] } else { &["buffered-1", "buffered-2"] };
             assert_eq!(found, [kept, &["synced-0", "synced-1"]].concat());
-            // Whether they are gone cannot be known in general, so their submitters must look.
+            // Whether they are lost is not known in general, so their submitters must check.
             assert_eq!(
                 lanes.iter().map(kv::Lane::is_rewound).collect::<Vec<_>>(),
                 [false, true, true, false]
@@ -357,7 +374,7 @@ fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
 }
 
 #[test]
-fn a_lane_in_doubt_settles_when_the_outcome_is_known() {
+fn a_lane_is_resolved_when_the_outcome_is_known() {
     on_faulty(async |store, script| {
         let lane = store.lane();
         script.fail_next(StorageCall::Commit, FaultKind::FailSync);
@@ -365,15 +382,15 @@ fn a_lane_in_doubt_settles_when_the_outcome_is_known() {
         script.fail_next(StorageCall::Reopen, FaultKind::Fail);
         let fault = store.submit(&lane, put(RECORDS, "a", "1"), Durability::Sync).await.unwrap_err();
         assert!(matches!(fault, CommitFault::Uncertain { .. }), "{fault}");
-        assert!(matches!(store.settle(&lane).await, Err(CommitFault::Poisoned { .. })));
-        while store.reopen().await.is_err() {}
-        let next = store.settle(&lane).await.unwrap();
+        assert!(matches!(store.resolve_lane(&lane).await, Err(CommitFault::Poisoned { .. })));
+        reopen_past_faults(&store).await;
+        let next = store.resolve_lane(&lane).await.unwrap();
         assert_eq!(keys(&store.view().await.unwrap(), RECORDS).await, ["a"]);
         assert!(store.submit(&next, put(RECORDS, "b", "1"), Durability::Sync).await.is_ok());
     });
 }
 
-/// A submitter that has left a refused batch behind, and with it its lane, still learns of what it has lost.
+/// A submitter that has replaced its lane after a refused batch still learns of its losses.
 #[test]
 fn a_lane_is_rewound_with_the_one_it_comes_after() {
     run(async {
@@ -383,7 +400,7 @@ fn a_lane_is_rewound_with_the_one_it_comes_after() {
         let mut bad = Batch::default();
         bad.require(RECORDS, "acknowledged", None);
         store.submit(&lane, bad, Durability::Buffered).await.unwrap_err();
-        let next = store.settle(&lane).await.unwrap();
+        let next = store.resolve_lane(&lane).await.unwrap();
         script.fail_next(StorageCall::Commit, FaultKind::Fail);
         script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
         commit(&store, put(RECORDS, "of another", "x")).await.unwrap_err();
@@ -391,13 +408,13 @@ fn a_lane_is_rewound_with_the_one_it_comes_after() {
         assert!(next.is_rewound());
         let refused = store.submit(&next, put(RECORDS, "more", "x"), Durability::Sync).await;
         assert_eq!(refused.unwrap_err(), CommitFault::ChainBroken);
-        let fresh = store.settle(&next).await.unwrap();
+        let fresh = store.resolve_lane(&next).await.unwrap();
         assert!(!fresh.is_rewound());
         assert!(store.submit(&fresh, put(RECORDS, "more", "x"), Durability::Sync).await.is_ok());
     });
 }
 
-/// Reopening a store that is well syncs it first.
+/// Reopening a healthy store syncs it first.
 #[test]
 fn a_reopening_without_need_rewinds_nobody() {
     on_faulty(async |store, _| {

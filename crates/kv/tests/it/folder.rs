@@ -1,4 +1,4 @@
-//! What a data folder remembers and refuses: contents over openings, lock, format, spaces.
+//! What a data folder keeps and refuses: contents across opens, lock, format, spaces.
 
 use std::fs;
 
@@ -82,7 +82,7 @@ fn unnamed_ingests_are_removed_at_the_next_start() {
             let kept = view.get(INDEX, &[2, row]).await.unwrap();
             assert_eq!(kept, None);
         }
-        // The number of the removed ingest is not given again.
+        // The number of the removed ingest is not reused.
         let third = store.ingest(INDEX, rows(3)).await.unwrap();
         assert!(third > first);
         assert_eq!(format!("{third:?}"), "IngestId(3)");
@@ -166,7 +166,7 @@ fn an_interrupted_first_opening_is_no_obstacle() {
     fs::create_dir_all(folder.path().join("engine/keyspaces")).unwrap();
     fs::write(folder.path().join("engine/0.jnl"), "").unwrap();
     drop(Store::open(options(&folder)).unwrap());
-    // With keyspaces it is a store that has lost a file, and nothing of it is touched.
+    // With keyspaces it is a store that has lost a file, and nothing of it is changed.
     fs::remove_file(folder.path().join("engine/version")).unwrap();
     assert!(matches!(refused(&folder), OpenFault::Engine { .. }));
     assert!(folder.path().join("engine/keyspaces/0").exists());

@@ -10,16 +10,16 @@ use crate::stores::{INDEX, META, RECORDS, commit, get, options, put, run};
 /// Two journals, each twice as long as planned because the machine is busy, and the last commits.
 const BOUND_BYTES: u64 = 4 * 65_000_000 + (16 << 20);
 
-/// Bytes on disk of all journals. Their lengths say little: they are sized ahead.
+/// Allocated bytes of all journals. Their lengths are not meaningful: they are preallocated.
 fn journal_bytes(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(folder.join("engine")).unwrap().map(|entry| entry.unwrap().path());
     let journals = entries.filter(|path| path.extension().is_some_and(|extension| extension == "jnl"));
-    // A journal may be removed between the listing and the look at it.
+    // A journal may be removed between the listing and the query of its size.
     journals.filter_map(|path| path.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum()
 }
 
-/// Writes 400 MB and returns the most the journals took meanwhile.
+/// Writes 400 MB and returns the largest size of the journals during that time.
 async fn write_much(store: &Store, folder: &TempDir, add: impl Fn(&mut Batch, u64)) -> u64 {
     let lane = store.lane();
     let mut most = 0;

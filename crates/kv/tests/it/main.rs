@@ -1,4 +1,4 @@
-//! The contract of a store, checked on every backend, and what only some of them can show.
+//! The contract of a store, checked on every backend, and behaviour specific to some.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,11 +9,11 @@
 mod conformance;
 mod crash;
 mod damage;
+mod disk_space;
 mod faults;
 mod folder;
 mod journal;
 mod model;
 mod repair;
-mod room;
 mod round_trip;
 mod stores;

@@ -1,4 +1,4 @@
-//! A store against the simplest model of it, over random operations, openings and crashes.
+//! A store against its simplest model, over random operations, reopens and crashes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::stores::{SPACES, options, run};
 
-/// One step of a random life.
+/// One step of a random run.
 #[derive(Clone, Debug)]
 enum Step {
     Commit(Vec<Change>),

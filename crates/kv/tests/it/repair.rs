@@ -1,5 +1,5 @@
-//! Journals with a broken commit: torn ends are cut by themselves, damage is cut on request, and both are told apart
-//! also where commits were not synced.
+//! Journals with a broken commit: torn tails are truncated automatically, damage is cut on request, and both are
+//! distinguished also where commits were not synced.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ async fn write(store: &Store, folder: &TempDir, durabilities: &[Durability]) -> 
     starts
 }
 
-/// The newest journal and its bytes, without the zeros at its end.
+/// The newest journal and its bytes, without its zero tail.
 fn content(folder: &TempDir) -> (PathBuf, Vec<u8>) {
     let entries = fs::read_dir(folder.path().join("engine")).unwrap().map(|entry| entry.unwrap().path());
     let is_journal = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jnl");
@@ -56,9 +56,9 @@ fn found(folder: &TempDir) -> Vec<String> {
 
 use Durability::{Buffered, Sync};
 
-/// A loss of power may keep a later unsynced commit and lose an earlier one.
+/// A power failure may keep a later unsynced commit and lose an earlier one.
 #[test]
-fn unsynced_commits_behind_a_torn_one_are_cut_with_it() {
+fn unsynced_commits_after_a_torn_one_are_cut_with_it() {
     for (durabilities, torn) in [
         (&[Sync, Buffered, Buffered, Buffered][..], 1),
         (&[Sync, Buffered, Buffered, Buffered], 2),
@@ -72,7 +72,7 @@ fn unsynced_commits_behind_a_torn_one_are_cut_with_it() {
     }
 }
 
-/// A commit that was synced, and so everything before it, is not cut without being asked for.
+/// A synced commit, and so everything before it, is not cut without a request.
 #[test]
 fn a_broken_commit_in_front_of_a_synced_one_is_damage() {
     for (durabilities, damaged) in [
@@ -103,7 +103,7 @@ fn a_broken_commit_in_front_of_a_synced_one_is_damage() {
     }
 }
 
-/// The number of a commit is under no checksum: a lower one would have the engine skip the commit.
+/// No checksum covers the number of a commit: a lower one would make the engine skip the commit.
 #[test]
 fn a_changed_number_of_the_first_commit_is_damage() {
     for (position, length) in [(0, 0), (5, 1), (12, 1)] {
@@ -122,7 +122,7 @@ fn a_changed_number_of_the_first_commit_is_damage() {
     }
 }
 
-/// A store with commits in its journal, of which `recorded` says whether their sync was recorded, and its files.
+/// A store with commits in its journal whose sync is recorded if `recorded`; returns where each commit starts.
 fn unclosed(folder: &TempDir, recorded: bool) -> Vec<usize> {
     run(async {
         let store = Store::open(options(folder)).unwrap();
@@ -137,7 +137,7 @@ fn unclosed(folder: &TempDir, recorded: bool) -> Vec<usize> {
     })
 }
 
-/// An interrupted copy of the folder: whatever is missing at the end of the journal, it is neither cut nor overlooked.
+/// An interrupted copy of the folder: a missing tail of the journal is neither truncated nor overlooked.
 #[test]
 fn a_shortened_journal_is_no_torn_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -146,7 +146,7 @@ fn a_shortened_journal_is_no_torn_one() {
     let mut lengths = starts.clone();
     lengths.extend([whole.len() - 1, starts[2] + 1, starts[3] + 60]);
     for length in lengths {
-        // Short, and short with the zeros that a journal is sized ahead with.
+        // Short, and short with preallocated zeros.
         for zeros in [0, 5000] {
             let shortened: Vec<u8> = whole[..length].iter().copied().chain(vec![0; zeros]).collect();
             fs::write(&path, &shortened).unwrap();
@@ -170,7 +170,7 @@ fn a_shortened_journal_is_no_torn_one() {
     remove_saved(&repair.cuts[0].saved);
 }
 
-/// The end of a commit whose sync was not recorded may be torn, and is cut as ever.
+/// The end of a commit whose sync was not recorded may be torn, and is truncated as usual.
 #[test]
 fn an_end_that_was_not_recorded_is_cut() {
     let folder = tempfile::tempdir().unwrap();
@@ -180,7 +180,7 @@ fn an_end_that_was_not_recorded_is_cut() {
     assert_eq!(found(&folder), ["0", "1", "2", "base"]);
 }
 
-/// Opening a store records what it finds there, also where the process before was killed.
+/// Opening a store records the journals it finds, also after a killed process.
 #[test]
 fn what_an_opening_has_found_is_missed_later() {
     let folder = tempfile::tempdir().unwrap();
@@ -191,7 +191,7 @@ fn what_an_opening_has_found_is_missed_later() {
     assert!(matches!(Store::open(options(&folder)), Err(OpenFault::Shortened { .. })));
 }
 
-/// Journals of 65 MB each: the engine turns to the next by itself, and the one before is not flushed at once.
+/// Journals of 65 MB each: the engine rotates by itself, and the previous one is not flushed at once.
 #[test]
 fn a_shortened_journal_before_the_newest_is_missed_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,7 +215,7 @@ fn a_shortened_journal_before_the_newest_is_missed_too() {
         })
         .filter(|(number, _)| *number != u64::MAX)
         .collect();
-    // What is recorded is exact, for every journal that is still there.
+    // The record is exact for every journal that still exists.
     for (number, path) in journals(&folder) {
         let bytes = fs::read(&path).unwrap();
         let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
@@ -242,9 +242,9 @@ fn journals(folder: &TempDir) -> Vec<(u64, PathBuf)> {
     found
 }
 
-/// Without its word on the journals a store is not opened; whether it is complete only a person can say.
+/// Without its record of synced lengths a store is not opened; only the operator can decide whether it is complete.
 #[test]
-fn a_lost_record_of_syncs_is_made_anew_by_a_repair() {
+fn a_lost_record_of_syncs_is_rebuilt_by_a_repair() {
     for is_removed in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         unclosed(&folder, true);
@@ -279,7 +279,7 @@ fn repair_of(folder: &TempDir) -> Repair {
     kv::repair(folder.path()).unwrap()
 }
 
-/// The cut bytes lie beside the folder, which here is the system's folder for temporary files.
+/// The cut bytes are next to the store's folder, here in the system's folder for temporary files.
 fn remove_saved(saved: &Path) {
     fs::remove_dir_all(saved.parent().unwrap()).unwrap();
 }

@@ -18,7 +18,7 @@ pub(crate) const RECORDS: Space = Space(0);
 pub(crate) const INDEX: Space = Space(1);
 pub(crate) const META: Space = Space(2);
 
-/// No limit to speak of.
+/// Practically no limit.
 pub(crate) const ALL_ROWS: ScanLimit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,12 +42,12 @@ pub(crate) const KINDS: [Kind; 7] = [
     Kind::RoundTrip,
 ];
 
-/// Options of a small store: the reserve is off unless a test is about it.
+/// Options of a small store: the reserve is off unless a test needs it.
 pub(crate) fn options(folder: &TempDir) -> EmbeddedOptions {
     let mut options = EmbeddedOptions::new(folder.path(), &SPACES);
     options.cache_bytes = 8 << 20;
     options.free_space_reserve_bytes = 0;
-    // Never in the life of a test: what is broken on purpose shall look as after a loss of power.
+    // Never during a test: intentional damage must look like that of a power failure.
     options.sync_record_interval = Duration::from_secs(3600);
     options
 }

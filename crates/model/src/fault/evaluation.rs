@@ -1,11 +1,11 @@
-//! What can stop an evaluation. A value of the wrong kind never does: it yields undefined.
+//! Faults that stop an evaluation. A value of the wrong kind is no fault: it yields undefined.
 
 use thiserror::Error;
 
 /// Why an expression or a query has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EvaluationFault {
-    /// A subquery that stands for one value gave several.
+    /// A scalar subquery returned several rows.
     #[error("the cardinality of a scalar subquery result set cannot be greater than one")]
     ScalarSubqueryRows,
     /// An expression nested deeper than any checked query.
@@ -14,13 +14,13 @@ pub enum EvaluationFault {
         /// Most levels.
         depth_max: usize,
     },
-    /// One computed value beyond the bound.
+    /// A computed value above the size limit.
     #[error("computed value larger than {weight_max} bytes")]
     ValueTooLarge {
         /// Most bytes of a value.
         weight_max: usize,
     },
-    /// Other queries have the memory that this one needs.
+    /// The memory that this query needs is used by other queries.
     #[error("other queries use the memory that the query needs")]
     MemoryBusy,
     /// A regular expression that takes too long on a text of this length.
@@ -29,51 +29,51 @@ pub enum EvaluationFault {
         /// Bytes of the text.
         bytes: usize,
     },
-    /// A LIKE pattern with too long a stretch of wildcards.
-    #[error("pattern with more than {places_max} characters between two '%'")]
+    /// A LIKE pattern with too long a section of wildcards.
+    #[error("pattern with more than {characters_max} characters between two '%'")]
     PatternTooLarge {
         /// Most characters.
-        places_max: usize,
+        characters_max: usize,
     },
-    /// Rows, groups or values beyond the memory that was granted.
+    /// Rows, groups or values above the granted memory.
     #[error("query needs more than {bytes_max} bytes of memory")]
     MemoryExceeded {
-        /// Bytes that were granted.
+        /// Granted bytes.
         bytes_max: usize,
     },
-    /// Sources that multiply to more rows than were granted.
+    /// Sources that multiply to more rows than granted.
     #[error("query looks at more than {rows_max} rows")]
     RowsExceeded {
-        /// Rows that were granted.
+        /// Granted rows.
         rows_max: u64,
     },
-    /// More time than was granted.
+    /// More time than granted.
     #[error("query runs for more than {milliseconds_max} ms")]
     TimeExceeded {
-        /// Milliseconds that were granted.
+        /// Granted milliseconds.
         milliseconds_max: u64,
     },
-    /// More work than was granted.
+    /// More work than granted.
     #[error("expression takes more than {steps_max} steps")]
     StepsExceeded {
-        /// Steps that were granted.
+        /// Granted steps.
         steps_max: u64,
     },
-    /// Nobody wants the result any more, or nobody shall get it.
+    /// The client no longer waits for the result, or the server stops.
     #[error("query was stopped")]
     Stopped,
-    /// The thread is needed by others; the work is to be begun anew on another one.
+    /// The thread is needed for other requests; the work must be restarted on another one.
     #[error("query takes too long for the thread that began it")]
-    BrokenOff,
-    /// A function of the user's failed.
+    Preempted,
+    /// A user-defined function failed.
     #[error("user function '{name}': {fault}")]
     UserFunction {
         /// Its name.
         name: String,
-        /// What it said.
+        /// Why it failed.
         fault: UserFunctionFault,
     },
-    /// A score that exists only where results are ranked.
+    /// A score function outside of a ranked order.
     #[error("function '{function}' is only valid in an ORDER BY RANK clause")]
     ScoreOutsideRank {
         /// Name of the function.
@@ -82,12 +82,13 @@ pub enum EvaluationFault {
     /// A ranked order, which needs statistics of the whole container.
     #[error("ORDER BY RANK needs statistics of the container")]
     RankWithoutStatistics,
-    /// A key or aggregate of a group where there is no group, or not so many: the query was not lowered rightly.
+    /// A key or aggregate of a group where there is no group, or with an index out of range: the query was lowered
+    /// incorrectly.
     #[error("reference to {what} {index} outside its group")]
     OutsideGroup {
         /// Key or aggregate.
         what: &'static str,
-        /// Which.
+        /// Its index.
         index: usize,
     },
     /// A computed property whose query makes no value of each document.
@@ -122,16 +123,16 @@ pub enum EvaluationFault {
     ContainerNotFirst,
 }
 
-/// Why a function of the user's gave nothing.
+/// Why a user-defined function has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UserFunctionFault {
-    /// There is none of this name.
+    /// No function has this name.
     #[error("not found")]
     NotFound,
     /// It threw, or ran for too long.
     #[error("{message}")]
     Failed {
-        /// What it said.
+        /// Message of the function.
         message: String,
     },
 }

@@ -6,7 +6,7 @@ use crate::index::counts::Live;
 use crate::index::lookup::{Answer, Lookup, ValueTest, Verdict};
 use crate::index::path::{IndexPath, LOGICAL_KEYS};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
-use crate::index::ranks::{self, Gathering, Posting};
+use crate::index::ranks::{self, Posting, RankCollector};
 use crate::index::run_cursor::{Source, cached_block};
 use crate::index::segment::Segment;
 use crate::index::walk::RunTerms;
@@ -33,7 +33,7 @@ enum Wanted<'l> {
     /// Codes of a range.
     Codes { range: Arc<CodeRange>, test: Option<&'l ValueTest> },
     /// One code, behind the path in the key of its term.
-    Code { key: Vec<u8>, is_doubtful: bool },
+    Code { key: Vec<u8>, is_inexact: bool },
 }
 
 impl<'l> Leaf<'l> {
@@ -64,14 +64,14 @@ impl<'l> Leaf<'l> {
     }
 
     fn point(path: &'l IndexPath, code: &[u8]) -> Leaf<'l> {
-        let (code, is_doubtful) = term_code(path, code);
-        Leaf::wanted(path, Wanted::Code { key: [path.code(), &code].concat(), is_doubtful })
+        let (code, is_inexact) = term_code(path, code);
+        Leaf::wanted(path, Wanted::Code { key: [path.code(), &code].concat(), is_inexact })
     }
 
     fn codes(path: &'l IndexPath, range: CodeRange) -> Leaf<'l> {
         if let Some(code) = range.as_point() {
-            let is_doubtful = range.is_doubtful(code);
-            return Leaf::wanted(path, Wanted::Code { key: [path.code(), code].concat(), is_doubtful });
+            let is_inexact = range.is_inexact(code);
+            return Leaf::wanted(path, Wanted::Code { key: [path.code(), code].concat(), is_inexact });
         }
         Leaf::wanted(path, Wanted::Codes { range: Arc::new(range), test: None })
     }
@@ -79,7 +79,7 @@ impl<'l> Leaf<'l> {
     /// Whether one code is wanted, so that [`Leaf::posting`] tells all documents; and if so, whether in doubt.
     pub(crate) fn as_point(&self) -> Option<bool> {
         match &self.wanted {
-            Wanted::Code { is_doubtful, .. } => Some(*is_doubtful),
+            Wanted::Code { is_inexact, .. } => Some(*is_inexact),
             Wanted::All | Wanted::Present | Wanted::Codes { .. } => None,
         }
     }
@@ -103,7 +103,7 @@ impl<'l> Leaf<'l> {
     }
 
     /// Whether a piece does not have the one code that is wanted, as far as memory tells.
-    pub(crate) fn is_lacking(&mut self, piece: &Piece, cache: &BlockCache) -> bool {
+    pub(crate) fn is_absent(&mut self, piece: &Piece, cache: &BlockCache) -> bool {
         let Wanted::Code { key, .. } = &self.wanted else {
             return false;
         };
@@ -134,9 +134,9 @@ impl<'l> Leaf<'l> {
             Wanted::Codes { range, test } => {
                 codes_in_segment(self.path, range, *test, segment, &mut self.field)
             }
-            Wanted::Code { key, is_doubtful } => {
+            Wanted::Code { key, is_inexact } => {
                 let term = find_in_segment(self.path, key, segment, &mut self.field);
-                code_answer(*is_doubtful, term.map(|term| segment.posting(term)), universe)
+                code_answer(*is_inexact, term.map(|term| segment.posting(term)), universe)
             }
         }
     }
@@ -147,9 +147,9 @@ impl<'l> Leaf<'l> {
             Wanted::All => Ok(Answer::exact(ranks::full(universe))),
             Wanted::Present => present_in_run(self.path, source, piece).await,
             Wanted::Codes { range, test } => codes_in_run(self.path, range, *test, source, piece).await,
-            Wanted::Code { key, is_doubtful } => {
+            Wanted::Code { key, is_inexact } => {
                 let posting = source.find(&piece.run, key).await?;
-                Ok(code_answer(*is_doubtful, posting, universe))
+                Ok(code_answer(*is_inexact, posting, universe))
             }
         }
     }
@@ -272,9 +272,9 @@ async fn present_in_run(path: &IndexPath, source: &Source, piece: &RunPiece) -> 
 }
 
 /// The documents of one code.
-fn code_answer(is_doubtful: bool, posting: Option<Posting<'_>>, universe: usize) -> Answer {
+fn code_answer(is_inexact: bool, posting: Option<Posting<'_>>, universe: usize) -> Answer {
     let ranks = posting.map(|posting| posting.into_set(universe)).unwrap_or_default();
-    if is_doubtful && !ranks.is_empty() {
+    if is_inexact && !ranks.is_empty() {
         return Answer { possible: ranks, certain: Some(RoaringBitmap::new()) };
     }
     Answer::exact(ranks)
@@ -300,7 +300,7 @@ fn verdict(path: &IndexPath, range: &CodeRange, test: Option<&ValueTest>, code: 
     match test {
         Some(_) if is_cut(path, code) => Verdict::Unknown,
         Some(test) => test.verdict(code),
-        None if range.is_doubtful(code) => Verdict::Unknown,
+        None if range.is_inexact(code) => Verdict::Unknown,
         None => Verdict::Yes,
     }
 }
@@ -335,13 +335,13 @@ async fn codes_in_run(
 /// What is found for certain, and in doubt.
 struct Found {
     universe: usize,
-    certain: Gathering,
-    doubtful: Option<Gathering>,
+    certain: RankCollector,
+    doubtful: Option<RankCollector>,
 }
 
 impl Found {
     fn new(universe: usize) -> Found {
-        Found { universe, certain: Gathering::new(universe), doubtful: None }
+        Found { universe, certain: RankCollector::new(universe), doubtful: None }
     }
 
     fn add(&mut self, verdict: Verdict, posting: Posting<'_>) {
@@ -349,7 +349,7 @@ impl Found {
             Verdict::Yes => self.certain.add(posting),
             Verdict::No => {}
             Verdict::Unknown => {
-                self.doubtful.get_or_insert_with(|| Gathering::new(self.universe)).add(posting);
+                self.doubtful.get_or_insert_with(|| RankCollector::new(self.universe)).add(posting);
             }
         }
     }
@@ -388,7 +388,7 @@ fn blocks_of(path: &IndexPath, range: &CodeRange, piece: &RunPiece) -> (usize, u
     };
     let last = match &range.high {
         Bound::Included(code) | Bound::Excluded(code) => fences.block_of(&key(code)),
-        Bound::Unbounded => fences.block_of(&path.behind()),
+        Bound::Unbounded => fences.block_of(&path.end_code()),
     };
     (first, last.max(first))
 }

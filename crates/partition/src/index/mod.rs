@@ -13,9 +13,9 @@
 //! | `piece`, `universe`, `packed`, `dead`, `ranks` | what pieces have in common; their documents, and sets of them |
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `run_numbers`, `unnamed`, `manifest` | pieces on disk |
 //! | `life` | which index serves and which one is built |
-//! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
+//! | `index_writer`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
 //! | `recovery`, `build` | the index from what is stored |
-//! | `lookup`, `leaf`, `needles`, `documents`, `walk`, `counts`, `columns`, `reader`, `overlay` | the reader's face |
+//! | `lookup`, `leaf`, `required_terms`, `documents`, `walk`, `counts`, `columns`, `reader`, `overlay` | the reader's face |
 //! | `audit` | whether the index says what the records say |
 
 mod audit;
@@ -29,15 +29,14 @@ mod computed;
 mod counts;
 mod dead;
 mod documents;
+mod index_writer;
 mod jobs;
-mod keeper;
 mod leaf;
 mod life;
 mod lookup;
 mod manifest;
 mod memory;
 mod merge;
-mod needles;
 mod options;
 mod overlay;
 mod packed;
@@ -46,6 +45,7 @@ mod piece;
 mod ranks;
 mod reader;
 mod recovery;
+mod required_terms;
 mod rules;
 mod run;
 mod run_cursor;
@@ -70,22 +70,22 @@ pub use counts::{Counted, Detail};
 pub use documents::Documents;
 pub use lookup::{Lookup, ValueTest, Verdict};
 pub use memory::IndexMemory;
-pub use needles::Needles;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};
 pub use reader::{Coverage, IndexReader};
 pub use recovery::is_damage;
+pub use required_terms::RequiredTerms;
 pub use spatial::near;
 pub use statistics::ValueRange;
 pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
+pub(crate) use index_writer::{Changes, IndexEnvironment, IndexWriter, InstallBatch, Prepared};
 pub(crate) use jobs::drop_run;
-pub(crate) use keeper::{Changes, Home, InstallBatch, Keeper, Prepared};
-pub(crate) use life::{BuildStart, IndexLife, IndexNews, IndexProgress};
+pub(crate) use life::{BuildStart, IndexEvent, IndexLife, IndexProgress};
 pub use manifest::Fingerprint;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use run_numbers::RunNumbers;
-pub(crate) use terms::Version;
+pub(crate) use terms::DocumentVersion;
 pub(crate) use unnamed::UnnamedRun;

@@ -105,7 +105,7 @@ impl IndexPath {
     }
 
     /// A key behind all that begin with this path.
-    pub(crate) fn behind(&self) -> Vec<u8> {
+    pub(crate) fn end_code(&self) -> Vec<u8> {
         let mut key = self.code.to_vec();
         if let Some(last) = key.last_mut() {
             // No path ends with the greatest byte.
@@ -144,8 +144,8 @@ impl IndexPath {
             return false;
         };
         let mut name = Vec::new();
-        while let Some((&tag, behind)) = rest.split_first() {
-            rest = behind;
+        while let Some((&tag, tail)) = rest.split_first() {
+            rest = tail;
             if tag == ELEMENTS {
                 visit(PathStep::Elements);
             } else if tag == NAME || tag == COMPUTED {

@@ -8,11 +8,11 @@ use crate::index::leaf::Leaf;
 use crate::index::lookup::Lookup;
 use crate::index::manifest::Fingerprint;
 use crate::index::memory::IndexMemory;
-use crate::index::needles::Needles;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
 use crate::index::ranks;
 use crate::index::recovery::is_damage;
+use crate::index::required_terms::RequiredTerms;
 use crate::index::rules::Rules;
 use crate::index::run_cursor::Source;
 use crate::index::walk::TermWalk;
@@ -42,7 +42,7 @@ pub struct IndexReader {
     pub(crate) view: View,
     pub(crate) memory: Arc<IndexMemory>,
     /// Tells the writer that the index must be made anew.
-    pub(crate) alarm: Arc<Notify>,
+    pub(crate) damage_signal: Arc<Notify>,
 }
 
 impl IndexReader {
@@ -82,7 +82,7 @@ impl IndexReader {
 
     /// Whether every document has a value at a path, for certain.
     pub async fn is_everywhere(&self, path: &IndexPath) -> Result<bool, Fault> {
-        alarmed(&self.alarm, self.is_everywhere_unwatched(path).await)
+        report_damage(&self.damage_signal, self.is_everywhere_unwatched(path).await)
     }
 
     async fn is_everywhere_unwatched(&self, path: &IndexPath) -> Result<bool, Fault> {
@@ -101,9 +101,9 @@ impl IndexReader {
     }
 
     /// Whether no document has all of some values, as far as that is known without reading anything.
-    pub(crate) fn lacks(&self, needles: &mut Needles<'_>) -> bool {
+    pub(crate) fn lacks(&self, required_terms: &mut RequiredTerms<'_>) -> bool {
         let cache = self.memory.blocks();
-        self.pieces.iter().all(|piece| needles.are_lacking(piece, cache))
+        self.pieces.iter().all(|piece| required_terms.are_absent(piece, cache))
     }
 
     /// A cheap upper bound of the terms that a lookup goes through, roughly.
@@ -119,7 +119,7 @@ impl IndexReader {
 
     /// The live documents that a lookup finds. A path that the index does not cover has no documents.
     pub async fn documents(&self, lookup: &Lookup) -> Result<Documents, Fault> {
-        alarmed(&self.alarm, self.documents_unwatched(lookup).await)
+        report_damage(&self.damage_signal, self.documents_unwatched(lookup).await)
     }
 
     async fn documents_unwatched(&self, lookup: &Lookup) -> Result<Documents, Fault> {
@@ -161,7 +161,7 @@ impl IndexReader {
     /// The live documents that have all of some codes: what most lookups ask for. The longer postings are not made sets
     /// but asked for the documents of the shortest.
     async fn documents_of_points(&self, leaves: &mut [Leaf<'_>]) -> Result<Documents, Fault> {
-        let is_doubtful = leaves.iter().any(|leaf| leaf.as_point() == Some(true));
+        let is_inexact = leaves.iter().any(|leaf| leaf.as_point() == Some(true));
         let source = self.source();
         let mut ranks = Vec::with_capacity(self.pieces.len());
         let mut exact = true;
@@ -179,7 +179,7 @@ impl IndexReader {
                 continue;
             }
             let found = piece.dead().live_of(ranks::common(&mut postings, piece.universe().len()));
-            exact &= !is_doubtful || found.is_empty();
+            exact &= !is_inexact || found.is_empty();
             ranks.push(found);
         }
         Ok(Documents { pieces: Arc::clone(&self.pieces), ranks, exact })
@@ -212,14 +212,14 @@ impl IndexReader {
     ) -> Result<TermWalk, Fault> {
         let range = CodeRange::new(path, &low, &high);
         let walk = TermWalk::new(self, path.clone(), direction, range, within).await;
-        alarmed(&self.alarm, walk)
+        report_damage(&self.damage_signal, walk)
     }
 }
 
-/// Rings the alarm if the index is damaged: the answer is a fault then, and whoever asked turns to the records.
-pub(crate) fn alarmed<T>(alarm: &Notify, result: Result<T, Fault>) -> Result<T, Fault> {
+/// Rings the damage_signal if the index is damaged: the answer is a fault then, and whoever asked turns to the records.
+pub(crate) fn report_damage<T>(damage_signal: &Notify, result: Result<T, Fault>) -> Result<T, Fault> {
     if result.as_ref().is_err_and(is_damage) {
-        alarm.notify_one();
+        damage_signal.notify_one();
     }
     result
 }

@@ -11,7 +11,7 @@ use crate::index::leaf::Leaf;
 use crate::index::lookup::Lookup;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
-use crate::index::reader::{IndexReader, alarmed};
+use crate::index::reader::{IndexReader, report_damage};
 use kv::Direction;
 use model::Fault;
 use std::ops::Bound;
@@ -91,7 +91,7 @@ impl IndexReader {
         live: Option<&Documents>,
         max: u64,
     ) -> Result<u64, Fault> {
-        alarmed(&self.alarm, self.count_bound_unwatched(lookup, live, max).await)
+        report_damage(&self.damage_signal, self.count_bound_unwatched(lookup, live, max).await)
     }
 
     async fn count_bound_unwatched(

@@ -1,4 +1,4 @@
-//! The history of all versions: what it holds, for how long, and that it costs nothing where nobody asks for it.
+//! The history of all versions: its entries, its retention, and that containers without it write none.
 
 use crate::{Fixture, TestClock, delete, upsert};
 use kv::{CommitMode, Durability, Store};
@@ -7,7 +7,7 @@ use partition::keyspace::SPACES;
 use partition::{HistoryEntry, HistoryKind, LogPosition};
 use std::sync::Arc;
 
-/// How long it is kept in these tests.
+/// The retention in these tests.
 const SECONDS: u64 = 100;
 
 async fn house(history_seconds: Option<u64>) -> (Store, Arc<TestClock>, Fixture) {
@@ -72,7 +72,7 @@ async fn the_history_goes_by_time_and_where_nobody_asks_for_it() {
     while fixture.partition.trim_log().await.unwrap() {}
     assert_eq!(lsns(&fixture).await, [late]);
     fixture.audited(&store).await;
-    // A gap makes what is below it useless.
+    // History before a gap is useless.
     retain(&fixture, None);
     fixture.run(vec![upsert("3")]).await;
     retain(&fixture, Some(SECONDS));
@@ -87,7 +87,7 @@ async fn the_history_goes_by_time_and_where_nobody_asks_for_it() {
     fixture.audited(&store).await;
 }
 
-/// A transaction with more entries than one step of trimming looks at.
+/// A transaction with more entries than one trim step reads.
 #[tokio::test]
 async fn a_long_history_is_trimmed_in_steps() {
     const COUNT: usize = 9_000;

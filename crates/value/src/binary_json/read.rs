@@ -6,10 +6,10 @@ use crate::JSON_DEPTH_MAX;
 use crate::encode::{Container, Encoder, TooLarge};
 use crate::json::{JsonError, JsonErrorKind};
 
-/// Most bytes that references and counts may add to what the buffer itself holds: a few bytes can stand for many.
+/// Most bytes that references and counts may add to the size of the buffer: a few bytes can expand to many.
 const EXPANSION_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Encodes an object, leaving out the members of the root called as in `skip`.
+/// Encodes an object without the root members named in `skip`.
 pub(crate) fn encode_object(buffer: &[u8], skip: &[&str]) -> Result<Vec<u8>, JsonError> {
     let mut reader = Reader {
         cursor: Cursor { buffer, position: 0, budget: EXPANSION_BYTES_MAX },
@@ -31,7 +31,7 @@ pub(crate) fn encode_object(buffer: &[u8], skip: &[&str]) -> Result<Vec<u8>, Jso
     }
 }
 
-/// An array or object that is being read. It ends at an offset, after a number of entries, or both.
+/// An open array or object. It ends at an offset, after a number of entries, or both.
 struct Frame {
     container: Container,
     end: Option<usize>,
@@ -39,7 +39,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// Whether nothing is left at `position`; `None` when length and count contradict each other.
+    /// Whether nothing is left at `position`; `None` if length and count contradict each other.
     fn has_ended(&self, position: usize) -> Option<bool> {
         match (self.end, self.entries_left) {
             (None, left) => Some(left == Some(0)),
@@ -53,14 +53,14 @@ struct Reader<'a> {
     cursor: Cursor<'a>,
     encoder: Encoder,
     frames: Vec<Frame>,
-    /// Names of root members to leave out.
+    /// Names of root members to skip.
     skip: &'a [&'a str],
-    /// Whether the root member being read is one of them.
+    /// Whether the current root member is skipped.
     skipping: bool,
 }
 
 impl Reader<'_> {
-    /// Reads the one value of the buffer.
+    /// Reads the only value of the buffer.
     fn document(&mut self) -> Result<(), JsonError> {
         loop {
             self.value()?;
@@ -70,7 +70,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Ends the containers that are complete and reads up to the next value; false when the root has ended.
+    /// Ends the containers that are complete and reads up to the next value; false if the root has ended.
     fn after_value(&mut self) -> Result<bool, JsonError> {
         loop {
             if self.skipping && self.frames.len() == 1 {
@@ -128,7 +128,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Begins a container by the last three bits of its marker.
+    /// Begins a container; the last three bits of its marker give its form.
     fn begin(&mut self, container: Container, form: u8) -> Result<(), JsonError> {
         let (end, entries_left) = match form {
             0 => (None, Some(0)),
@@ -139,7 +139,7 @@ impl Reader<'_> {
                 (Some(length), Some(self.cursor.length(form - 5)?))
             }
         };
-        // A length counts from behind itself and its count.
+        // A length counts the bytes after the length and count fields.
         let end = end.map(|length| self.cursor.position.saturating_add(length));
         if end.is_some_and(|end| end > self.cursor.buffer.len()) {
             return Err(self.cursor.error(JsonErrorKind::UnexpectedEnd));
@@ -185,7 +185,7 @@ impl Reader<'_> {
         let outer_count = self.cursor.length(width)?;
         self.open(Container::Array)?;
         for _ in 0..outer_count {
-            // Empty ones take no bytes of the buffer, however many there are said to be.
+            // Empty arrays take no bytes of the buffer, whatever their count.
             self.cursor.spend(8)?;
             self.numbers(item, inner_count)?;
         }
@@ -232,11 +232,11 @@ impl Reader<'_> {
     }
 }
 
-/// A place in the buffer.
+/// A position in the buffer.
 pub(super) struct Cursor<'a> {
     pub(super) buffer: &'a [u8],
     pub(super) position: usize,
-    /// What references and counts may still add.
+    /// Bytes that references and counts may still add.
     pub(super) budget: usize,
 }
 
@@ -379,7 +379,7 @@ mod tests {
             decoded(&nested(JSON_DEPTH_MAX)),
             Err(JsonErrorKind::TooDeep { depth: JSON_DEPTH_MAX + 1 })
         );
-        // Nine bytes that stand for 65,535 arrays: a few are fine, many are not.
+        // Nine bytes that expand to 65,535 arrays: a few are accepted, many are not.
         let empties = "F3 F1 DA 00 00 FF FF";
         assert!(decoded(empties).is_ok());
         let many = [empties; 9].join(" ");
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn members_of_the_root_can_be_left_out() {
-        // _rid and a are left out at the root only.
+        // _rid and a are skipped at the root only.
         let buffer = [0x80, 0xEA, 11, 0x25, 0xE8, 0x81, b'a', 0x01, 0x81, b'b', 0xE9, 0x81, b'a', 0x02];
         let document = Document::from_binary_json_without(&buffer, &["_rid", "a"]).unwrap();
         assert_eq!(document, Document::from_json(b"{\"b\":{\"a\":2}}").unwrap());

@@ -1,4 +1,4 @@
-//! The many ways in which binary JSON writes a string.
+//! The string encodings of binary JSON.
 
 use super::read::Cursor;
 use crate::json::{JsonError, JsonErrorKind};
@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use std::borrow::Cow;
 
-/// The system's table: names that many documents have. The order is part of the format.
+/// The system string table: names that many documents have. The order is part of the format.
 const SYSTEM_STRINGS: [&str; 32] = [
     "$s",
     "$t",
@@ -47,7 +47,7 @@ const UPPER_HEX: &[u8; 16] = b"0123456789ABCDEF";
 /// The characters of dates and times.
 const DATE_TIME: &[u8; 16] = b" 0123456789:-.TZ";
 
-/// The string behind `marker`; `None` when the marker is that of no string.
+/// The string of `marker`; `None` if the marker is not a string marker.
 pub(super) fn text<'a>(cursor: &mut Cursor<'a>, marker: u8) -> Result<Option<Cow<'a, str>>, JsonError> {
     let text = match marker {
         0x20..=0x3F => Cow::Borrowed(SYSTEM_STRINGS[usize::from(marker - 0x20)]),
@@ -87,7 +87,7 @@ fn utf8<'a>(cursor: &mut Cursor<'a>, length: usize) -> Result<&'a str, JsonError
         .map_err(|error| JsonError { kind: JsonErrorKind::InvalidUtf8, offset: offset + error.valid_up_to() })
 }
 
-/// The string at an earlier offset, which is not a reference itself.
+/// The string at an earlier offset, which must not be a reference itself.
 fn referred<'a>(cursor: &mut Cursor<'a>, width: u8) -> Result<Cow<'a, str>, JsonError> {
     let mut bytes = [0; 4];
     for byte in bytes.iter_mut().take(usize::from(width) + 1) {
@@ -105,8 +105,8 @@ fn referred<'a>(cursor: &mut Cursor<'a>, width: u8) -> Result<Cow<'a, str>, Json
     Ok(text)
 }
 
-/// Bytes whose text is base64. Behind the number of groups of four characters stands how many of the last group are
-/// padding, complemented when the text leaves the padding out.
+/// Bytes whose text is base64. The number of groups of four characters is followed by the number of padding characters,
+/// complemented if the text omits the padding.
 fn base64(cursor: &mut Cursor<'_>, width: u8, engine: &impl Engine) -> Result<String, JsonError> {
     let characters = cursor.length(width)? * 4;
     let padding = cursor.byte()?;
@@ -118,7 +118,7 @@ fn base64(cursor: &mut Cursor<'_>, width: u8, engine: &impl Engine) -> Result<St
     Ok(text)
 }
 
-/// A GUID as its text was written: two hex digits a byte, the first in the lower half.
+/// A GUID as its text was written: two hex digits per byte, the first in the lower half.
 fn guid_text(cursor: &mut Cursor<'_>, digits: &[u8; 16]) -> Result<String, JsonError> {
     let bytes = cursor.array::<16>()?;
     let mut text = String::with_capacity(36);
@@ -143,7 +143,7 @@ fn guid(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
     Ok(format!("{a:08x}-{b:04x}-{c:04x}-{d0:02x}{d1:02x}-{node:012x}"))
 }
 
-/// Two characters a byte, each an index into a table, the first in the lower half.
+/// Two characters per byte, each an index into a table, the first in the lower half.
 fn of_table(cursor: &mut Cursor<'_>, table: &[u8; 16]) -> Result<String, JsonError> {
     let length = cursor.length(0)?;
     let bytes = cursor.bytes(length.div_ceil(2))?;
@@ -151,7 +151,7 @@ fn of_table(cursor: &mut Cursor<'_>, table: &[u8; 16]) -> Result<String, JsonErr
     Ok(halves.take(length).map(|half| char::from(table[usize::from(half)])).collect())
 }
 
-/// Characters of a few bits each, lowest bits first, counted from a base character if there is one.
+/// Characters of a few bits each, lowest bits first, relative to a base character if there is one.
 fn packed(cursor: &mut Cursor<'_>, bits: usize, width: u8, has_base: bool) -> Result<String, JsonError> {
     let length = cursor.length(width)?;
     let base = if has_base { cursor.byte()? } else { 0 };

@@ -1,4 +1,4 @@
-//! JSON text in and out, and what can be wrong with it.
+//! JSON text: reader, writer and errors.
 
 pub(crate) mod read;
 mod scan;
@@ -6,13 +6,13 @@ pub(crate) mod write;
 
 use thiserror::Error;
 
-/// Text that is no acceptable JSON.
+/// Text that is not acceptable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{kind} at byte {offset}")]
 pub struct JsonError {
     /// What is wrong.
     pub kind: JsonErrorKind,
-    /// Where, in bytes from the start of the text.
+    /// Byte offset from the start of the text.
     pub offset: usize,
 }
 
@@ -25,16 +25,16 @@ pub enum JsonErrorKind {
     /// The text ends before the value does.
     #[error("unexpected end of JSON text")]
     UnexpectedEnd,
-    /// Something else should stand here.
+    /// Another token is expected here.
     #[error("expected {expected}")]
     Unexpected {
-        /// What should stand here.
+        /// The expected token.
         expected: &'static str,
     },
-    /// More text behind the value.
+    /// Text after the value.
     #[error("unexpected text after the JSON value")]
     TrailingText,
-    /// Bytes that are no UTF-8.
+    /// Bytes that are not UTF-8.
     #[error("invalid UTF-8")]
     InvalidUtf8,
     /// A control character inside a string that is not escaped.
@@ -46,34 +46,34 @@ pub enum JsonErrorKind {
     /// Half of a surrogate pair; it has no UTF-8 form.
     #[error("lone surrogate in a string")]
     LoneSurrogate,
-    /// A number not written as JSON wants it.
+    /// A number that is not valid JSON.
     #[error("invalid number")]
     InvalidNumber,
-    /// A number beyond the largest double.
+    /// A number above the largest double.
     #[error("number out of range")]
     NumberOutOfRange,
     /// More levels of arrays and objects than [`JSON_DEPTH_MAX`](crate::JSON_DEPTH_MAX).
     #[error("nesting of {depth} levels")]
     TooDeep {
-        /// The level that was one too many.
+        /// The first level that is too deep.
         depth: usize,
     },
     /// A document must be an object.
     #[error("expected a JSON object")]
     NotAnObject,
-    /// A byte of binary JSON that begins no value, or not one that may stand here.
+    /// A byte of binary JSON that starts no value, or not one that is allowed here.
     #[error("unknown marker {marker:#04x}")]
     UnknownMarker {
         /// The byte.
         marker: u8,
     },
-    /// Lengths or counts of binary JSON that contradict what they describe.
+    /// Lengths or counts of binary JSON that contradict their content.
     #[error("length or count that does not fit")]
     WrongLength,
-    /// A reference of binary JSON to something that is no string.
+    /// A reference of binary JSON to something other than a string.
     #[error("reference to no string")]
     WrongReference,
-    /// A string of a table that is known inside the service only.
+    /// A reference to a string table that only the service knows.
     #[error("string of an unknown table")]
     ForeignString,
     /// More than 4 GiB in encoded form.

@@ -1,19 +1,19 @@
 //! The tokens of JSON text: white space, strings, numbers, literals.
 //!
-//! Strict RFC 8259. The text is known to be UTF-8; which token may stand where is known to `read`.
+//! Strict RFC 8259. The text is known to be UTF-8; `read` decides which token is allowed where.
 
 use super::{JsonError, JsonErrorKind};
 
-/// A number as the document keeps it.
+/// A number as the document stores it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum JsonNumber {
-    /// Written without point and exponent, and within 64 bits.
+    /// Without point and exponent, and within 64 bits.
     Integer(i64),
-    /// Any other: the nearest double. `-0` is one, because no integer can be a negative zero.
+    /// Any other: the nearest double. `-0` is one, because no integer is a negative zero.
     Double(f64),
 }
 
-/// A place in the text.
+/// A position in the text.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     pub(super) position: usize,
@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
         Cursor { text, position: 0 }
     }
 
-    /// A string from behind its opening quote to behind its closing one; `joined` is room for one with escapes.
+    /// Reads a string after its opening quote, including its closing one; `joined` is a buffer for one with escapes.
     #[inline]
     pub(super) fn text<'b>(&mut self, joined: &'b mut Vec<u8>) -> Result<&'b str, JsonError>
     where
@@ -41,7 +41,7 @@ impl<'a> Cursor<'a> {
         str::from_utf8(joined).map_err(|_| JsonError { kind: JsonErrorKind::InvalidUtf8, offset: start })
     }
 
-    /// Appends a string's characters, from behind its opening quote to behind its closing one.
+    /// Appends a string's characters; reads from after its opening quote to after its closing one.
     #[inline]
     pub(super) fn unescape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
         loop {
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
             }
             _ => (first, 6),
         };
-        // Only a low surrogate that comes first is left without a character.
+        // Only a low surrogate in first position has no character.
         let Some(character) = char::from_u32(code_point) else {
             return Err(self.error(JsonErrorKind::LoneSurrogate));
         };
@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         Ok(JsonNumber::Double(double))
     }
 
-    /// Reads the digits before the point: their number, and whether it fits 64 bits.
+    /// Reads the digits before the point: the number, and whether it fits 64 bits.
     fn integer_digits(&mut self) -> Result<(u64, bool), JsonError> {
         let start = self.position;
         let mut magnitude = 0u64;
@@ -167,7 +167,7 @@ impl<'a> Cursor<'a> {
         Ok((magnitude, fits))
     }
 
-    /// Passes over one digit or more.
+    /// Skips one or more digits.
     fn digits(&mut self) -> Result<(), JsonError> {
         let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
@@ -216,7 +216,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Number of bytes before the first that a JSON string cannot hold as it is: quote, backslash, control.
+/// Number of bytes before the first that must be escaped in a JSON string: quote, backslash, control.
 #[inline]
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
     let (words, tail) = bytes.as_chunks::<8>();
@@ -225,18 +225,18 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
             return index * 8 + place;
         }
     }
-    // The last word may overlap the one before, whose bytes are known to be plain.
+    // The last word may overlap the previous one, whose bytes are known to be plain.
     match bytes.last_chunk::<8>() {
         Some(word) => first_special(*word).map_or(bytes.len(), |place| bytes.len() - 8 + place),
         None => tail.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(tail.len()),
     }
 }
 
-/// Whether a JSON string can hold all of the bytes as they are. Asks less than [`plain_run`] and is quicker for it.
+/// Whether a JSON string can hold all bytes without escapes. Computes less than [`plain_run`] and is faster.
 #[inline]
 pub(super) fn is_plain(bytes: &[u8]) -> bool {
     let marks = if let Some(last) = bytes.last_chunk::<8>() {
-        // The last word may overlap the one before.
+        // The last word may overlap the previous one.
         let words = bytes.as_chunks::<8>().0.iter();
         words.fold(special_marks(*last), |marks, word| marks | special_marks(*word))
     } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
@@ -249,14 +249,14 @@ pub(super) fn is_plain(bytes: &[u8]) -> bool {
     marks == 0
 }
 
-/// Place of the first special byte of eight.
+/// Index of the first special byte of eight.
 #[inline]
 fn first_special(word: [u8; 8]) -> Option<usize> {
     let marks = special_marks(word);
     (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
 }
 
-/// The high bit of the first special byte of eight, if there is one, and perhaps others above it.
+/// The high bit of the first special byte of eight, if there is one, and possibly others above it.
 ///
 /// Each subtraction marks the high bit of bytes that match. A borrow can mark a byte wrongly only above a true match.
 #[inline]
@@ -264,7 +264,7 @@ fn special_marks(word: [u8; 8]) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
     let word = u64::from_le_bytes(word);
-    // Without its second bit a quote is a space, and no control becomes more than that.
+    // Without its second bit a quote is a space, and no control character exceeds that.
     let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
     let backslash = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
     (quote_or_control | backslash) & !word & HIGHS

@@ -1,4 +1,4 @@
-//! JSON text out. The table of texts for values JSON lacks stands at [`ValueRef::write_json`].
+//! JSON writer. [`ValueRef::write_json`] lists the texts of values that JSON lacks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -30,42 +30,42 @@ fn write_text(text: &[u8], out: &mut Vec<u8>) {
     write_between(b"\"", text, b"\"", out);
 }
 
-/// Appends the bytes of a text between its quotes and what stands beside them. Inlined everywhere, since the two
-/// become single stores then instead of calls.
+/// Appends the bytes of a text in quotes, with a fixed prefix and suffix. Always inlined, since prefix and suffix then
+/// become single stores instead of calls.
 #[inline(always)]
-fn write_between<const BEFORE: usize, const BEHIND: usize>(
+fn write_between<const BEFORE: usize, const AFTER: usize>(
     before: &[u8; BEFORE],
     text: &[u8],
-    behind: &[u8; BEHIND],
+    after: &[u8; AFTER],
     out: &mut Vec<u8>,
 ) {
-    out.reserve(text.len() + BEFORE + BEHIND);
+    out.reserve(text.len() + BEFORE + AFTER);
     out.extend_from_slice(before);
     if is_plain(text) {
         out.extend_from_slice(text);
     } else {
         write_escaped(text, out);
     }
-    out.extend_from_slice(behind);
+    out.extend_from_slice(after);
 }
 
 #[cold]
 fn write_escaped(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     loop {
-        let (plain, behind) = rest.split_at(plain_run(rest));
+        let (plain, after) = rest.split_at(plain_run(rest));
         out.extend_from_slice(plain);
-        let Some((special, behind)) = behind.split_first() else {
+        let Some((special, after)) = after.split_first() else {
             return;
         };
         write_escape(*special, out);
-        rest = behind;
+        rest = after;
     }
 }
 
 fn write_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
-    // Most of a document is strings, and they were checked when they were stored: to look at each byte again
-    // took a third of the time of a read's text.
+    // Most of a document is strings, and they were checked when they were stored: checking each byte again took a third
+    // of the time of writing a read's text.
     if let Some(text) = value.text_bytes() {
         write_text(text, out);
         return;
@@ -145,7 +145,7 @@ fn write_double(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// Most readers refuse numbers beyond the doubles, so these are written as strings.
+/// Most readers refuse numbers outside the range of doubles, so these are written as strings.
 fn write_decimal(value: Decimal128, out: &mut Vec<u8>) {
     let text = value.to_string();
     if value.to_f64().is_finite() {
@@ -173,14 +173,14 @@ fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends text that needs no escapes, in quotes.
+/// Appends text without escapes, in quotes.
 fn write_ascii(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
 }
 
-/// ISO 8601 text of a moment in UTC, with the long year of ECMAScript outside 0000 to 9999.
+/// ISO 8601 text of a time in UTC, with the long year of ECMAScript outside 0000 to 9999.
 fn date_text(milliseconds: i64) -> String {
     let (year, month, day) = civil_date(milliseconds.div_euclid(DAY_MS));
     let time = milliseconds.rem_euclid(DAY_MS);

@@ -6,7 +6,7 @@ use value::{Document, Value, ValueRef, compare, encode_key};
 
 use crate::generate;
 
-/// Goes everywhere a reader can go.
+/// Reads everything a reader can reach.
 fn walk(document: &Document) {
     let root = document.root();
     let tree = root.to_value();

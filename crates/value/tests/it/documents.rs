@@ -1,11 +1,11 @@
-//! Trees, encoded bytes and text stand for the same thing.
+//! Trees, encoded bytes and text represent the same value.
 
 use proptest::prelude::*;
 use value::{Document, PropertyPath, Value, ValueRef};
 
 use crate::generate;
 
-/// Equality that tells kinds and bits apart, NaN included.
+/// Equality that distinguishes kinds and bits, including NaN.
 fn exact(value: &Value) -> String {
     format!("{value:?}")
 }

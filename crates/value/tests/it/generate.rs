@@ -1,9 +1,9 @@
-//! Values, numbers and names to test with, chosen to hit the places where codes differ least.
+//! Generators of values, numbers and names, chosen to hit the smallest differences between codes.
 
 use proptest::prelude::*;
 use value::{Decimal128, Value};
 
-/// Few names, so that objects share them and paths meet something.
+/// Few names, so that objects share them and paths match.
 pub(crate) fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => prop::sample::select(vec!["a", "b", "id", "name", "", "a/b", "x~y", "0"]).prop_map(str::to_owned),
@@ -87,7 +87,7 @@ pub(crate) fn decimal() -> impl Strategy<Value = Decimal128> {
     ]
 }
 
-/// The decimal of so many digits nearest to a double.
+/// The decimal with `digits` digits nearest to a double.
 fn near(double: f64, digits: usize) -> Decimal128 {
     let text = format!("{:.*e}", digits.saturating_sub(1), double.abs());
     let (mantissa, exponent) = text.split_once('e').unwrap();
@@ -96,7 +96,7 @@ fn near(double: f64, digits: usize) -> Decimal128 {
     Decimal128::from_parts(double < 0.0, coefficient, exponent).unwrap()
 }
 
-/// Numbers of all kinds, NaN and infinities among them.
+/// Numbers of all kinds, including NaN and infinities.
 pub(crate) fn number() -> impl Strategy<Value = Value> {
     prop_oneof![
         any::<i32>().prop_map(Value::Int32),

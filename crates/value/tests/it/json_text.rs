@@ -1,4 +1,4 @@
-//! Which texts are JSON, and where the others go wrong.
+//! Which texts are JSON, and where the others are wrong.
 
 use proptest::prelude::*;
 use value::{Decimal128, Document, JSON_DEPTH_MAX, JsonErrorKind, Value};
@@ -123,7 +123,7 @@ fn kinds_without_json_have_their_text() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Texts that are nearly JSON are accepted by us exactly when another strict parser accepts them.
+    /// Texts that are nearly JSON are accepted exactly if another strict parser accepts them.
     #[test]
     fn accepts_what_another_strict_parser_accepts(
         value in generate::json_object(),
@@ -139,7 +139,7 @@ proptest! {
         prop_assert_eq!(ours.is_ok(), other.is_ok(), "{} {:?} {:?}", String::from_utf8_lossy(&text), ours, other);
         if let (Ok(ours), Ok(other)) = (ours, other) {
             let other = Value::from_json(other.to_string().as_bytes()).unwrap();
-            // The other parser keeps integers up to 2^64 and reads `-0` as we do, so the trees agree.
+            // The other parser keeps integers up to 2^64 and reads `-0` in the same way, so the trees agree.
             prop_assert_eq!(ours.to_json(), other.to_json());
         }
     }

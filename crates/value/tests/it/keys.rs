@@ -1,4 +1,4 @@
-//! Key codes sort as values do, come apart again, and survive anything that is not one.
+//! Key codes sort like values, can be decoded, and decoding is robust against invalid input.
 
 use std::cmp::Ordering;
 
@@ -31,7 +31,7 @@ proptest! {
         prop_assert_eq!(descending(&left).cmp(&descending(&right)), expected.reverse());
     }
 
-    /// Values that begin alike, so that the order is decided late.
+    /// Values with equal prefixes, so that the order is decided late.
     #[test]
     fn joined_codes_sort_as_rows(
         prefix in prop::collection::vec(generate::value(), 0..3),
@@ -49,18 +49,18 @@ proptest! {
     }
 
     #[test]
-    fn decoded_values_are_equal(value in generate::value(), behind in prop::collection::vec(any::<u8>(), 0..4)) {
+    fn decoded_values_are_equal(value in generate::value(), after in prop::collection::vec(any::<u8>(), 0..4)) {
         let mut code = key(&value);
-        code.extend_from_slice(&behind);
+        code.extend_from_slice(&after);
         let (decoded, rest) = decode_key(&code).unwrap();
         prop_assert_eq!(compare((&value).into(), (&decoded).into()), Ordering::Equal);
-        prop_assert_eq!(rest, &behind);
+        prop_assert_eq!(rest, &after);
         prop_assert_eq!(key(&decoded), key(&value));
         let mut code = descending(&value);
-        code.extend_from_slice(&behind);
+        code.extend_from_slice(&after);
         let (decoded, rest) = decode_key_descending(&code).unwrap();
         prop_assert_eq!(compare((&value).into(), decoded.as_ref().unwrap().into()), Ordering::Equal);
-        prop_assert_eq!(rest, &behind);
+        prop_assert_eq!(rest, &after);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::generate;
 /// Digits on each side of the point that hold every number exactly.
 const PLACES: usize = 6200;
 
-/// Where a number stands: first NaN, then -infinity, negatives, zero, positives, infinity; inside, by all digits.
+/// Sort key of a number: first NaN, then -infinity, negatives, zero, positives, infinity; within, by all digits.
 fn expansion(value: &Value) -> (i8, String) {
     let double = ValueRef::from(value).as_f64().unwrap();
     let (negative, plain) = match value {
@@ -124,7 +124,7 @@ proptest! {
     }
 }
 
-/// A plain generator, since a million cases are too many to shrink and too few to wait for.
+/// A plain generator, since a million cases need no shrinking.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Patches against a second implementation on another crate's trees, written for clearness alone.
+//! Patches against a second, naive implementation on another crate's trees.
 
 use proptest::prelude::*;
 use serde_json::Value as Json;
@@ -69,7 +69,7 @@ fn json(value: &Value) -> Json {
     serde_json::from_str(&value.to_json()).unwrap()
 }
 
-/// The naive rules; `None` is refusal.
+/// The naive rules; `None` is a refusal.
 fn naive(root: &mut Json, operation: &Operation) -> Option<()> {
     let value = json(&operation.value);
     match operation.op {

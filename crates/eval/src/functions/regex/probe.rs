@@ -1,9 +1,8 @@
-//! Whether a pattern is slow on a text, found out in bounded time.
+//! Checks in bounded time whether a pattern is slow on a text.
 //!
-//! The regular expression library is linear in the text on any pattern, but the factor can be a thousand: it goes
-//! through a text with an automaton whose states it makes as it needs them, and where they are too many it goes on
-//! with a method that looks at every place of the pattern for every byte. The automaton here has the same bounds and
-//! stops where that would begin.
+//! The regular expression library is linear in the text on any pattern, but the factor can be a thousand. It runs a
+//! lazy DFA and, if that has too many states, falls back to a method that checks every position of the pattern for
+//! every byte. The lazy DFA here has the same limits and stops where the fallback would begin.
 
 use regex_automata::hybrid::dfa::DFA;
 use regex_automata::nfa::thompson;
@@ -12,26 +11,26 @@ use regex_automata::{Input, MatchErrorKind};
 
 use super::PATTERN_SIZE_MAX;
 
-/// Bytes of the automaton's states, and how often it may throw them away: as in the library.
+/// Bytes of the DFA's states, and how often it may clear them: as in the library.
 const STATES_BYTES: usize = 2 << 20;
 const CLEARS_MAX: usize = 3;
 const BYTES_PER_STATE_MIN: usize = 10;
 
-/// Places of a pattern times bytes of a text that the slow method goes through in less than a hundred milliseconds.
+/// Pattern positions times text bytes that the slow method processes in less than a hundred milliseconds.
 const SLOW_WORK_MAX: usize = 10_000_000;
-/// The same for patterns with word boundaries, which are common: a second at worst.
+/// The same for patterns with word boundaries, which are common: a second in the worst case.
 const WORDS_WORK_MAX: usize = 200_000_000;
 
-/// Tells whether one pattern is slow on a text.
+/// Checks whether one pattern is slow on a text.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    /// Places of the pattern; where there is no automaton, its bytes.
+    /// Positions of the pattern; without a DFA, its bytes.
     places: usize,
     automaton: Option<DFA>,
 }
 
 impl Probe {
-    /// For a pattern that the library has taken.
+    /// For a pattern that the library has accepted.
     pub(super) fn new(pattern: &str, modifiers: &str) -> Probe {
         let has = |modifier: char| modifiers.contains(modifier);
         let syntax = syntax::Config::new()
@@ -47,13 +46,13 @@ impl Probe {
             .minimum_bytes_per_state(Some(BYTES_PER_STATE_MIN));
         let places = thompson::Config::new().nfa_size_limit(Some(PATTERN_SIZE_MAX));
         let built = DFA::builder().configure(config).syntax(syntax).thompson(places).build(pattern);
-        // The library has made one of it, perhaps without this automaton.
+        // The library has compiled the pattern, possibly without this DFA.
         let automaton = built.ok();
         let places = automaton.as_ref().map_or(pattern.len(), |automaton| automaton.get_nfa().states().len());
         Probe { places, automaton }
     }
 
-    /// Whether the library would need the slow method for long.
+    /// Whether the library would use the slow method for long.
     pub(super) fn is_slow(&self, text: &str) -> bool {
         let work = self.places.saturating_mul(text.len());
         if work <= SLOW_WORK_MAX {
@@ -62,7 +61,8 @@ impl Probe {
         let Some(automaton) = &self.automaton else { return true };
         let searched = automaton.try_search_fwd(&mut automaton.create_cache(), &Input::new(text));
         searched.is_err_and(|error| {
-            // It cannot tell words apart in texts that are not ASCII; the library uses the slow method there too.
+            // The DFA does not support Unicode word boundaries in non-ASCII texts; the library uses the slow method
+            // there too.
             let is_about_words = matches!(error.kind(), MatchErrorKind::Quit { .. });
             !is_about_words || work > WORDS_WORK_MAX
         })

@@ -1,4 +1,4 @@
-//! GeoJSON geometries: reading, and what is wrong with those that are none.
+//! GeoJSON geometries: parsing, and reasons why a value is invalid.
 
 use value::ValueRef;
 
@@ -15,14 +15,14 @@ pub(super) struct Position {
     pub(super) latitude: f64,
 }
 
-/// Closed rings: the first bounds the polygon, the others its holes.
+/// Closed rings: the outer boundary of the polygon and its holes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Polygon {
     pub(super) outer: Vec<Position>,
     pub(super) holes: Vec<Vec<Position>>,
 }
 
-/// The geometries of the service.
+/// The supported geometries.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Geometry {
     Points(Vec<Position>),
@@ -30,7 +30,7 @@ pub(super) enum Geometry {
     Polygons(Vec<Polygon>),
 }
 
-/// Why a value is no geometry, in the words of the answer to ST_ISVALIDDETAILED.
+/// Why a value is not a geometry, as returned by ST_ISVALIDDETAILED.
 pub(super) type Reason = &'static str;
 
 const NOT_A_GEOMETRY: Reason = "Input is not a valid GeoJSON geometry.";
@@ -38,7 +38,7 @@ const NO_COORDINATES: Reason = "The coordinates of the geometry are missing or n
 const NOT_A_POSITION: Reason = "A position must be an array of two or three numbers.";
 
 impl Geometry {
-    /// Reads a geometry, or says what is wrong with it.
+    /// Parses a geometry, or returns what is wrong with it.
     pub(super) fn read(value: ValueRef<'_>) -> Result<Geometry, Reason> {
         let kind = value.member("type").and_then(ValueRef::as_str).ok_or(NOT_A_GEOMETRY)?;
         let coordinates = value.member("coordinates").ok_or(NO_COORDINATES)?;
@@ -54,7 +54,7 @@ impl Geometry {
     }
 }
 
-/// Reads each element of an array that has some.
+/// Reads each element of a non-empty array.
 fn list<'v, T>(value: ValueRef<'v>, read: fn(ValueRef<'v>) -> Result<T, Reason>) -> Result<Vec<T>, Reason> {
     if value.kind() != value::Kind::Array || value.is_empty() {
         return Err(NO_COORDINATES);
@@ -63,7 +63,7 @@ fn list<'v, T>(value: ValueRef<'v>, read: fn(ValueRef<'v>) -> Result<T, Reason>)
 }
 
 fn position(value: ValueRef<'_>) -> Result<Position, Reason> {
-    // A third number is the height, which takes no part in anything.
+    // A third number is the height, which is ignored.
     let numbers: Option<Vec<f64>> = value.elements().take(4).map(ValueRef::as_f64).collect();
     let (longitude, latitude) = match numbers.as_deref() {
         Some([longitude, latitude] | [longitude, latitude, _]) => (*longitude, *latitude),

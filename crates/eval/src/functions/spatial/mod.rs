@@ -1,7 +1,7 @@
-//! Geometries on the earth: distance and area in metres on the WGS84 ellipsoid, what lies in what.
+//! Geometries on the earth: distance and area in metres on the WGS84 ellipsoid, containment and intersection.
 //!
-//! Arguments that are no valid geometry make the result undefined, except for the functions that say so. Boundaries
-//! belong to what they bound.
+//! Arguments that are not valid geometries make the result undefined, except for the functions that report validity.
+//! Boundaries belong to their geometries.
 
 mod geometry;
 mod outline;
@@ -39,7 +39,7 @@ pub(super) fn is_valid_detailed(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(Value::Object(members).into()))
 }
 
-/// Square metres; points and lines have none.
+/// Area in square metres; 0 for points and lines.
 pub(super) fn area(call: Call<'_>) -> Outcome<'_> {
     let geometry = defined!(geometry(call, 0));
     let area = match geometry {
@@ -56,20 +56,20 @@ fn polygon_area(polygon: &Polygon) -> f64 {
         ring.iter().skip(1).for_each(|position| area.add_point(position.latitude, position.longitude));
         area.compute(is_signed).1
     };
-    // A hole is the smaller side of its ring, whichever way it runs.
+    // A hole is the smaller side of its ring, whatever its direction.
     ring_area(&polygon.outer, false)
         - polygon.holes.iter().map(|hole| ring_area(hole, true).abs()).sum::<f64>()
 }
 
-/// What it takes to compare two positions or edges.
+/// Steps to compare two positions or edges.
 const POSITION_STEPS: usize = 2;
 
-/// Counts what it takes to compare one position or edge with all of a geometry.
+/// Counts the steps to compare one position or edge with a whole geometry.
 fn charge_one(call: Call<'_>, positions: usize) -> Result<(), EvalFault> {
     call.charge(positions.saturating_mul(POSITION_STEPS))
 }
 
-/// Whether one of some positions or edges passes a test against something of so many positions.
+/// Whether one of several positions or edges passes a test against a geometry of `positions` positions.
 fn any<T>(
     call: Call<'_>,
     items: impl IntoIterator<Item = T>,
@@ -85,7 +85,7 @@ fn any<T>(
     Ok(false)
 }
 
-/// Metres between the nearest points; 0 where the geometries meet.
+/// Metres between the nearest points; 0 if the geometries intersect.
 pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
     let left = defined!(geometry(call, 0));
     let right = defined!(geometry(call, 1));
@@ -136,7 +136,7 @@ fn nearest_points(
     Ok(nearest)
 }
 
-/// Whether the first lies in the second.
+/// Whether the first is within the second.
 pub(super) fn within(call: Call<'_>) -> Outcome<'_> {
     let inner = defined!(geometry(call, 0));
     let outer = defined!(geometry(call, 1));
@@ -158,7 +158,7 @@ pub(super) fn within(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(is_within.into()))
 }
 
-/// Whether each of the first lies in one of the second.
+/// Whether each of the first is within one of the second.
 fn each_in_some<I, O>(
     inner: &[I],
     outer: &[O],
@@ -179,7 +179,7 @@ fn each_in_some<I, O>(
     Ok(true)
 }
 
-/// Whether the two have a point in common.
+/// Whether the two have a common point.
 pub(super) fn intersects(call: Call<'_>) -> Outcome<'_> {
     let left = defined!(geometry(call, 0));
     let right = defined!(geometry(call, 1));
@@ -221,7 +221,7 @@ fn is_line_on(call: Call<'_>, line: &[Position], outer: &[Position]) -> Result<b
     Ok(!any(call, probes(line), positions, |position| !is_point_in(position, &outer))?)
 }
 
-/// All vertices and the middles of edges lie in the polygon, and no edge crosses a ring.
+/// All vertices and midpoints of edges are in the polygon, and no edge crosses a ring.
 fn is_line_in(call: Call<'_>, line: &[Position], polygon: &Polygon) -> Result<bool, EvalFault> {
     let positions = rings(polygon).map(Vec::len).sum();
     let is_out = |position| sphere::side(polygon, position) == Side::Outside;
@@ -234,7 +234,7 @@ fn is_line_in(call: Call<'_>, line: &[Position], polygon: &Polygon) -> Result<bo
     Ok(!any(call, probes(line), positions, is_out)? && !any(call, sphere::arcs(line), positions, crosses)?)
 }
 
-/// Its rings lie in the other polygon, and no hole of that opens inside it.
+/// Its rings are in the other polygon, and no hole of that one is inside it.
 fn is_polygon_in(call: Call<'_>, inner: &Polygon, outer: &Polygon) -> Result<bool, EvalFault> {
     for ring in rings(inner) {
         if !is_line_in(call, ring, outer)? {
@@ -246,7 +246,7 @@ fn is_polygon_in(call: Call<'_>, inner: &Polygon, outer: &Polygon) -> Result<boo
     Ok(!any(call, rings(outer).flatten(), positions, is_gap)?)
 }
 
-/// Vertices and middles of edges.
+/// Vertices and midpoints of edges.
 fn probes(line: &[Position]) -> Vec<Position> {
     let middles = sphere::arcs(line)
         .map(|(from, to)| sphere::position([from[0] + to[0], from[1] + to[1], from[2] + to[2]]));

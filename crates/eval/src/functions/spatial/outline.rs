@@ -1,8 +1,8 @@
-//! Where on the sphere a geometry is, for an index: what is near a point, and a cap around all of it.
+//! The location of a geometry on the sphere, for an index: what is near a point, and a cap around it.
 //!
-//! Never says less than the functions see: two geometries that meet, or of which one lies in the other, have points
-//! within a slack of each other, and so have two that are no further apart than some metres, within that angle.
-//! Knows nothing of cells.
+//! Conservative with respect to the functions: two geometries that intersect, or of which one contains the other, have
+//! points within a small slack of each other. Two geometries that are at most some metres apart have points within the
+//! corresponding angle. Knows nothing of index cells.
 
 use value::ValueRef;
 
@@ -10,45 +10,44 @@ use super::geometry::{Geometry, Polygon};
 use super::sphere::{self, Side};
 use super::{lines, rings, vertices};
 
-/// A direction from the centre of the sphere, of length one.
+/// A unit vector from the centre of the sphere.
 pub type Direction = [f64; 3];
 
-/// Angle by which everything is taken for larger than it is; far above what touching geometries may be apart, and above
-/// what rounding does.
+/// Angle by which everything is enlarged; far above the tolerance of touching geometries and above rounding errors.
 const SLACK: f64 = 1e-9;
 
-/// Metres of a radian where the ellipsoid is curved most: along the meridian at the equator.
+/// Metres per radian where the ellipsoid is curved most: along the meridian at the equator.
 const METRES_PER_RADIAN_MIN: f64 = 6_335_439.0;
 
-/// Largest cap that is looked at; short of a half of the sphere, so that arcs between its points stay inside.
+/// Largest supported cap; less than a hemisphere, so that arcs between its points stay inside.
 const CAP_MAX: f64 = 1.5;
 
-/// Edges of polygons longer than this in degrees of longitude pass so near to a pole, and longer than the angle so near
-/// to the other end of the sphere, that the side they leave a point on is a matter of rounding.
+/// Polygon edges longer than this in degrees of longitude pass so near to a pole, and edges longer than the angle so
+/// near to the antipode, that the side of a point depends on rounding.
 const EDGE_LONGITUDES_MAX: f64 = 179.99;
 const EDGE_ANGLE_MAX: f64 = 3.1;
 
-/// A geometry as the functions see it.
+/// A geometry as the functions interpret it.
 #[derive(Debug, Clone)]
 pub struct Outline {
     geometry: Geometry,
-    /// The ends of all edges: they are looked at again and again.
+    /// The ends of all edges, which are used repeatedly.
     edges: Vec<(Direction, Direction)>,
     cap: Option<Cap>,
     is_anywhere: bool,
 }
 
-/// All directions within an angle of one.
+/// All directions within an angle of a centre.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cap {
-    /// The middle.
+    /// The centre of the cap.
     pub centre: Direction,
     /// The angle, at most a little less than a right one.
     pub radius: f64,
 }
 
 impl Outline {
-    /// Reads a geometry; nothing if the functions would not take it for one.
+    /// Parses a geometry; `None` if the functions would not accept it.
     pub fn read(value: ValueRef<'_>) -> Option<Outline> {
         let geometry = Geometry::read(value).ok()?;
         let is_anywhere = match &geometry {
@@ -60,7 +59,7 @@ impl Outline {
         Some(Outline { geometry, edges, cap, is_anywhere })
     }
 
-    /// The points of a geometry that is nothing else.
+    /// The points of a geometry that consists of points only.
     pub fn points(&self) -> Option<Vec<Direction>> {
         match &self.geometry {
             Geometry::Points(points) => Some(points.iter().map(|point| sphere::vector(*point)).collect()),
@@ -68,7 +67,7 @@ impl Outline {
         }
     }
 
-    /// A cap with all of the geometry; nothing if it may be larger than one can be.
+    /// A cap that contains the geometry; `None` if it may be too large.
     pub fn cap(&self) -> Option<Cap> {
         self.cap
     }
@@ -91,7 +90,7 @@ impl Outline {
     }
 }
 
-/// The largest angle between the directions of two places that are no more metres apart.
+/// The largest angle between two places that are at most `metres` apart.
 pub fn angle_of_metres(metres: f64) -> f64 {
     metres.max(0.0) / METRES_PER_RADIAN_MIN
 }
@@ -129,7 +128,7 @@ fn cap_of(geometry: &Geometry) -> Option<Cap> {
     if radius + SLACK > CAP_MAX {
         return None;
     }
-    // Outside the cap there is no edge, so the other end of the sphere tells for all of it.
+    // No edge is outside the cap, so the antipode is representative of everything outside.
     let is_complement = match geometry {
         Geometry::Points(_) | Geometry::Lines(_) => false,
         Geometry::Polygons(polygons) => {
@@ -170,11 +169,11 @@ mod tests {
         assert!(polygon.is_near(direction(11.0, 5.0), 1.5_f64.to_radians()));
         let cap = polygon.cap().unwrap();
         assert!(cap.radius.to_degrees() > 7.0 && cap.radius.to_degrees() < 9.0);
-        // Run the other way, it is all the rest of the earth.
+        // In the other direction, it is the rest of the earth.
         let rest = square("[[0,0],[0,10],[10,10],[10,0],[0,0]]");
         assert!(rest.cap().is_none());
         assert!(rest.is_near(direction(-120.0, -40.0), 0.0) && !rest.is_near(direction(5.0, 5.0), 0.01));
-        // An edge over the pole leaves everything open.
+        // An edge over the pole gives no bound.
         let polar = square("[[0,80],[180,80],[90,70],[0,80]]");
         assert!(polar.cap().is_none() && polar.is_near(direction(0.0, -80.0), 0.0));
     }

@@ -1,10 +1,10 @@
-//! Points, arcs and rings on a sphere. Edges are great circles; degrees of WGS84 are taken as degrees of the sphere.
+//! Points, arcs and rings on a sphere. Edges are great circles; degrees of WGS84 are used as degrees of the sphere.
 //!
-//! What is measured in metres is measured on the ellipsoid, in `measure`; here it is only decided what lies where.
+//! Distances in metres are computed on the ellipsoid, in `measure`; this file only decides containment and crossings.
 
 use super::geometry::{Polygon, Position};
 
-/// Angle below which a point counts as lying on an arc: less than a tenth of a millimetre.
+/// Angle below which a point counts as being on an arc: less than a tenth of a millimetre.
 const TOUCH: f64 = 1e-11;
 
 /// A direction from the centre of the sphere.
@@ -34,13 +34,13 @@ fn cross(left: Vector, right: Vector) -> Vector {
     ]
 }
 
-/// The direction of a vector, unless it has none.
+/// The unit vector of a vector, unless it is zero.
 pub(super) fn normalised(vector: Vector) -> Option<Vector> {
     let length = dot(vector, vector).sqrt();
     (length > f64::MIN_POSITIVE.sqrt()).then(|| vector.map(|part| part / length))
 }
 
-/// The square of the straight distance between two points of the sphere; grows as the angle does.
+/// The squared chord length between two points of the sphere; grows with the angle.
 pub(super) fn chord_squared(left: Vector, right: Vector) -> f64 {
     let difference = [left[0] - right[0], left[1] - right[1], left[2] - right[2]];
     dot(difference, difference)
@@ -60,12 +60,12 @@ pub(super) fn nearest_on_arc(point: Vector, from: Vector, to: Vector) -> Vector 
     if chord_squared(point, from) <= chord_squared(point, to) { from } else { to }
 }
 
-/// Whether a point of the great circle with this pole lies on the arc.
+/// Whether a point of the great circle with this pole is on the arc.
 fn is_between(point: Vector, from: Vector, to: Vector, pole: Vector) -> bool {
     dot(cross(from, point), pole) >= 0.0 && dot(cross(point, to), pole) >= 0.0
 }
 
-/// Whether a point lies on an arc.
+/// Whether a point is on an arc.
 pub(super) fn is_on_arc(point: Vector, from: Vector, to: Vector) -> bool {
     chord_squared(point, nearest_on_arc(point, from, to)) <= TOUCH * TOUCH
 }
@@ -88,7 +88,7 @@ pub(super) fn arcs_cross(from: Vector, to: Vector, other_from: Vector, other_to:
     })
 }
 
-/// Whether two arcs have a point in common.
+/// Whether two arcs have a common point.
 pub(super) fn arcs_touch(from: Vector, to: Vector, other_from: Vector, other_to: Vector) -> bool {
     is_on_arc(from, other_from, other_to)
         || is_on_arc(to, other_from, other_to)
@@ -105,7 +105,7 @@ pub(super) fn arcs(line: &[Position]) -> impl Iterator<Item = (Vector, Vector)> 
     })
 }
 
-/// Where a point lies to a polygon.
+/// Position of a point relative to a polygon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Inside,
@@ -113,7 +113,7 @@ pub(super) enum Side {
     Outside,
 }
 
-/// On which side of a polygon's rings a point lies.
+/// On which side of a polygon's rings a point is.
 pub(super) fn side(polygon: &Polygon, position: Position) -> Side {
     let point = vector(position);
     let mut rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
@@ -121,7 +121,7 @@ pub(super) fn side(polygon: &Polygon, position: Position) -> Side {
         return Side::Boundary;
     }
     let is_in_hole = |hole: &Vec<Position>| {
-        // A hole is the smaller side of its ring, whichever way the ring runs.
+        // A hole is the smaller side of its ring, whatever its direction.
         is_left_of(hole, position) == (signed_area(hole) > 0.0 || circles_pole(hole) != 0)
     };
     if is_left_of(&polygon.outer, position) && !polygon.holes.iter().any(is_in_hole) {
@@ -131,9 +131,9 @@ pub(super) fn side(polygon: &Polygon, position: Position) -> Side {
     }
 }
 
-/// Whether a point lies left of a ring: inside a counter-clockwise one, outside a clockwise one.
+/// Whether a point is left of a ring: inside a counter-clockwise one, outside a clockwise one.
 ///
-/// The meridian from the point to the north pole is followed; each crossing of the ring changes the side.
+/// Follows the meridian from the point to the north pole; each crossing of the ring changes the side.
 fn is_left_of(ring: &[Position], position: Position) -> bool {
     let is_pole_left = match circles_pole(ring) {
         0 => signed_area(ring) < 0.0,
@@ -177,9 +177,9 @@ fn circles_pole(ring: &[Position]) -> i8 {
     }
 }
 
-/// The area of a ring that does not circle a pole, on the unit sphere: positive if it runs counter-clockwise.
+/// The area of a ring that does not enclose a pole, on the unit sphere: positive if it runs counter-clockwise.
 fn signed_area(ring: &[Position]) -> f64 {
-    // What lies between an edge and the equator, added up; edges eastwards add, edges westwards take off.
+    // The sum of the areas between each edge and the equator; eastward edges add, westward edges subtract.
     let below: f64 = ring
         .windows(2)
         .map(|pair| match pair {
@@ -217,7 +217,7 @@ mod tests {
                 assert_eq!(side(&polygon, point), expected, "{point:?}");
             }
         }
-        // Run the other way, the polygon is everything else.
+        // In the other direction, the polygon is everything else.
         polygon.outer.reverse();
         for point in ring(inside) {
             assert_eq!(side(&polygon, point), Side::Outside, "{point:?}, clockwise");

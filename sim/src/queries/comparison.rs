@@ -1,19 +1,19 @@
 //! Product and rules over the same container: the same rows on every page, also while documents change in between.
 //!
-//! Rows and ordered different results are compared page by page: a page must hold the first rows behind the last one
-//! given, of the documents as they are now. Groups and unordered different results come in an order that the rules do
-//! not know; they are asked for twice in pages of different sizes without a change in between, and must come in the
-//! same order with the content that the rules say.
+//! Rows and ordered distinct results are compared page by page: a page must hold the first rows after the last one
+//! returned, of the current documents. The rules do not know the order of groups and unordered distinct results; these
+//! are requested twice in pages of different sizes without a change in between, and must be in the same order with the
+//! expected content.
 
 use super::definition::{Computed, definition, lowered};
 use super::draw;
+use super::random_query::{RandomQuery, Reach, Shape};
 use super::rules::{self, Item, Times, canonical};
-use super::wish::{Reach, Shape, Wish};
 use crate::ambient::SeededAmbient;
 use crate::random::Random;
-use crate::world::Complaint;
+use crate::world::CheckFailure;
 use engine::{
-    AccountKey, Action, Container, Engine, EngineOptions, Keyed, Place, Principal, QueryPage, QueryRequest,
+    Account, AccountKey, Container, Engine, EngineOptions, Keyed, Principal, QueryPage, QueryRequest,
     QueryRow, Scope,
 };
 use hmac::{Hmac, KeyInit, Mac};
@@ -28,81 +28,87 @@ use std::sync::Arc;
 use value::Document;
 
 const ACCOUNT_KEY: &[u8] = b"key of the duel";
-/// Queries of one container.
-const WISHES: u64 = 50;
-/// Most documents that a container begins with.
+/// Queries per container.
+const QUERIES: u64 = 50;
+/// Most initial documents of a container.
 const DOCUMENTS_MAX: u64 = 45;
-/// Sizes of pages: small ones, so that much is left, and one for all.
+/// Page sizes: small ones, so that much is left, and one for everything.
 const PAGES: [u64; 6] = [1, 2, 3, 6, 12, 60];
-/// Queries of a hundred before which the container is defined anew.
+/// Percentage of queries before which the container is redefined.
 const REDEFINITION_PERCENT: u64 = 3;
 /// Longest text of a continuation.
 const CONTINUATION_MAX: usize = 1024;
 
-/// What was done.
+/// Numbers of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Pairs of query and documents.
     pub pairs: u64,
     /// Pages that were compared.
     pub pages: u64,
-    /// Rows of them.
+    /// Rows on these pages.
     pub rows: u64,
 }
 
-/// Plays one seed: a container and its queries. The complaint says what differs.
-pub fn duel(seed: u64) -> Result<Tally, Complaint> {
+/// Runs one seed: a container and its queries. Fails with the difference.
+pub fn compare(seed: u64) -> Result<Tally, CheckFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.map_err(|error| error.to_string())?.block_on(async move {
         let mut random = Random::seeded(seed);
-        let mut ring = Ring::new(seed, &mut random).await.map_err(|fault| fault.to_string())?;
+        let mut comparison = Comparison::new(seed, &mut random).await.map_err(|fault| fault.to_string())?;
         for _ in 0..random.below(DOCUMENTS_MAX + 1) {
-            ring.change(&mut random).await?;
+            comparison.change(&mut random).await?;
         }
-        for round in 0..WISHES {
+        for round in 0..QUERIES {
             if random.chance(REDEFINITION_PERCENT) {
                 let computed = Computed::draw(&mut random);
-                ring.redefine(&mut random, computed).await?;
+                comparison.redefine(&mut random, computed).await?;
             }
-            let wish = draw::wish(&mut random, ring.partitions);
-            let compared = match &wish.shape {
+            let random_query = draw::random_query(&mut random, comparison.partitions);
+            let compared = match &random_query.shape {
                 Shape::Rows { order, distinct, .. } if !order.is_empty() || !distinct => {
-                    ring.compare_pages(&wish, &mut random).await
+                    comparison.compare_pages(&random_query, &mut random).await
                 }
                 Shape::Rows { .. } | Shape::Folds(_) | Shape::Groups { .. } => {
-                    ring.compare_contents(&wish, &mut random).await
+                    comparison.compare_contents(&random_query, &mut random).await
                 }
             };
-            compared.map_err(|complaint| {
-                format!("seed {seed}, round {round}: {}\n{:?}\n{complaint}", wish.sql(), wish.reach)
+            compared.map_err(|failure| {
+                format!(
+                    "seed {seed}, round {round}: {}\n{:?}\n{failure}",
+                    random_query.sql(),
+                    random_query.reach
+                )
             })?;
-            ring.tally.pairs += 1;
+            comparison.tally.pairs += 1;
         }
-        let findings = ring.engine.audit_index(&ring.container).await.map_err(|fault| fault.to_string())?;
+        let pass = comparison.engine.access().read_catalog(&comparison.principal, &*comparison.container);
+        let pass = pass.map_err(|fault| fault.to_string())?;
+        let findings = comparison.engine.audit_index(&pass).await.map_err(|fault| fault.to_string())?;
         if let Some(finding) = findings.first() {
             return Err(format!("seed {seed}: the index says {finding} (and {} more)", findings.len() - 1));
         }
-        ring.engine.close().await.map_err(|fault| fault.to_string())?;
-        Ok(ring.tally)
+        comparison.engine.close().await.map_err(|fault| fault.to_string())?;
+        Ok(comparison.tally)
     })
 }
 
-/// One container, on both sides.
-struct Ring {
+/// One container, in the product and in the rules.
+struct Comparison {
     engine: Arc<Engine>,
     principal: Principal,
     container: Arc<Container>,
     ambient: Arc<SeededAmbient>,
     partitions: u32,
-    /// When documents expire that do not say it, if they can expire.
+    /// TTL of documents without one of their own, if they can expire.
     default_ttl: Option<i64>,
     computed: Computed,
     items: BTreeMap<(String, String), Item>,
     tally: Tally,
 }
 
-impl Ring {
-    async fn new(seed: u64, random: &mut Random) -> Result<Ring, Fault> {
+impl Comparison {
+    async fn new(seed: u64, random: &mut Random) -> Result<Comparison, Fault> {
         let ambient = Arc::new(SeededAmbient::seeded(seed));
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let options = EngineOptions {
@@ -120,17 +126,28 @@ impl Ring {
         let default_ttl = draw::default_ttl(random);
         let computed = Computed::draw(random);
         let definition = definition(random, computed, default_ttl)?.checked()?;
-        let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
-        let database = engine.create_database(pass()?, "d", None).await?;
+        let pass = engine.access().change_catalog(&principal, Account)?;
+        let database = engine.create_database(pass, "d", None).await?;
         let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
-        let container = engine.create_container(pass()?, &database, definition, Some(throughput)).await?;
+        let pass = engine.access().change_catalog(&principal, &*database)?;
+        let container = engine.create_container(pass, definition, Some(throughput)).await?;
         let tally = Tally::default();
         let items = BTreeMap::new();
-        Ok(Ring { engine, principal, container, ambient, partitions, default_ttl, computed, items, tally })
+        Ok(Comparison {
+            engine,
+            principal,
+            container,
+            ambient,
+            partitions,
+            default_ttl,
+            computed,
+            items,
+            tally,
+        })
     }
 
-    /// Writes or deletes a document, or lets time pass.
-    async fn change(&mut self, random: &mut Random) -> Result<(), Complaint> {
+    /// Writes or deletes a document, or advances the time.
+    async fn change(&mut self, random: &mut Random) -> Result<(), CheckFailure> {
         if random.chance(8) {
             self.ambient.jump_seconds(i64::try_from(random.below(12)).unwrap_or(0));
             return Ok(());
@@ -154,7 +171,7 @@ impl Ring {
         Ok(())
     }
 
-    async fn put(&self, key: &str, body: &Map<String, Json>) -> Result<StoredDocument, Complaint> {
+    async fn put(&self, key: &str, body: &Map<String, Json>) -> Result<StoredDocument, CheckFailure> {
         let text = Json::Object(body.clone()).to_string();
         let document = Document::from_json(text.as_bytes()).map_err(|error| error.to_string())?;
         let item = NewItem::new(document).map_err(|fault| fault.to_string())?;
@@ -162,9 +179,8 @@ impl Ring {
         Ok(written.ok_or("an upsert gives a document")?)
     }
 
-    /// Deletes what has expired. Otherwise another default would bring back what was not swept yet, and nobody knows
-    /// what was.
-    async fn clear_expired(&mut self) -> Result<(), Complaint> {
+    /// Deletes expired documents. Otherwise another default would bring back those not swept yet, which are unknown.
+    async fn clear_expired(&mut self) -> Result<(), CheckFailure> {
         let is_expired = |(_, item): &(&(String, String), &Item)| self.is_expired(item);
         let expired: Vec<_> = self.items.iter().filter(is_expired).map(|(place, _)| place.clone()).collect();
         for (key, id) in expired {
@@ -179,18 +195,17 @@ impl Ring {
         Ok(())
     }
 
-    /// Gives the container another indexing policy and perhaps another default time to live.
-    async fn redefine(&mut self, random: &mut Random, computed: Computed) -> Result<(), Complaint> {
+    /// Gives the container another indexing policy and sometimes another default TTL.
+    async fn redefine(&mut self, random: &mut Random, computed: Computed) -> Result<(), CheckFailure> {
         if random.chance(50) {
             self.clear_expired().await?;
             self.default_ttl = draw::default_ttl(random);
         }
         let wanted = definition(random, computed, self.default_ttl).map_err(|fault| fault.to_string())?;
         let access = self.engine.access();
-        let pass = access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account);
+        let pass = access.change_catalog(&self.principal, &*self.container);
         let pass = pass.map_err(|fault| fault.to_string())?;
-        let replaced =
-            self.engine.replace_container(pass, &self.container, wanted.into(), &Condition::None).await;
+        let replaced = self.engine.replace_container(pass, wanted.into(), &Condition::None).await;
         self.container = replaced.map_err(|fault| format!("a definition was refused: {fault}"))?;
         self.computed = computed;
         for item in self.items.values_mut() {
@@ -199,17 +214,15 @@ impl Ring {
         Ok(())
     }
 
-    async fn write(&self, key: &str, mutation: Mutation) -> Result<Option<StoredDocument>, Complaint> {
-        let told = |fault: Fault| format!("a write was refused: {fault}");
+    async fn write(&self, key: &str, mutation: Mutation) -> Result<Option<StoredDocument>, CheckFailure> {
+        let describe = |fault: Fault| format!("a write was refused: {fault}");
         let definition = &self.container.definition().partition_key;
-        let key = definition.key(vec![key.into()]).map_err(|fault| told(fault.into()))?;
+        let key = definition.key(vec![key.into()]).map_err(|fault| describe(fault.into()))?;
         let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation));
-        let keyed = keyed.map_err(|fault| told(fault.into()))?;
-        let reach = engine::Reach::Whole;
-        let access = self.engine.access();
-        let pass = access.write(&self.principal, &[Action::UpsertDocument], &self.container, reach);
+        let keyed = keyed.map_err(|fault| describe(fault.into()))?;
+        let pass = self.engine.access().write(&self.principal, keyed);
         let receipt =
-            self.engine.write(pass.map_err(|fault| told(fault.into()))?, keyed).await.map_err(told)?;
+            self.engine.write(pass.map_err(|fault| describe(fault.into()))?).await.map_err(describe)?;
         Ok(match receipt.outcome {
             Outcome::Created(stored) | Outcome::Replaced(stored) => Some(stored),
             Outcome::Deleted | Outcome::Read(_) | Outcome::NotModified(_) | Outcome::Nothing => None,
@@ -222,12 +235,12 @@ impl Ring {
         seconds.is_some_and(|seconds| item.ts + seconds <= self.ambient.now_seconds())
     }
 
-    /// The documents that a wish is about, as they are now.
-    fn items(&self, wish: &Wish) -> Vec<Item> {
-        let is_meant = |key: &str, item: &Item| match &wish.reach {
+    /// The current documents in the scope of a query.
+    fn items(&self, random_query: &RandomQuery) -> Vec<Item> {
+        let is_meant = |key: &str, item: &Item| match &random_query.reach {
             Reach::All => true,
             Reach::Key(wanted) => key == wanted,
-            // The partition that made a document stands in its number.
+            // The number of a document contains the partition that created it.
             Reach::Partition(ordinal) => item.number >> 40 == u64::from(*ordinal),
         };
         let items =
@@ -237,13 +250,13 @@ impl Ring {
 
     async fn page(
         &mut self,
-        wish: &Wish,
+        random_query: &RandomQuery,
         items_max: usize,
         continuation: Option<String>,
-    ) -> Result<QueryPage, Complaint> {
-        let tree = sql::parse(&wish.sql()).map_err(|faults| format!("{faults:?}"))?;
+    ) -> Result<QueryPage, CheckFailure> {
+        let tree = sql::parse(&random_query.sql()).map_err(|faults| format!("{faults:?}"))?;
         let query = sql::lower(&tree, &sql::Parameters::none()).map_err(|faults| format!("{faults:?}"))?;
-        let scope = match &wish.reach {
+        let scope = match &random_query.reach {
             Reach::All => Scope::Container,
             Reach::Partition(ordinal) => Scope::Range(PartitionOrdinal(*ordinal), None),
             Reach::Key(key) => {
@@ -255,14 +268,12 @@ impl Ring {
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            scope,
             items_max,
             continuation,
             session: Vec::new(),
             text_bytes: 0,
         };
-        let reach = engine::Reach::Whole;
-        let pass = self.engine.access().read(&self.principal, Action::QueryDocuments, &self.container, reach);
+        let pass = self.engine.access().query_documents(&self.principal, &self.container, scope);
         let pass = pass.map_err(|fault| fault.to_string())?;
         let page = self.engine.query(pass, &request).await.map_err(|fault| format!("refused: {fault}"))?;
         if page.rows.len() > items_max {
@@ -277,21 +288,25 @@ impl Ring {
     }
 
     /// Page by page, with changes in between.
-    async fn compare_pages(&mut self, wish: &Wish, random: &mut Random) -> Result<(), Complaint> {
+    async fn compare_pages(
+        &mut self,
+        random_query: &RandomQuery,
+        random: &mut Random,
+    ) -> Result<(), CheckFailure> {
         let changes_percent = *random.pick(&[0, 0, 60]);
-        let (mut offset, mut limit) = wish.bounds.map_or((0, u64::MAX), |bounds| bounds);
+        let (mut offset, mut limit) = random_query.bounds.map_or((0, u64::MAX), |bounds| bounds);
         let mut last: Option<rules::Place> = None;
         let mut continuation = None;
         let query = self.ambient.now_seconds();
         loop {
             let items_max = *random.pick(&PAGES);
             let times = Times { query, page: self.ambient.now_seconds() };
-            let mut rows = rules::rows(wish, &self.items(wish), times);
+            let mut rows = rules::rows(random_query, &self.items(random_query), times);
             if let Some(last) = &last {
-                rows.retain(|row| rules::compare_places(wish, &row.place, last).is_gt());
+                rows.retain(|row| rules::compare_places(random_query, &row.place, last).is_gt());
             }
             let is_begun = continuation.is_some();
-            let page = self.page(wish, usize::try_from(items_max).unwrap_or(1), continuation).await?;
+            let page = self.page(random_query, usize::try_from(items_max).unwrap_or(1), continuation).await?;
             let found: Vec<String> = page.rows.iter().map(row_text).collect::<Result<_, _>>()?;
             let skipped = rows.iter().skip(usize::try_from(offset).unwrap_or(usize::MAX));
             let most = usize::try_from(items_max.min(limit)).unwrap_or(usize::MAX);
@@ -326,13 +341,17 @@ impl Ring {
     }
 
     /// All pages, twice, without a change in between.
-    async fn compare_contents(&mut self, wish: &Wish, random: &mut Random) -> Result<(), Complaint> {
+    async fn compare_contents(
+        &mut self,
+        random_query: &RandomQuery,
+        random: &mut Random,
+    ) -> Result<(), CheckFailure> {
         let mut answers = Vec::new();
         for _ in 0..2 {
             let items_max = usize::try_from(*random.pick(&PAGES)).unwrap_or(1);
             let (mut rows, mut continuation) = (Vec::new(), None);
             loop {
-                let page = self.page(wish, items_max, continuation).await?;
+                let page = self.page(random_query, items_max, continuation).await?;
                 for row in &page.rows {
                     rows.push(row_text(row)?);
                 }
@@ -346,18 +365,18 @@ impl Ring {
         if answers[0] != answers[1] {
             return Err(difference(&answers[0], &answers[1], true));
         }
-        let items = self.items(wish);
+        let items = self.items(random_query);
         let now = self.ambient.now_seconds();
         let times = Times { query: now, page: now };
-        let rows = rules::rows(wish, &items, times).into_iter().map(|row| row.result);
-        let mut expected: Vec<String> = match &wish.shape {
+        let rows = rules::rows(random_query, &items, times).into_iter().map(|row| row.result);
+        let mut expected: Vec<String> = match &random_query.shape {
             Shape::Rows { .. } => rows.map(|result| canonical(&result)).collect(),
             Shape::Folds(_) | Shape::Groups { .. } => {
-                rules::folded(wish, &items, times).iter().map(canonical).collect()
+                rules::folded(random_query, &items, times).iter().map(canonical).collect()
             }
         };
         let mut found = answers.swap_remove(0);
-        if let Some((offset, limit)) = wish.bounds {
+        if let Some((offset, limit)) = random_query.bounds {
             let left = (expected.len() as u64).saturating_sub(offset).min(limit);
             let is_known = found.iter().all(|row| expected.contains(row));
             let is_right = found.len() as u64 == left && is_known;
@@ -369,7 +388,7 @@ impl Ring {
     }
 }
 
-fn row_text(row: &QueryRow) -> Result<String, Complaint> {
+fn row_text(row: &QueryRow) -> Result<String, CheckFailure> {
     let text = match row {
         QueryRow::Document(stored) => stored.document.to_value().to_json(),
         QueryRow::Value(value) => value.to_json(),
@@ -381,7 +400,7 @@ fn row_text(row: &QueryRow) -> Result<String, Complaint> {
     Ok(canonical(&json))
 }
 
-fn difference(found: &[String], expected: &[String], is_later: bool) -> Complaint {
+fn difference(found: &[String], expected: &[String], is_later: bool) -> CheckFailure {
     let page = if is_later { "a later page" } else { "the first page" };
     format!(
         "{page} gives {} rows\n{}\ninstead of {}\n{}",

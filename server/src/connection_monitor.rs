@@ -1,9 +1,9 @@
-//! Watches one connection: cuts it off when a request dawdles or nothing comes for long.
+//! Timeouts of one connection: closes it when a request arrives too slowly or the connection is idle for too long.
 //!
-//! The HTTP library has one bound for both waiting and slow headers; here they are told apart: a client may rest
-//! between requests for minutes, but a request that has begun must arrive within seconds. Answers that nobody takes
-//! count as rest. On a connection that carries several requests at once, bytes are no sign of a request (they may be
-//! answers to our own questions), so there only the rest is bounded.
+//! The HTTP library has one timeout for both idle time and slow headers; here they are separate: a client may be idle
+//! between requests for minutes, but a started request must arrive within seconds. Time in which a client does not read
+//! its response counts as idle. On a multiplexed connection, received bytes do not imply a request (they may answer
+//! pings), so only the idle timeout applies.
 
 use crate::settings::Timeouts;
 use engine::ConnectionMemory;
@@ -15,71 +15,72 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How often a connection is looked at: twice within the shortest of its times, but no oftener than a timer can.
-const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
-const LOOK_EVERY_MIN: Duration = Duration::from_millis(10);
+/// Longest interval between checks of a connection. It is checked twice within its shortest timeout.
+const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL_MIN: Duration = Duration::from_millis(10);
 
-/// How requests follow each other.
+/// How requests share a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum RequestOrder {
     /// One after the other: HTTP/1.1.
     Sequential,
-    /// Several at once: HTTP/2.
+    /// Concurrently: HTTP/2.
     Multiplexed,
 }
 
-/// What a connection does at the moment.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing has come since the last answer.
+    /// Nothing was received since the last response.
     Idle,
-    /// Bytes have come that are no whole request yet.
+    /// An incomplete request was received.
     Arriving,
     /// Requests are being answered.
     Serving,
 }
 
-/// The state of one connection, shared by its socket, its requests and its watcher.
+/// The state of one connection, shared by its socket, its requests and its monitor task.
 ///
-/// Only the watcher looks at the clock: the others say that something has changed, and what has not changed since an
-/// earlier look has lasted since then at least.
+/// Only the monitor task reads the clock. The others count changes; a state without a change since an earlier check has
+/// lasted at least since then.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    manner: Manner,
-    /// Requests that are being answered.
+pub(crate) struct ConnectionMonitor {
+    order: RequestOrder,
+    /// Number of running requests.
     requests: AtomicUsize,
-    /// Whether bytes of another request have come.
+    /// Whether bytes of another request were received.
     arriving: AtomicBool,
-    /// Counts the changes of the phase; may wrap around.
+    /// Counts the state changes; may wrap around.
     changes: AtomicUsize,
 }
 
-impl Watch {
-    pub(crate) fn new(manner: Manner) -> Arc<Watch> {
-        Arc::new(Watch {
-            manner,
+impl ConnectionMonitor {
+    pub(crate) fn new(order: RequestOrder) -> Arc<ConnectionMonitor> {
+        Arc::new(ConnectionMonitor {
+            order,
             requests: AtomicUsize::new(0),
             arriving: AtomicBool::new(false),
             changes: AtomicUsize::new(0),
         })
     }
 
-    /// A request has arrived; its body and its answer are bounded elsewhere.
-    pub(crate) fn begin(self: &Arc<Watch>) -> Serving {
+    /// Starts a request; its body and its response have timeouts elsewhere.
+    pub(crate) fn begin(self: &Arc<ConnectionMonitor>) -> RequestGuard {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.arriving.store(false, Ordering::Relaxed);
         self.changed();
-        Serving(Arc::clone(self))
+        RequestGuard(Arc::clone(self))
     }
 
-    /// Ends when the connection has used up its patience, or when an answer was not taken for as long as it may rest:
-    /// a client that goes on asking cannot keep answers in memory that it does not take.
+    /// Completes when a timeout of the connection has passed, or when a response was not read for the idle timeout: a
+    /// client that keeps sending requests cannot keep unread responses in memory.
     pub(crate) async fn expired(&self, timeouts: Timeouts, memory: Option<&ConnectionMemory>) {
-        let look_every = (timeouts.header.min(timeouts.idle) / 2).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX);
+        let check_interval =
+            (timeouts.header.min(timeouts.idle) / 2).clamp(CHECK_INTERVAL_MIN, CHECK_INTERVAL_MAX);
         let mut seen = self.changes.load(Ordering::Relaxed);
         let mut since = Instant::now();
         loop {
-            tokio::time::sleep(look_every).await;
+            tokio::time::sleep(check_interval).await;
             let untaken = memory.and_then(ConnectionMemory::untaken_since);
             if untaken.is_some_and(|since| since.elapsed() > timeouts.idle) {
                 return;
@@ -101,7 +102,7 @@ impl Watch {
     }
 
     fn arrived(&self) {
-        if self.manner == Manner::Sequential && self.phase() == Phase::Idle {
+        if self.order == RequestOrder::Sequential && self.phase() == Phase::Idle {
             self.arriving.store(true, Ordering::Relaxed);
             self.changed();
         }
@@ -122,23 +123,23 @@ impl Watch {
     }
 }
 
-/// A request under way; its end makes the connection idle again.
-pub(crate) struct Serving(Arc<Watch>);
+/// A running request; dropping it makes the connection idle again.
+pub(crate) struct RequestGuard(Arc<ConnectionMonitor>);
 
-impl Drop for Serving {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
         self.0.changed();
     }
 }
 
-/// A socket that tells its watch when bytes come.
-pub(crate) struct Watched<S> {
+/// A socket that reports received bytes to its monitor.
+pub(crate) struct MonitoredStream<S> {
     pub(crate) stream: S,
-    pub(crate) watch: Arc<Watch>,
+    pub(crate) monitor: Arc<ConnectionMonitor>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -147,13 +148,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.watch.arrived();
+            self.monitor.arrived();
         }
         result
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

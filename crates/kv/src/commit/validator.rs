@@ -1,39 +1,39 @@
-//! Decides which batches of a group apply: shape, room, chain, requirements.
+//! Decides which batches of a group apply: shape, free space, lane state, requirements.
 //!
-//! Reads the store but never changes it; what it admits is written by `group`.
+//! Reads the store but never changes it; `group` writes the admitted batches.
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 
 use super::block_on;
-use crate::backend::Room;
+use crate::backend::DiskSpace;
 use crate::batch::{BATCH_BYTES_MAX, Batch, KEY_BYTES_MAX, OWN_SPACE, Operation, Requirement, Space};
 use crate::fault::CommitFault;
 use crate::ingest;
 use crate::lane::Candidate;
 use crate::rows::{AnyRows, RowStore, RowsPoint};
 
-/// The state a batch of the group meets: the store at `point`, changed by the batches admitted before it.
-pub(crate) struct Judge<'a> {
+/// The state a batch of the group sees: the store at `point`, changed by the batches admitted before it.
+pub(crate) struct BatchValidator<'a> {
     rows: &'a AnyRows,
     space_count: usize,
-    /// Room on the disk if it is short.
-    shortage: Option<Room>,
+    /// Free space on the disk if it is short.
+    shortage: Option<DiskSpace>,
     point: Option<RowsPoint>,
-    /// What admitted batches made of the rows that some batch of the group looks at. Only those are kept: most
-    /// operations touch rows that nobody requires anything of.
+    /// New values of the rows that some batch of the group requires. Other rows are not kept: most operations touch
+    /// rows without requirements.
     required: HashMap<(Space, Bytes), Option<Option<Bytes>>>,
     required_spaces: Vec<Space>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> BatchValidator<'a> {
     pub(crate) fn new(
         rows: &'a AnyRows,
         space_count: usize,
-        shortage: Option<Room>,
+        shortage: Option<DiskSpace>,
         group: &[Candidate],
-    ) -> Judge<'a> {
+    ) -> BatchValidator<'a> {
         let mut required = HashMap::new();
         let mut required_spaces = Vec::new();
         for batch in group.iter().map(|candidate| &candidate.batch) {
@@ -46,17 +46,17 @@ impl<'a> Judge<'a> {
                 required.insert(row, None);
             }
         }
-        Judge { rows, space_count, shortage, point: None, required, required_spaces }
+        BatchValidator { rows, space_count, shortage, point: None, required, required_spaces }
     }
 
-    /// Admits a batch, and hands out its operations, or says why not.
+    /// Returns the operations of a batch if it is admitted, or why not.
     pub(crate) fn admit(&mut self, candidate: &mut Candidate) -> Result<Vec<Operation>, CommitFault> {
         if candidate.lanes.is_broken() {
             return Err(CommitFault::ChainBroken);
         }
         let batch = &mut candidate.batch;
         self.check_shape(batch)?;
-        if let Some(Room { free_bytes, reserve_bytes }) = self.shortage
+        if let Some(DiskSpace { free_bytes, reserve_bytes }) = self.shortage
             && !batch.shrinking
             && !batch.operations.is_empty()
         {
@@ -103,7 +103,7 @@ impl<'a> Judge<'a> {
         Err(CommitFault::PreconditionFailed { space: *space, key: key.clone() })
     }
 
-    /// The value of a required row as the next batch will meet it.
+    /// The value of a required row as seen by the next batch.
     fn current(&mut self, space: Space, key: &Bytes) -> Result<Option<Bytes>, CommitFault> {
         if let Some(Some(value)) = self.required.get(&(space, key.clone())) {
             return Ok(value.clone());
@@ -115,7 +115,7 @@ impl<'a> Judge<'a> {
         block_on(self.rows.get(point, space, key)).map_err(CommitFault::Unreadable)
     }
 
-    /// Remembers what an admitted batch makes of the rows that are looked at.
+    /// Records what an admitted batch changes in required rows.
     fn note(&mut self, operations: &[Operation]) {
         for operation in operations {
             if !self.required_spaces.contains(&operation.space) {

@@ -1,41 +1,38 @@
-//! Where simulated clients call the engine, and where what they sent and were told is written down.
+//! Simulated clients: call the engine and record requests and answers.
 //!
-//! Translates between the words of the checker and those of the product. Judges nothing.
+//! Translates between the types of the checker and those of the product. Checks nothing.
 
 use crate::history::{Seen, Stored};
-use crate::naive::{Aim, Body, Demand, Edit, Step};
+use crate::naive::{Body, Edit, Precondition, Selector, Step};
 use crate::scenario::Scope;
-use crate::world::{Complaint, partition_key};
-use engine::{
-    Action, Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, Reach, ReadOptions,
-    ReadPass, WritePass,
-};
-use model::{AccessFault, DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
+use crate::world::{CheckFailure, partition_key};
+use engine::{Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, ReadOptions};
+use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
 use plan::{Condition, Item, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use value::{Document, PatchOperation, ValueRef};
 
-/// What a client sent and what it was told.
+/// A request and its answer.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Whose it is.
+    /// The client's lane.
     pub lane: usize,
     /// When it was sent.
     pub invoked: u64,
-    /// When the answer came; `None` if the client waits in vain.
+    /// When the answer arrived; `None` if it never did.
     pub answered: Option<u64>,
-    /// What was sent.
+    /// The request.
     pub call: Call,
-    /// What was told.
+    /// The answer.
     pub answer: Option<Answer>,
 }
 
-/// What a client sends.
+/// A request of a client.
 #[derive(Clone, Debug)]
 pub enum Call {
-    /// Steps that are carried out together.
+    /// Steps of one transaction.
     Steps {
         /// Index of the partition key.
         key: usize,
@@ -44,57 +41,57 @@ pub enum Call {
     },
     /// The next page of a feed.
     Page {
-        /// Of what.
+        /// Documents of the feed.
         scope: Scope,
         /// Most documents.
         items_max: usize,
-        /// Where to go on.
+        /// Continuation of the previous page.
         continuation: Option<String>,
     },
 }
 
-/// What a client is told.
+/// An answer to a client.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// Of steps: what each showed, or which failed and why.
+    /// The results of the steps, or the failed step and its fault.
     Steps(Result<Vec<Seen>, (usize, Fault)>),
-    /// Of a page.
+    /// A page of a feed.
     Page(Result<FeedPage, Fault>),
 }
 
-/// What a lane sends next.
+/// The next action of a lane.
 #[derive(Clone, Debug)]
-pub struct Errand {
-    /// Turns of the scheduler to let pass first.
+pub struct PreparedRequest {
+    /// Scheduler turns to wait first.
     pub pause: u64,
-    /// What to send.
-    pub kind: ErrandKind,
+    /// The request.
+    pub kind: PreparedKind,
 }
 
-/// What to send.
+/// The request of an action.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // The names say it.
-pub enum ErrandKind {
+pub enum PreparedKind {
     Single(usize, Step),
     Batch(usize, Vec<Step>),
     Bulk(Vec<(usize, Step)>),
     Page { scope: Scope, items_max: usize },
 }
 
-/// A feed that a lane has open.
+/// The open feed of a lane.
 #[derive(Clone, Debug)]
 pub struct OpenFeed {
-    /// Of what.
+    /// Documents of the feed.
     pub scope: Scope,
-    /// Where to go on.
+    /// Continuation of the previous page.
     pub continuation: String,
 }
 
-/// What a lane does, and the feed it has open.
-pub type Lane = (Vec<Errand>, Option<OpenFeed>);
+/// The actions of a lane, and its open feed.
+pub type Lane = (Vec<PreparedRequest>, Option<OpenFeed>);
 
-/// A stored document in the words of the checker.
-pub fn stored_of(stored: &StoredDocument) -> Result<Stored, Complaint> {
+/// Converts a stored document into the checker's type.
+pub(crate) fn stored_of(stored: &StoredDocument) -> Result<Stored, CheckFailure> {
     let mut text = Vec::new();
     stored.document.root().write_json(&mut text);
     let body: Body = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
@@ -109,8 +106,8 @@ pub fn stored_of(stored: &StoredDocument) -> Result<Stored, Complaint> {
     })
 }
 
-/// Where clients call and what they are told is written down.
-pub(crate) struct Desk {
+/// The clients of one wave, and the record of their calls.
+pub(crate) struct Clients {
     pub(crate) engine: Arc<Engine>,
     pub(crate) principal: Principal,
     pub(crate) container: Arc<Container>,
@@ -118,9 +115,9 @@ pub(crate) struct Desk {
     events: AtomicU64,
 }
 
-impl Desk {
-    pub(crate) fn new(engine: Arc<Engine>, principal: Principal, container: Arc<Container>) -> Desk {
-        Desk { engine, principal, container, records: Mutex::default(), events: AtomicU64::new(1) }
+impl Clients {
+    pub(crate) fn new(engine: Arc<Engine>, principal: Principal, container: Arc<Container>) -> Clients {
+        Clients { engine, principal, container, records: Mutex::default(), events: AtomicU64::new(1) }
     }
 
     pub(crate) fn records(&self) -> MutexGuard<'_, Vec<Record>> {
@@ -144,9 +141,9 @@ impl Desk {
         }
     }
 
-    /// Walks all lanes at the same time.
-    pub(crate) async fn play(self: Arc<Desk>, lanes: Vec<Lane>) -> Result<(), Complaint> {
-        let walk = |(lane, (errands, feed))| tokio::spawn(Arc::clone(&self).walk(lane, errands, feed));
+    /// Runs all lanes concurrently.
+    pub(crate) async fn play(self: Arc<Clients>, lanes: Vec<Lane>) -> Result<(), CheckFailure> {
+        let walk = |(lane, (requests, feed))| tokio::spawn(Arc::clone(&self).walk(lane, requests, feed));
         let lanes: Vec<_> = lanes.into_iter().enumerate().map(walk).collect();
         for lane in lanes {
             lane.await.map_err(|panic| format!("a call panicked: {panic}"))?;
@@ -154,16 +151,21 @@ impl Desk {
         Ok(())
     }
 
-    async fn walk(self: Arc<Desk>, lane: usize, errands: Vec<Errand>, mut feed: Option<OpenFeed>) {
-        for errand in errands {
-            for _ in 0..errand.pause {
+    async fn walk(
+        self: Arc<Clients>,
+        lane: usize,
+        requests: Vec<PreparedRequest>,
+        mut feed: Option<OpenFeed>,
+    ) {
+        for request in requests {
+            for _ in 0..request.pause {
                 tokio::task::yield_now().await;
             }
-            match errand.kind {
-                ErrandKind::Single(key, step) => self.single(lane, key, step).await,
-                ErrandKind::Batch(key, steps) => self.batch(lane, key, steps).await,
-                ErrandKind::Bulk(parts) => self.bulk(lane, parts).await,
-                ErrandKind::Page { scope, items_max } => self.page(lane, scope, items_max, &mut feed).await,
+            match request.kind {
+                PreparedKind::Single(key, step) => self.single(lane, key, step).await,
+                PreparedKind::Batch(key, steps) => self.batch(lane, key, steps).await,
+                PreparedKind::Bulk(parts) => self.bulk(lane, parts).await,
+                PreparedKind::Page { scope, items_max } => self.page(lane, scope, items_max, &mut feed).await,
             }
         }
     }
@@ -182,28 +184,18 @@ impl Desk {
         self.answer(record, self.event(), answer);
     }
 
-    fn read_pass(&self) -> Result<ReadPass<'_>, AccessFault> {
-        let access = self.engine.access();
-        access.read(&self.principal, Action::ReadDocument, &self.container, Reach::Whole)
-    }
-
-    fn write_pass(&self) -> Result<WritePass<'_>, AccessFault> {
-        let access = self.engine.access();
-        access.write(&self.principal, &[Action::UpsertDocument], &self.container, Reach::Whole)
-    }
-
     async fn read(&self, key: PartitionKey, target: Target, condition: Condition) -> Result<Outcome, Fault> {
-        let pass = self.read_pass()?;
-        let address = DocumentAddress { key: Some(key), target };
+        let address = DocumentAddress { key, target };
+        let pass = self.engine.access().read_document(&self.principal, &self.container, address)?;
         let options = ReadOptions { condition, session: Vec::new() };
-        let receipt = self.engine.read(pass, address, &options).await?;
+        let receipt = self.engine.read(pass, &options).await?;
         Ok(receipt.outcome)
     }
 
     async fn write(&self, key: PartitionKey, mutation: Mutation) -> Result<Outcome, Fault> {
-        let pass = self.write_pass()?;
         let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation))?;
-        let receipt = self.engine.write(pass, keyed).await?;
+        let pass = self.engine.access().write(&self.principal, keyed)?;
+        let receipt = self.engine.write(pass).await?;
         Ok(receipt.outcome)
     }
 
@@ -213,9 +205,9 @@ impl Desk {
         let key = partition_key(&self.container, key);
         let result = async {
             let operations = operations.map_err(|fault| (0, fault))?;
-            let pass = self.write_pass();
+            let pass = self.engine.access().batch(&self.principal, &self.container, key, operations);
             let pass = pass.map_err(|fault| (0, fault.into()))?;
-            let receipt = self.engine.batch(pass, key, operations, Returned::All).await;
+            let receipt = self.engine.batch(pass, Returned::All).await;
             let receipt = receipt.map_err(|fault| (0, fault))?;
             let steps = receipt.result.map_err(|refusal| (refusal.index, refusal.fault))?;
             let seen = steps.iter().map(|step| seen_of(&step.outcome));
@@ -233,8 +225,8 @@ impl Desk {
             let Ok(operation) = operation(&step) else { continue };
             let said = Some(partition_key(&self.container, key));
             let Ok(keyed) = Keyed::new(&self.container, said, operation) else { continue };
-            let Ok(pass) = self.write_pass() else { continue };
-            operations.push((pass, keyed));
+            let Ok(pass) = self.engine.access().write_in_bulk(&self.principal, keyed) else { continue };
+            operations.push(pass);
             let steps = vec![step];
             records.push(self.invoke(lane, invoked, Call::Steps { key, steps }));
         }
@@ -252,17 +244,13 @@ impl Desk {
         let continuation = feed.as_ref().map(|feed| feed.continuation.clone());
         let call = Call::Page { scope, items_max, continuation: continuation.clone() };
         let record = self.invoke(lane, self.event(), call);
-        let request = FeedRequest {
-            scope: match scope {
-                Scope::Container => engine::Scope::Container,
-                Scope::Partition(ordinal) => engine::Scope::Range(PartitionOrdinal(ordinal), None),
-                Scope::Key(key) => engine::Scope::Key(partition_key(&self.container, key)),
-            },
-            items_max,
-            continuation,
-            session: Vec::new(),
+        let read = match scope {
+            Scope::Container => engine::Scope::Container,
+            Scope::Partition(ordinal) => engine::Scope::Range(PartitionOrdinal(ordinal), None),
+            Scope::Key(key) => engine::Scope::Key(partition_key(&self.container, key)),
         };
-        let page = match self.read_pass() {
+        let request = FeedRequest { items_max, continuation, session: Vec::new() };
+        let page = match self.engine.access().list_documents(&self.principal, &self.container, read) {
             Ok(pass) => self.engine.feed(pass, &request).await,
             Err(fault) => Err(fault.into()),
         };
@@ -290,24 +278,26 @@ fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
     }
 }
 
-/// A step in the words of the product.
+/// Converts a step into the product's type.
 fn operation(step: &Step) -> Result<Operation, Fault> {
     Ok(Operation::Write(match step {
         Step::Create { body } => Mutation::Create { item: item(body)?, condition: Condition::None },
-        Step::Upsert { body, demand } => Mutation::Upsert { item: item(body)?, condition: condition(demand) },
-        Step::Replace { aim, body, demand } => {
-            let (target, item) = (target(aim)?, item(body)?);
-            Mutation::Replace { target, item, condition: condition(demand), rename: Rename::Allowed }
+        Step::Upsert { body, precondition } => {
+            Mutation::Upsert { item: item(body)?, condition: condition(precondition) }
         }
-        Step::Patch { aim, edits, demand } => {
-            let (target, operations) = (target(aim)?, patch(edits)?);
-            Mutation::Patch { target, operations, condition: condition(demand), filter: None }
+        Step::Replace { selector, body, precondition } => {
+            let (target, item) = (target(selector)?, item(body)?);
+            Mutation::Replace { target, item, condition: condition(precondition), rename: Rename::Allowed }
         }
-        Step::Delete { aim, demand } => {
-            Mutation::Delete { target: target(aim)?, condition: condition(demand) }
+        Step::Patch { selector, edits, precondition } => {
+            let (target, operations) = (target(selector)?, patch(edits)?);
+            Mutation::Patch { target, operations, condition: condition(precondition), filter: None }
         }
-        Step::Read { aim, demand } => {
-            return Ok(Operation::Read { target: target(aim)?, condition: condition(demand) });
+        Step::Delete { selector, precondition } => {
+            Mutation::Delete { target: target(selector)?, condition: condition(precondition) }
+        }
+        Step::Read { selector, precondition } => {
+            return Ok(Operation::Read { target: target(selector)?, condition: condition(precondition) });
         }
     }))
 }
@@ -319,10 +309,10 @@ fn item(body: &Body) -> Result<Item, Fault> {
     Ok(Item::new(document)?)
 }
 
-fn target(aim: &Aim) -> Result<Target, Fault> {
-    match aim {
-        Aim::Id(id) => Ok(Target::Id(id.clone())),
-        Aim::Number(number) => {
+fn target(selector: &Selector) -> Result<Target, Fault> {
+    match selector {
+        Selector::Id(id) => Ok(Target::Id(id.clone())),
+        Selector::Number(number) => {
             let number = DocumentNumber::from_raw(*number);
             let number = number.ok_or_else(|| Fault::Internal("no document number".to_owned()))?;
             Ok(Target::Number(number))
@@ -330,13 +320,13 @@ fn target(aim: &Aim) -> Result<Target, Fault> {
     }
 }
 
-fn condition(demand: &Demand) -> Condition {
-    match demand {
-        Demand::None => Condition::None,
-        Demand::Match(etag) => Condition::IfMatch(etag.clone()),
-        Demand::Exists => Condition::IfExists,
-        Demand::NoneMatch(etag) => Condition::IfNoneMatch(etag.clone()),
-        Demand::Absent => Condition::IfAbsent,
+fn condition(precondition: &Precondition) -> Condition {
+    match precondition {
+        Precondition::None => Condition::None,
+        Precondition::Match(etag) => Condition::IfMatch(etag.clone()),
+        Precondition::Exists => Condition::IfExists,
+        Precondition::NoneMatch(etag) => Condition::IfNoneMatch(etag.clone()),
+        Precondition::Absent => Condition::IfAbsent,
     }
 }
 

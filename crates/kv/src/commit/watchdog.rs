@@ -1,7 +1,7 @@
-//! The deadline of everything that a commit thread has in hand, or an ingest.
+//! Deadlines for the work of a commit thread and for ingests.
 //!
-//! A call of the engine or the system may never return. Whoever waits for it then gets an answer all the same: the
-//! outcome is unknown, the store takes no commit, and when the call does return the engine is reopened.
+//! A call of the engine or the operating system may never return. Its callers are answered anyway: the outcome is
+//! unknown and the store refuses commits. When the call returns, the engine is reopened.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,27 +11,27 @@ use tokio::sync::oneshot;
 use super::group::Status;
 use super::queue::Queue;
 use crate::fault::{Cause, CommitFault, Health};
-use crate::lane::Owed;
+use crate::lane::PendingAnswer;
 
-/// How long the work that is in hand may take: a commit of a group, a reopening, a close, an ingest. More than the sum
-/// of what the engine is given for each of its parts.
+/// Deadline of one piece of work: a group commit, a reopen, a close, an ingest. Longer than the sum of the timeouts of
+/// the engine's steps.
 pub(crate) const WORK_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Looks at the work in hand within one deadline.
-const LOOKS_PER_TIMEOUT: u32 = 10;
+/// Checks per deadline.
+const CHECKS_PER_TIMEOUT: u32 = 10;
 
-/// The answers that are owed for one piece of work.
+/// One piece of work, with the senders of its answers.
 pub(super) enum Work {
-    /// To the submitters of a group.
-    Group(Vec<Owed>),
-    /// To those who asked for a reopening or a close.
-    Errand(Vec<oneshot::Sender<Result<(), CommitFault>>>),
-    /// To the caller of an ingest.
+    /// Submitters of a group.
+    Group(Vec<PendingAnswer>),
+    /// Callers of a reopen or a close.
+    Control(Vec<oneshot::Sender<Result<(), CommitFault>>>),
+    /// Caller of an ingest.
     Ingest(oneshot::Sender<Result<(), Cause>>),
 }
 
-/// What is in hand, with the time at which it was begun.
-pub(super) struct Watch {
+/// The work in progress, with its start times.
+pub(super) struct Watchdog {
     timeout: Duration,
     state: Mutex<State>,
     ended: Condvar,
@@ -40,22 +40,22 @@ pub(super) struct Watch {
 #[derive(Default)]
 struct State {
     last_number: u64,
-    /// With their numbers. There are a few: what the thread has in hand, and the ingests.
+    /// With their numbers. There are few: the current work of the thread, and the ingests.
     works: Vec<(u64, Instant, Work)>,
     has_ended: bool,
 }
 
 impl State {
-    /// Takes the first work out that is wanted.
+    /// Removes the first work that matches.
     fn take(&mut self, is_wanted: impl FnMut(&(u64, Instant, Work)) -> bool) -> Option<Work> {
         let position = self.works.iter().position(is_wanted)?;
         Some(self.works.swap_remove(position).2)
     }
 }
 
-impl Watch {
-    pub(super) fn new(timeout: Duration) -> Watch {
-        Watch { timeout, state: Mutex::default(), ended: Condvar::new() }
+impl Watchdog {
+    pub(super) fn new(timeout: Duration) -> Watchdog {
+        Watchdog { timeout, state: Mutex::default(), ended: Condvar::new() }
     }
 
     /// How long a piece of work may take.
@@ -63,7 +63,7 @@ impl Watch {
         self.timeout
     }
 
-    /// Takes work in hand, and returns its number.
+    /// Registers work and returns its number.
     pub(super) fn begin(&self, work: Work) -> u64 {
         let mut state = self.lock();
         state.last_number += 1;
@@ -72,23 +72,23 @@ impl Watch {
         number
     }
 
-    /// The answers owed for a work that is done; `None` if they were given when it was overdue.
+    /// Removes finished work; `None` if its callers were already answered because it was overdue.
     pub(super) fn finish(&self, number: u64) -> Option<Work> {
         self.lock().take(|(other, _, _)| *other == number)
     }
 
-    /// What those are told whose work is overdue.
+    /// The cause reported for overdue work.
     pub(super) fn cause(&self) -> Cause {
         Cause::new(format_args!("the engine did not answer within {:?}", self.timeout))
     }
 
-    /// Ends the thread that looks.
+    /// Ends the watchdog thread.
     pub(super) fn end(&self) {
         self.lock().has_ended = true;
         self.ended.notify_all();
     }
 
-    /// The life of the thread that looks after the work in hand.
+    /// Main loop of the watchdog thread.
     pub(super) fn run(&self, queue: &Queue, status: &Arc<Status>) {
         let mut state = self.lock();
         while !state.has_ended {
@@ -98,31 +98,31 @@ impl Watch {
                 state = self.lock();
                 continue;
             }
-            let interval = self.timeout / LOOKS_PER_TIMEOUT;
+            let interval = self.timeout / CHECKS_PER_TIMEOUT;
             state = self.ended.wait_timeout(state, interval).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Tells everybody who waits for a work that is overdue.
+    /// Answers all callers of overdue work.
     fn give_up(&self, work: Work, queue: &Queue, status: &Arc<Status>) {
         let cause = self.cause();
         match work {
-            // Its caller has the store reopened.
+            // The caller of the ingest reopens the store.
             Work::Ingest(reply) => {
                 reply.send(Err(cause)).ok();
                 return;
             }
-            Work::Group(owed) => {
-                // First: whoever hears of the doubt must not find the store well.
+            Work::Group(pending) => {
+                // First: a caller that gets this answer must not see a healthy store.
                 status.set(Health::Poisoned { cause: cause.clone() });
-                queue.stick(&cause);
-                for owed in owed {
-                    owed.answer(Err(CommitFault::Uncertain { cause: cause.clone() }));
+                queue.stall(&cause);
+                for pending in pending {
+                    pending.answer(Err(CommitFault::Uncertain { cause: cause.clone() }));
                 }
             }
-            Work::Errand(replies) => {
+            Work::Control(replies) => {
                 status.set(Health::Poisoned { cause: cause.clone() });
-                queue.stick(&cause);
+                queue.stall(&cause);
                 for reply in replies {
                     drop(reply.send(Err(CommitFault::Poisoned { cause: cause.clone() })));
                 }
@@ -147,11 +147,11 @@ mod tests {
     use crate::script::{FaultScript, StorageCall};
     use crate::store::Store;
 
-    /// Short for the sake of the test, and long enough for any call that does not stand still.
+    /// Short to keep the test fast, and long enough for any call that does not hang.
     const SHORT_TIMEOUT: Duration = Duration::from_secs(1);
 
-    /// Looks for a store to heal, each a visit to another thread.
-    const LOOKS_MAX: usize = 10_000_000;
+    /// Polls for a healthy store, each with a round trip to another thread.
+    const POLLS_MAX: usize = 10_000_000;
 
     fn put(key: &'static str) -> Batch {
         let mut batch = Batch::default();
@@ -159,7 +159,7 @@ mod tests {
         batch
     }
 
-    /// A call of the engine that does not return: nobody waits for it for ever, and when it returns the store heals.
+    /// A call of the engine does not return: nobody waits for ever, and the store recovers when it returns.
     #[test]
     fn work_that_does_not_end_is_given_up() {
         let script = FaultScript::seeded(1);
@@ -180,13 +180,13 @@ mod tests {
             assert!(matches!(store.health(), Health::Poisoned { .. }));
             let later = store.submit(&store.lane(), put("later"), Durability::Sync).await.unwrap_err();
             assert!(matches!(later, CommitFault::Poisoned { .. }), "{later}");
-            assert!(matches!(store.settle(&stalled_lane).await, Err(CommitFault::Poisoned { .. })));
+            assert!(matches!(store.resolve_lane(&stalled_lane).await, Err(CommitFault::Poisoned { .. })));
             assert!(matches!(store.reopen().await, Err(CommitFault::Poisoned { .. })));
 
             script.release();
             let mut is_well = false;
-            for _ in 0..LOOKS_MAX {
-                is_well = store.settle(&stalled_lane).await.is_ok() && store.reopen().await.is_ok();
+            for _ in 0..POLLS_MAX {
+                is_well = store.resolve_lane(&stalled_lane).await.is_ok() && store.reopen().await.is_ok();
                 if is_well {
                     break;
                 }
@@ -201,7 +201,7 @@ mod tests {
         });
     }
 
-    /// A close that does not end is told so, and dropping the store does not wait for ever either.
+    /// A close that hangs is reported, and dropping the store does not wait for ever either.
     #[test]
     fn a_reopening_that_does_not_end_is_given_up() {
         let script = FaultScript::seeded(1);

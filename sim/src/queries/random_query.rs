@@ -1,4 +1,4 @@
-//! What is asked: a small language of its own, and its SQL.
+//! Random queries as a small tree, and their SQL text.
 
 use serde_json::Value as Json;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Term {
-    /// Members below the document.
+    /// Path of members in the document.
     Path(Vec<&'static str>),
     /// The element of the joined array.
     Element,
@@ -23,13 +23,13 @@ pub(super) enum Filter {
     Contains(Term, Json),
     /// Whether any, or all, of some elements are in an array.
     ContainsEach(Term, Vec<Json>, bool),
-    /// A function of two texts, and whether it is blind to case.
+    /// A function of two texts, and whether it ignores case.
     Text(&'static str, Term, String, bool),
     Like(Term, String),
-    /// A comparison of the value and a number together.
+    /// A comparison of the sum of the value and a number.
     Plus(Term, i64, &'static str, Json),
     Truth(Term),
-    /// A comparison with the moment so many seconds before now, in seconds.
+    /// A comparison with the time N seconds before now, in seconds.
     Since(Term, &'static str, Now, u64),
     /// Of the geometry at `loc` and a constant one.
     Spatial(Spatial, Json),
@@ -38,12 +38,12 @@ pub(super) enum Filter {
     Or(Vec<Filter>),
 }
 
-/// The present moment in milliseconds, as users can write it.
+/// The current time in milliseconds, as users can write it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Now {
-    /// That of the page.
+    /// Time of the page.
     Page,
-    /// That of the first page, in these words.
+    /// Time of the first page, in this notation.
     Query(&'static str),
 }
 
@@ -56,7 +56,7 @@ impl Now {
     }
 }
 
-/// What a geometry is to another.
+/// A spatial relation.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spatial {
     Distance(&'static str, f64),
@@ -65,7 +65,7 @@ pub(super) enum Spatial {
     LiesAround,
 }
 
-/// What is computed over rows.
+/// An aggregate over rows.
 #[derive(Clone, Debug)]
 pub(super) enum Fold {
     Count,
@@ -76,7 +76,7 @@ pub(super) enum Fold {
     Average(Term),
 }
 
-/// What a row becomes.
+/// The projection of a row.
 #[derive(Clone, Debug)]
 pub(super) enum Projection {
     Star,
@@ -84,7 +84,7 @@ pub(super) enum Projection {
     Named(Vec<Term>),
 }
 
-/// What becomes of the rows.
+/// What the query does with the rows.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     Rows { projection: Projection, order: Vec<(Term, bool)>, distinct: bool },
@@ -92,7 +92,7 @@ pub(super) enum Shape {
     Groups { keys: Vec<Term>, folds: Vec<Fold> },
 }
 
-/// Which documents are asked.
+/// The scope of a query.
 #[derive(Clone, Debug)]
 pub(super) enum Reach {
     All,
@@ -100,9 +100,9 @@ pub(super) enum Reach {
     Partition(u32),
 }
 
-/// A query.
+/// A random query.
 #[derive(Clone, Debug)]
-pub(super) struct Wish {
+pub(super) struct RandomQuery {
     pub(super) reach: Reach,
     /// Whether the elements of `tags` are joined.
     pub(super) joins: bool,
@@ -111,8 +111,8 @@ pub(super) struct Wish {
     pub(super) bounds: Option<(u64, u64)>,
 }
 
-impl Wish {
-    /// The text that users would write.
+impl RandomQuery {
+    /// The SQL text.
     pub(super) fn sql(&self) -> String {
         let (select, behind) = match &self.shape {
             Shape::Rows { projection, order, distinct } => {

@@ -1,62 +1,62 @@
-//! Which crate may see which: the table, compared with the manifests.
+//! The allowed dependencies between crates, compared with the manifests.
 //!
-//! A new row or a new arrow is a decision about the architecture: it is talked over first and written here.
+//! A new row or a new dependency is a decision about the architecture: it is discussed first and recorded here.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use toml::Table;
 
-/// A room, its name as a dependency, and the rooms it may see.
-struct Room {
+/// A crate, its name as a dependency, and the crates it may depend on.
+struct CrateRule {
     folder: &'static str,
     name: &'static str,
     sees: &'static [&'static str],
 }
 
-const fn room(folder: &'static str, name: &'static str, sees: &'static [&'static str]) -> Room {
-    Room { folder, name, sees }
+const fn allow(folder: &'static str, name: &'static str, sees: &'static [&'static str]) -> CrateRule {
+    CrateRule { folder, name, sees }
 }
 
-/// The house. Tests of a room may also see everything that the rooms below it see.
-const ROOMS: [Room; 15] = [
-    room("crates/value", "value", &[]),
-    room("crates/model", "model", &["value"]),
-    room("crates/plan", "plan", &["value", "model"]),
-    room("crates/sql", "sql", &["value", "model", "plan"]),
-    room("crates/eval", "eval", &["value", "model", "plan"]),
-    room("crates/kv", "kv", &["model"]),
-    room("crates/partition", "partition", &["value", "model", "plan", "eval", "kv"]),
-    room("crates/exec", "exec", &["value", "model", "plan", "eval", "kv", "partition"]),
-    room("crates/engine", "engine", &["value", "model", "plan", "eval", "kv", "partition", "exec"]),
-    room("apis/nosql", "nosql", &["value", "model", "plan", "sql", "engine"]),
+/// The crates of the workspace. Tests of a crate may also use everything that its dependencies use.
+const CRATES: [CrateRule; 15] = [
+    allow("crates/value", "value", &[]),
+    allow("crates/model", "model", &["value"]),
+    allow("crates/plan", "plan", &["value", "model"]),
+    allow("crates/sql", "sql", &["value", "model", "plan"]),
+    allow("crates/eval", "eval", &["value", "model", "plan"]),
+    allow("crates/kv", "kv", &["model"]),
+    allow("crates/partition", "partition", &["value", "model", "plan", "eval", "kv"]),
+    allow("crates/exec", "exec", &["value", "model", "plan", "eval", "kv", "partition"]),
+    allow("crates/engine", "engine", &["value", "model", "plan", "eval", "kv", "partition", "exec"]),
+    allow("apis/nosql", "nosql", &["value", "model", "plan", "sql", "engine"]),
     // An API written as a test: what it needs is in the core.
-    room("tests-apis/line", "line", &["value", "model", "plan", "sql", "engine"]),
-    room("server", "perihelion", &["model", "engine", "nosql", "kv"]),
-    room("sim", "sim", &["value", "model", "plan", "sql", "eval", "kv", "partition", "exec", "engine"]),
-    room("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "nosql", "sql"]),
-    // Tools look at the server from outside.
-    room("bench", "bench", &[]),
+    allow("tests-apis/line", "line", &["value", "model", "plan", "sql", "engine"]),
+    allow("server", "perihelion", &["model", "engine", "nosql", "kv"]),
+    allow("sim", "sim", &["value", "model", "plan", "sql", "eval", "kv", "partition", "exec", "engine"]),
+    allow("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "nosql", "sql"]),
+    // Tools use the server from outside.
+    allow("bench", "bench", &[]),
 ];
 
-/// Rooms that the tests of a room see beside those below it.
+/// Crates that the tests of a crate use in addition to its dependencies.
 const SEEN_BY_TESTS: [(&str, &str); 4] = [
-    // The cases of the evaluator are read by the parser that users have.
+    // The evaluator's cases are parsed by the SQL parser.
     ("crates/eval", "sql"),
     // So are the queries in the tests of execution and of the engine.
     ("crates/exec", "sql"),
     ("crates/engine", "sql"),
-    // Itself, with a backend that only tests have.
+    // Itself, with a backend for tests only.
     ("crates/kv", "kv"),
 ];
 
-/// Tools that see no room and that no room sees.
+/// Tools without dependencies on crates, on which no crate depends.
 const TOOLS: [&str; 2] = ["xtask", "fuzz"];
 
-/// No members of the workspace: they cannot inherit from it. Fuzz targets see what they feed; the tests through the
-/// Rust SDK see the SDK and nothing of ours.
+/// Not members of the workspace: they cannot inherit from it. Fuzz targets depend on the code they test; the tests
+/// through the Rust SDK depend on the SDK only.
 const APART: [&str; 2] = ["fuzz", "conformance/rust"];
 
-/// Heavy dependencies that stay behind one crate.
+/// Heavy dependencies that only one crate may use.
 pub(super) const FENCED: [(&str, &str); 3] =
     [("fjall", "crates/kv"), ("jsonwebtoken", "crates/engine"), ("sonic-rs", "crates/value")];
 
@@ -91,11 +91,11 @@ fn manifest_findings(folder: &str, manifest: &Table) -> Vec<String> {
     if inherits != Some(true) {
         findings.push(format!("{folder}/Cargo.toml: the crate does not inherit the workspace's lints"));
     }
-    let sees = match ROOMS.iter().find(|room| room.folder == folder) {
-        Some(room) => room.sees,
+    let sees = match CRATES.iter().find(|rule| rule.folder == folder) {
+        Some(rule) => rule.sees,
         None if TOOLS.contains(&folder) => &[],
         None => {
-            findings.push(format!("{folder} is not in the table of rooms in xtask/src/tidy/arrows.rs"));
+            findings.push(format!("{folder} is not in the table in xtask/src/tidy/dependencies.rs"));
             return findings;
         }
     };
@@ -109,29 +109,29 @@ fn manifest_findings(folder: &str, manifest: &Table) -> Vec<String> {
                 findings.push(format!("{folder}: only {owner} may name {fenced}"));
             }
         }
-        let is_room = ROOMS.iter().any(|room| room.name == dependency);
+        let is_crate = CRATES.iter().any(|rule| rule.name == dependency);
         let is_seen_by_tests = below.contains(dependency) || SEEN_BY_TESTS.contains(&(folder, dependency));
         let is_seen = sees.contains(&dependency) || (kind == "dev-dependencies" && is_seen_by_tests);
-        if is_room && !is_seen {
+        if is_crate && !is_seen {
             findings.push(format!("{folder} may not depend on {dependency} ({kind})"));
         }
     }
     findings
 }
 
-/// All rooms that can be reached from these.
+/// All crates that can be reached from these.
 fn below(sees: &[&'static str]) -> BTreeSet<&'static str> {
     let mut reached = BTreeSet::new();
     let mut waiting = sees.to_vec();
     while let Some(name) = waiting.pop() {
         if reached.insert(name) {
-            waiting.extend(ROOMS.iter().filter(|room| room.name == name).flat_map(|room| room.sees));
+            waiting.extend(CRATES.iter().filter(|rule| rule.name == name).flat_map(|rule| rule.sees));
         }
     }
     reached
 }
 
-/// Every dependency of a manifest, those for some targets only included.
+/// Every dependency of a manifest, including those for some targets only.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, &str, &toml::Value)> {
     let targets = manifest.get("target").and_then(toml::Value::as_table);
     let tables = std::iter::once(manifest)
@@ -146,7 +146,7 @@ fn dependencies(manifest: &Table) -> Vec<(&'static str, &str, &toml::Value)> {
     found
 }
 
-/// A fenced crate can also leak out through what its owner exports.
+/// A fenced crate can also leak through the exports of its owner.
 fn fences_in_source(root: &Path, file: &Path) -> Result<Vec<String>, String> {
     let name = file.strip_prefix(root).unwrap_or(file);
     let text =
@@ -166,9 +166,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrows_point_down() {
-        for room in &ROOMS {
-            assert!(!below(room.sees).contains(room.name), "{} sees itself", room.folder);
+    fn dependencies_have_no_cycles() {
+        for rule in &CRATES {
+            assert!(!below(rule.sees).contains(rule.name), "{} sees itself", rule.folder);
         }
     }
 

@@ -1,21 +1,21 @@
-//! The verdict on a wave: answers, records, identities and feeds against the model.
+//! The checks of a wave: answers, records, identities and feeds against the model.
 
 use super::{End, Simulation, Survived};
-use crate::desk::{Answer, Call, Record, stored_of};
+use crate::clients::{Answer, Call, Record, stored_of};
 use crate::feeds::Feed;
-use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, settled, with_transient};
+use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, quiescent, with_transient};
 use crate::identity::Shown;
 use crate::naive::{Refusal, Rules, Version};
 use crate::scenario::KEYS;
 use crate::trace::brief;
-use crate::world::{Complaint, Found};
+use crate::world::{CheckFailure, Found};
 use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault, StorageFault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 impl Simulation<'_> {
-    /// Holds a wave's answers and what it left behind against the model.
-    pub(super) fn judge(&mut self, records: &[Record], end: &End) -> Result<(), Complaint> {
+    /// Compares the answers and the final state of a wave with the model.
+    pub(super) fn check_wave(&mut self, records: &[Record], end: &End) -> Result<(), CheckFailure> {
         self.check_spoiled(records)?;
         let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); KEYS.len()];
         for record in records {
@@ -32,7 +32,7 @@ impl Simulation<'_> {
         }
         self.events += records.len() as u64 * 2 + 2;
         self.check_identities(&operations)?;
-        let found = self.world.look()?;
+        let found = self.world.read_documents()?;
         let mut moments = Vec::with_capacity(KEYS.len());
         for (key, operations) in operations.iter().enumerate() {
             moments.push(self.explain(key, operations, &found, end)?);
@@ -41,14 +41,14 @@ impl Simulation<'_> {
             self.check_prefix(&moments, survived)?;
         }
         match end {
-            End::Quiet => self.judge_feeds(records, &moments)?,
+            End::Quiet => self.check_feeds(records, &moments)?,
             End::Crashed(_) => {
-                // Pages may have shown what nobody was told of and the crash has taken.
+                // Pages may have shown writes that were never acknowledged and that the crash has reverted.
                 let of_key = |(key, moments): (usize, &Vec<Moment>)| {
                     with_transient(&self.rules_of(key), moments, &operations[key])
                 };
                 let shown: Vec<Vec<Moment>> = moments.iter().enumerate().map(of_key).collect();
-                self.judge_feeds(records, &shown)?;
+                self.check_feeds(records, &shown)?;
             }
         }
         match end {
@@ -65,13 +65,13 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// The store refuses one transaction: whatever was in one batch with it goes on.
-    fn check_spoiled(&self, records: &[Record]) -> Result<(), Complaint> {
+    /// The store refuses one transaction: the others of its batch are executed.
+    fn check_spoiled(&self, records: &[Record]) -> Result<(), CheckFailure> {
         let is_spoiled = |record: &&Record| match &record.answer {
             Some(Answer::Steps(Err((_, fault)))) => self.world.is_spoiled(fault),
             Some(Answer::Steps(Ok(_)) | Answer::Page(_)) | None => false,
         };
-        // The same transaction that is sent twice is spoiled twice.
+        // A transaction that is sent twice is spoiled twice.
         let spoiled = records.iter().filter(is_spoiled).map(|record| format!("{:?}", record.call));
         match spoiled.collect::<BTreeSet<_>>().len() {
             0 | 1 => Ok(()),
@@ -79,14 +79,14 @@ impl Simulation<'_> {
         }
     }
 
-    /// Finds an order for the operations of one partition key and makes the found state the model's.
+    /// Finds an order for the operations of one partition key and adopts the found state as the model's.
     fn explain(
         &mut self,
         key: usize,
         operations: &[Operation],
         found: &Found,
         end: &End,
-    ) -> Result<Vec<Moment>, Complaint> {
+    ) -> Result<Vec<Moment>, CheckFailure> {
         let (rules, past, found) = (&self.rules_of(key), &self.past[key], &found[key]);
         let before = self.rules_before.clone().map(|before| Rules { now: rules.now, ..before });
         let may_be_gone = |_: &str, version: &Version| {
@@ -101,21 +101,21 @@ impl Simulation<'_> {
         };
         let buffered = self.scenario.buffered;
         let accept = |moments: &[Moment]| match lsn_survived {
-            None => settled(&moments.last()?.state, found, may_be_gone),
-            Some(_) if !buffered => settled(&moments.last()?.state, found, may_be_gone),
+            None => quiescent(&moments.last()?.state, found, may_be_gone),
+            Some(_) if !buffered => quiescent(&moments.last()?.state, found, may_be_gone),
             Some(lsn) => {
                 let all: Vec<&Moment> = past.iter().chain(moments.iter().skip(1)).collect();
                 (1..=all.len()).rev().find_map(|cut| {
                     let kept = all[..cut].iter().all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
                     let lost = all[cut..].iter().all(|moment| moment.lsn.is_none_or(|at| at > lsn));
-                    // What was expired for a while may have been swept then, each document by itself.
+                    // Documents that had expired for a while may have been swept then, each separately.
                     let swept_later = |version: &Version| {
                         let mut expired = all[cut - 1..].iter().flat_map(|moment| &moment.expired);
                         expired.any(|expired| **expired == *version)
                     };
                     let may_be_gone =
                         |id: &str, version: &Version| may_be_gone(id, version) || swept_later(version);
-                    (kept && lost).then(|| settled(&all[cut - 1].state, found, may_be_gone))?
+                    (kept && lost).then(|| quiescent(&all[cut - 1].state, found, may_be_gone))?
                 })
             }
         };
@@ -154,12 +154,12 @@ impl Simulation<'_> {
         Ok(moments)
     }
 
-    /// With buffered writes a crash takes the end of the store's history, whichever partition it belongs to.
+    /// With buffered writes a crash reverts the end of the store's history, whichever partition it belongs to.
     fn check_prefix(
         &self,
         moments: &[Vec<Moment>],
         survived: &BTreeMap<u32, Survived>,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CheckFailure> {
         let mut last_kept = 0;
         let mut lost = Vec::new();
         for (key, moments) in moments.iter().enumerate() {
@@ -184,7 +184,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    fn check_identities(&mut self, operations: &[Vec<Operation>]) -> Result<(), Complaint> {
+    fn check_identities(&mut self, operations: &[Vec<Operation>]) -> Result<(), CheckFailure> {
         let mut shown = Shown {
             container: self.world.container.number().0,
             written: Vec::new(),
@@ -213,7 +213,7 @@ impl Simulation<'_> {
         self.identities.check(shown)
     }
 
-    fn judge_feeds(&mut self, records: &[Record], moments: &[Vec<Moment>]) -> Result<(), Complaint> {
+    fn check_feeds(&mut self, records: &[Record], moments: &[Vec<Moment>]) -> Result<(), CheckFailure> {
         let container = self.world.container.number().0;
         let may_fail = self.world.may_fail();
         let rules = self.key_rules();
@@ -231,7 +231,8 @@ impl Simulation<'_> {
                     let stored: Result<Vec<Stored>, _> = page.documents.iter().map(stored_of).collect();
                     feed.take(&rules, page, &stored?, *items_max, moments)?;
                     if page.continuation.is_none() {
-                        let ended = feed.settle(&rules, moments, |key| self.world.ordinal_of(key))?;
+                        let ended =
+                            feed.on_quiet_moment(&rules, moments, |key| self.world.ordinal_of(key))?;
                         debug_assert!(ended);
                         *place = None;
                     }
@@ -249,22 +250,25 @@ impl Simulation<'_> {
                 Err(fault) => return Err(format!("a page was refused: {fault}")),
             }
         }
-        self.settle_feeds(moments)
+        self.check_feeds_at_quiet_moment(moments)
     }
 
-    pub(super) fn settle_feeds(&mut self, moments: &[Vec<Moment>]) -> Result<(), Complaint> {
+    pub(super) fn check_feeds_at_quiet_moment(
+        &mut self,
+        moments: &[Vec<Moment>],
+    ) -> Result<(), CheckFailure> {
         let container = self.world.container.number().0;
         let rules = self.key_rules();
         for feed in self.feeds.iter_mut().flatten() {
             if feed.container == container {
-                feed.settle(&rules, moments, |key| self.world.ordinal_of(key))?;
+                feed.on_quiet_moment(&rules, moments, |key| self.world.ordinal_of(key))?;
             }
         }
         Ok(())
     }
 
-    /// What a client learned; `None` if it is certain that nothing happened.
-    fn verdict(&self, record: &Record) -> Result<Option<Verdict>, Complaint> {
+    /// The outcome for a client; `None` if it is certain that nothing happened.
+    fn verdict(&self, record: &Record) -> Result<Option<Verdict>, CheckFailure> {
         let (index, fault) = match &record.answer {
             None => return Ok(Some(Verdict::Unknown)),
             Some(Answer::Steps(Ok(seen))) => return Ok(Some(Verdict::Done(seen.clone()))),
