@@ -15,6 +15,7 @@ use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
 use partition::{PartitionEnvironment, PartitionMetrics, RecordCache, commit_fault};
+use plan::DocumentLink;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -62,6 +63,8 @@ pub struct EngineOptions {
     /// Who reads the queries of computed properties, once for each definition: the engine knows no query text. A
     /// container with a property that is not read cannot be queried.
     pub computed_reader: ComputedReader,
+    /// How queries see the links of documents; the RID alone by default.
+    pub document_link: DocumentLink,
 }
 
 impl Default for EngineOptions {
@@ -79,6 +82,7 @@ impl Default for EngineOptions {
             request_memory: RequestMemoryOptions::default(),
             partitions: PartitionBounds::default(),
             computed_reader: |_| None,
+            document_link: |rid| rid.to_string(),
         }
     }
 }

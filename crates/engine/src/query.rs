@@ -16,8 +16,8 @@ use exec::{
 use model::policy::VectorEmbedding;
 use model::{Charge, ContinuationKey, EffectiveRange, Fault, Lsn, PartitionOrdinal, SessionToken, Work};
 use partition::keyspace;
-use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
+use plan::{DocumentLink, SystemProperties};
 use std::borrow::Cow;
 use std::sync::Arc;
 use value::{PropertyPath, Value};
@@ -64,7 +64,7 @@ impl Engine {
     pub async fn query(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
         let size = Size::of_text(request.text_bytes);
-        let defined = Defined::of(container)?;
+        let defined = Defined::of(container, self.options.document_link)?;
         let ready = self.prepared(&pass, request, size, &defined).await?;
         let Ready { query, mut program, resume, context } = ready;
         let mut spent = QueryMetrics::default();
@@ -261,7 +261,7 @@ impl Engine {
 
     /// The program of a query.
     async fn program(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
-        let defined = Defined::of(pass.container)?;
+        let defined = Defined::of(pass.container, self.options.document_link)?;
         let query = defined.with_vectors(&request.query);
         let (system, computed) = (defined.system, Arc::clone(defined.computed()));
         let make = move || Program::new(query, &computed, system).map(Arc::new);
@@ -371,13 +371,14 @@ struct Defined<'a> {
 
 impl Defined<'_> {
     /// Refuses a container with a computed property that could not be read: a query would see something else.
-    fn of(container: &Container) -> Result<Defined<'_>, Fault> {
+    fn of(container: &Container, link: DocumentLink) -> Result<Defined<'_>, Fault> {
         let embeddings = container.definition().policies.vectors.as_ref();
         let embeddings = embeddings.map_or(&[][..], |policy| &policy.embeddings);
         Ok(Defined {
             system: SystemProperties {
                 database: container.database().number(),
                 container: container.number(),
+                link,
             },
             embeddings: Cow::Borrowed(embeddings),
             computed: Cow::Borrowed(container.computed()?),

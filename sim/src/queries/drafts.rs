@@ -32,8 +32,11 @@ use serde_json::Value as Json;
 use std::sync::Arc;
 use value::Document;
 
-const SYSTEM: SystemProperties =
-    SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
+const SYSTEM: SystemProperties = SystemProperties {
+    database: DatabaseNumber(1),
+    container: ContainerNumber(1),
+    link: |rid| rid.to_string(),
+};
 /// Most initial documents of a partition, and most writes of a round.
 const DOCUMENTS_MAX: u64 = 45;
 const WRITES_MAX: u64 = 12;

@@ -39,6 +39,23 @@ fn container_path(database: Rid, container: Rid) -> String {
     format!("dbs/{database}/colls/{container}/")
 }
 
+/// The link of the document with this RID, as in its `_self`.
+pub fn document_link(rid: Rid) -> String {
+    match rid {
+        Rid::Document(database, container, _) => {
+            let owner = container_path(Rid::Database(database), Rid::Container(database, container));
+            format!("{owner}docs/{rid}/")
+        }
+        Rid::Database(_)
+        | Rid::Container(..)
+        | Rid::Range(..)
+        | Rid::DatabaseChild(..)
+        | Rid::Permission(..)
+        | Rid::Script(..)
+        | Rid::Offer(_) => rid.to_string(),
+    }
+}
+
 /// The segment of scripts of a kind in paths and links.
 pub(crate) fn script_segment(kind: ScriptKind) -> &'static str {
     match kind {

@@ -28,8 +28,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use value::{Document, Value};
 
-pub(crate) const SYSTEM: SystemProperties =
-    SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
+pub(crate) const SYSTEM: SystemProperties = SystemProperties {
+    database: DatabaseNumber(1),
+    container: ContainerNumber(1),
+    link: |rid| rid.to_string(),
+};
 
 /// How often other tasks go first while a partition builds its index.
 const YIELDS_MAX: usize = 1_000_000;

@@ -194,3 +194,17 @@ async fn every_path_is_the_expected_one() {
         failures.join("\n\n")
     );
 }
+
+/// Ninety tuples of two hundred documents are few, however often each is in another piece of the index.
+#[tokio::test]
+async fn a_tuple_in_several_pieces_counts_once() {
+    let options = IndexOptions { inline_documents_max: 8, flush_documents: 24, ..MANY_RUNS };
+    let house = House::with_index(1, options).await;
+    for number in 0..200 {
+        let (left, right) = (number % 90, number % 45);
+        house.put(&format!(r#"{{"id":"{number}","left":"l{left}","right":"r{right}"}}"#)).await;
+    }
+    let distinct = query("SELECT DISTINCT c.left, c.right FROM c");
+    let page = house.page(&distinct, &house.parts, 1000, None).await.unwrap();
+    assert_eq!((page.rows.len(), page.metrics.documents_read), (90, 0));
+}
